@@ -9,6 +9,7 @@
 #include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/rank.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/status.h"
@@ -45,6 +46,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work) {
+  forget_secret();  // neither MPI nor a callback's command needs it
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -13,6 +14,8 @@
 #include "core/base/error.h"
 #include "core/base/hmac.h"
 #include "parallel/launch/agent/channel.h"
+#include "parallel/launch/agent/connections.h"
+#include "parallel/launch/agent/private_file.h"
 #include "parallel/launch/agent/secret.h"
 #include "test/catch.h"
 
@@ -33,18 +36,19 @@ std::array<int, 2> sockets() {
 struct Pair {
   std::optional<AgentChannel> chief, agent;
 };
-Pair connected(const std::string& of_chief, const std::string& of_agent) {
+Pair connected(const std::string& of_chief, const std::string& of_agent, const std::string& meant = "worker 1") {
   const std::array<int, 2> ends = sockets();
-  const auto open = [](int socket, Side side, const std::string& secret) -> std::optional<AgentChannel> {
+  const auto open = [](int socket, Side side, const std::string& name,
+                       const std::string& secret) -> std::optional<AgentChannel> {
     try {
-      return AgentChannel(socket, side, secret, soon());
+      return AgentChannel(socket, side, name, secret, soon());
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::peer);
       return {};
     }
   };
-  auto agent = std::async(std::launch::async, [&] { return open(ends[1], Side::agent, of_agent); });
-  Pair pair{open(ends[0], Side::chief, of_chief), {}};
+  auto agent = std::async(std::launch::async, [&] { return open(ends[1], Side::agent, "worker 1", of_agent); });
+  Pair pair{open(ends[0], Side::chief, meant, of_chief), {}};
   if (auto other = agent.get()) pair.agent.emplace(std::move(*other));
   return pair;
 }
@@ -94,11 +98,76 @@ TEST_CASE("without the secret neither side is served") {
   CHECK_FALSE(pair.agent);
 }
 
+// A relay that knows no secret could else give the chief the agent of another task.
+TEST_CASE("the chief speaks to no other agent than the one that it means") {
+  const Pair pair = connected("0123456789abcdef", "0123456789abcdef", "worker 2");
+  CHECK_FALSE(pair.chief);
+  CHECK_FALSE(pair.agent);
+}
+
+TEST_CASE("a chief tells another secret from a connection that was closed") {
+  for (const bool answers : {true, false}) {
+    CAPTURE(answers);
+    const std::array<int, 2> ends = sockets();
+    auto agent = std::async(std::launch::async, [&] {
+      if (!answers) return static_cast<void>(close(ends[1]));
+      CHECK_THROWS_AS(AgentChannel(ends[1], Side::agent, "w", "another-secret-that-is-long", soon()), WrongSecret);
+    });
+    if (answers) {
+      CHECK_THROWS_AS(AgentChannel(ends[0], Side::chief, "w", "0123456789abcdef", soon()), WrongSecret);
+    } else {
+      bool wrong = false;
+      try {
+        AgentChannel(ends[0], Side::chief, "w", "0123456789abcdef", soon());
+      } catch (const WrongSecret&) {
+        wrong = true;
+      } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::peer);
+      }
+      CHECK_FALSE(wrong);
+    }
+    agent.get();
+  }
+}
+
+TEST_CASE("connections that prove nothing make room for newer ones, the oldest first") {
+  Connections connections(3);
+  for (const pid_t process : {11, 12, 13}) {
+    CHECK(connections.make_room() == 0);
+    connections.add(process);
+  }
+  connections.has_proven(11);
+  CHECK(connections.make_room() == 12);
+  connections.add(14);
+  connections.has_proven(13);
+  CHECK(connections.make_room() == 14);
+  connections.add(15);
+  connections.has_proven(15);
+  CHECK_FALSE(connections.make_room());  // all are the chief's
+  connections.has_ended(11);
+  CHECK(connections.make_room() == 0);
+}
+
+TEST_CASE("refused connections take a line at once, and then ever fewer") {
+  RefusalLog log;
+  const auto begin = RefusalLog::Time();
+  int lines = 0;
+  constexpr int seconds = 24 * 3600;
+  for (int second = 0; second < seconds; ++second) {
+    for (int i = 0; i < 10; ++i) log.refused();
+    const std::string line = log.line_at(begin + std::chrono::seconds(second));
+    if (second == 0) CHECK(line.starts_with("10 connections were refused"));
+    if (second == 60) CHECK(line.starts_with("600 connections were refused"));
+    lines += line.empty() ? 0 : 1;
+  }
+  CHECK(lines < 40);
+}
+
 TEST_CASE("who repeats what the agent says, or says nothing, is refused by the deadline") {
   const std::array<int, 2> ends = sockets();
   auto agent = std::async(std::launch::async, [&] {
     try {
-      AgentChannel(ends[1], Side::agent, "0123456789abcdef",
+      AgentChannel(ends[1], Side::agent, "worker 1", "0123456789abcdef",
                    std::chrono::steady_clock::now() + std::chrono::seconds(1));
     } catch (const Error&) {
       return true;
@@ -118,10 +187,10 @@ TEST_CASE("a message that was changed, repeated or made up is noticed") {
   for (const std::string attack : {"none", "changed", "repeated", "made up", "returned"}) {
     CAPTURE(attack);
     const std::array<int, 2> left = sockets(), right = sockets();
-    auto chief =
-        std::async(std::launch::async, [&] { return AgentChannel(left[0], Side::chief, "0123456789abcdef", soon()); });
-    auto agent =
-        std::async(std::launch::async, [&] { return AgentChannel(right[1], Side::agent, "0123456789abcdef", soon()); });
+    auto chief = std::async(std::launch::async,
+                            [&] { return AgentChannel(left[0], Side::chief, "w", "0123456789abcdef", soon()); });
+    auto agent = std::async(std::launch::async,
+                            [&] { return AgentChannel(right[1], Side::agent, "w", "0123456789abcdef", soon()); });
     const auto pass = [](int from, int to, std::size_t bytes) {
       std::string text(bytes, '\0');
       for (std::size_t had = 0; had < bytes;) {
@@ -169,27 +238,124 @@ TEST_CASE("a message that was changed, repeated or made up is noticed") {
 
 TfConfig tasks_on(const std::string& other) { return {{{"worker", 0, "localhost", 1}, {"worker", 1, other, 2}}, 0}; }
 
-TEST_CASE("the secret comes from a variable or a file that nobody else can read") {
-  std::string folder = "/tmp/trainctl-secret-XXXXXX";
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  const std::string file = folder + "/secret";
-  std::ofstream(file) << "0123456789abcdef\n";
-  const Variables variables{{"TRAINCTL_SECRET_FILE", file}};
-  REQUIRE(chmod(file.c_str(), 0640) == 0);
-  CHECK_THROWS_AS(stated_secret(variables), Error);
-  REQUIRE(chmod(file.c_str(), 0600) == 0);
-  CHECK(stated_secret(variables) == "0123456789abcdef");
-  CHECK(stated_secret(Variables{{"TRAINCTL_SECRET", "another-secret-that-is-long"}}) == "another-secret-that-is-long");
-  CHECK_THROWS_AS(stated_secret(Variables{{"TRAINCTL_SECRET", "short"}}), Error);
-  CHECK_FALSE(stated_secret(Variables()));
+// A folder that only this user may enter, which goes with its files at the end.
+struct Folder {
+  Folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(const std::string& name, const std::string& text, mode_t mode = 0600) const {
+    std::ofstream(path + "/" + name) << text;
+    REQUIRE(chmod((path + "/" + name).c_str(), mode) == 0);
+    return path + "/" + name;
+  }
+  std::string path = "/tmp/trainctl-secret-XXXXXX";
+};
 
-  const Variables home{{"HOME", folder}};
-  CHECK_THROWS_AS(secret_for(tasks_on("h2"), home), Error);
+std::optional<std::string> secret_in(const std::string& file) {
+  return stated_secret(Variables{{"TRAINCTL_SECRET_FILE", file}});
+}
+
+// The words with which the file is refused.
+std::string refusal_of(const std::string& file) {
+  try {
+    secret_in(file);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    return error.what();
+  }
+  return "";
+}
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("the secret comes from a variable or a file that nobody else can read") {
+  const Folder folder;
+  const std::string file = folder.file("secret", "0123456789abcdef\n");
+  CHECK(secret_in(file) == "0123456789abcdef");
+  for (const mode_t mode : {0640, 0604, 0620, 0602, 0610}) {
+    REQUIRE(chmod(file.c_str(), mode) == 0);
+    CHECK(has(refusal_of(file), "other users may read"));
+  }
+  REQUIRE(chmod(file.c_str(), 0400) == 0);
+  CHECK(secret_in(file) == "0123456789abcdef");
+  CHECK(stated_secret(Variables{{"TRAINCTL_SECRET", "another-secret-that-is-long"}}) == "another-secret-that-is-long");
+  CHECK_FALSE(stated_secret(Variables()));
+  CHECK(secret_for(tasks_on("h2"), Variables{{"TRAINCTL_SECRET_FILE", file}}) == "0123456789abcdef");
+  CHECK(has(refusal_of(folder.path + "/absent"), "No such file"));
+}
+
+TEST_CASE("a file of a secret that another user may have supplied is refused") {
+  const Folder folder;
+  const std::string file = folder.file("secret", "0123456789abcdef");
+  const std::string link = folder.path + "/link", pipe = folder.path + "/pipe";
+  REQUIRE(symlink(file.c_str(), link.c_str()) == 0);
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(has(refusal_of(link), "symbolic link"));
+  CHECK(has(refusal_of(pipe), "no regular file"));
+  CHECK(has(refusal_of(folder.path), "no regular file"));
+  REQUIRE(chmod(folder.path.c_str(), 0777) == 0);
+  CHECK(has(refusal_of(file), "may replace the files"));
+  REQUIRE(chmod(folder.path.c_str(), 01777) == 0);  // as /tmp: nobody else can put another file there in its place
+  CHECK(refusal_of(file).empty());
+  REQUIRE(chmod(folder.path.c_str(), 0755) == 0);
+  CHECK(refusal_of(file).empty());
+  if (geteuid() == 0) {
+    REQUIRE(chown(file.c_str(), 12345, 12345) == 0);
+    CHECK(has(refusal_of(file), "belongs to another user"));
+    REQUIRE(chown(file.c_str(), 0, 0) == 0);
+    REQUIRE(chown(folder.path.c_str(), 12345, 12345) == 0);
+    CHECK(has(refusal_of(file), "belongs to another user"));
+  }
+}
+
+TEST_CASE("a secret that can be guessed is none") {
+  const auto taken = [](const std::string& secret) {
+    try {
+      return stated_secret(Variables{{"TRAINCTL_SECRET", secret}}).has_value();
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  for (const char* weak : {"short", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaab", "abababababababab", "12345123451234512345",
+                           "password-password-password-", "abcdefghabcdefgh", "aaaabbbbccccddddeeee"}) {
+    CAPTURE(weak);
+    CHECK_FALSE(taken(weak));
+  }
+  for (int i = 0; i < 1000; ++i) CHECK(taken(hex(random_bytes(16))));
+}
+
+TEST_CASE("tasks on one host share a secret of the user's cache, which nobody else can put there") {
+  const Folder folder;
+  const Variables home{{"HOME", folder.path}};
+  for (const char* other : {"h2", "127.evil.example", "localhost.evil.example", "127.0.0.1.example", "128.0.0.1"}) {
+    CAPTURE(other);
+    CHECK_THROWS_AS(secret_for(tasks_on(other), home), Error);
+  }
   const std::string own = secret_for(tasks_on("127.0.0.1"), home);
   CHECK(own.size() == 64);
   CHECK(secret_for(tasks_on("localhost"), home) == own);
-  CHECK(secret_for(tasks_on("h2"), variables) == "0123456789abcdef");
-  CHECK(system(("rm -rf " + folder).c_str()) == 0);
+  CHECK(secret_for(tasks_on("127.255.0.9"), home) == own);
+  // The working directory is nobody's cache.
+  CHECK_THROWS_AS(secret_for(tasks_on("localhost"), Variables()), Error);
+  CHECK_THROWS_AS(secret_for(tasks_on("localhost"), Variables{{"HOME", "."}}), Error);
+  CHECK(secret_for(tasks_on("localhost"), Variables{{"XDG_CACHE_HOME", "cache"}, {"HOME", folder.path}}) == own);
+
+  const std::string launch = folder.path + "/.cache/trainctl/launch";
+  REQUIRE(chmod(launch.c_str(), 0755) == 0);
+  CHECK_THROWS_AS(secret_for(tasks_on("localhost"), home), Error);
+  REQUIRE(chmod(launch.c_str(), 0700) == 0);
+  CHECK(secret_for(tasks_on("localhost"), home) == own);
+  const std::string moved = folder.path + "/elsewhere";
+  std::filesystem::rename(launch, moved);
+  REQUIRE(symlink(moved.c_str(), launch.c_str()) == 0);
+  CHECK_THROWS_AS(secret_for(tasks_on("localhost"), home), Error);
+}
+
+TEST_CASE("commands that this process starts do not learn the secret") {
+  setenv("TRAINCTL_SECRET", "0123456789abcdef", 1);
+  forget_secret();
+  CHECK(getenv("TRAINCTL_SECRET") == nullptr);
 }
 
 }  // namespace

@@ -46,4 +46,21 @@ log:
   CHECK(contains(read_file(folder / "ends.txt"), "diverged"));
 }
 
+TEST_CASE("callbacks do not see the secret of launch agents") {
+  const Folder folder;
+  const std::string config = folder.write("quiet.yaml", R"(
+data: {dataset: synthetic, samples: 40, shape: [8, 8, 3], classes: 5}
+log: {callbacks: [{end: "env >> seen.txt"}]}
+)" + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  for (const char* ranks : {"1", "2"}) {
+    Command run(folder, {"run", config, "--ranks", ranks}, ".",
+                {"TRAINCTL_SECRET=0123456789abcdef", "SEEN=" + std::string(ranks)});
+    REQUIRE(run.wait() == 0);
+  }
+  const std::string seen = read_file(folder / "seen.txt");
+  CHECK(contains(seen, "SEEN=1"));
+  CHECK(contains(seen, "SEEN=2"));
+  CHECK_FALSE(contains(seen, "0123456789abcdef"));
+}
+
 }  // namespace trainctl::test::log_callbacks_test

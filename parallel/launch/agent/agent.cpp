@@ -11,13 +11,14 @@
 #include <array>
 #include <csignal>
 #include <optional>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/agent/agent_command.h"
 #include "parallel/launch/agent/channel.h"
+#include "parallel/launch/agent/connections.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/process.h"
 #include "parallel/launch/supervision.h"
 
@@ -29,20 +30,39 @@ constexpr std::chrono::seconds handshake_time(10);
 
 // What the process of a connection tells the agent.
 struct Report {
-  enum class Kind { chief_came, chief_went, job_ended } kind{};
+  enum class Kind { proven, refused, chief_came, chief_went, job_ended } kind{};
   int exit_code = 0;
+  pid_t process = getpid();
 };
 
-// In a process of its own: nobody else has to wait for this peer. `leased`: the chief is known to be there.
-void serve_connection(int socket, const std::string& secret, bool leased, int reports) {
-  const auto report = [reports](Report::Kind kind, int code = 0) {
+// What the process of a connection needs to know.
+struct Served {
+  int socket;
+  const std::string& agent;  // the name of this agent's task
+  const std::string& secret;
+  bool leased;  // the chief is known to be there
+  int reports;  // a pipe to the agent
+};
+
+// In a process of its own: nobody else has to wait for this peer. Throws Error{peer} for a message that is not the
+// peer's.
+void serve_connection(const Served& served) {
+  const auto report = [&served](Report::Kind kind, int code = 0) {
     const Report text{kind, code};
-    [[maybe_unused]] const ssize_t written = write(reports, &text, sizeof text);
+    [[maybe_unused]] const ssize_t written = write(served.reports, &text, sizeof text);
   };
-  AgentChannel channel(socket, AgentChannel::Side::agent, secret, std::chrono::steady_clock::now() + handshake_time);
+  std::optional<AgentChannel> proven;
+  try {
+    const auto deadline = std::chrono::steady_clock::now() + handshake_time;
+    proven.emplace(served.socket, AgentChannel::Side::agent, served.agent, served.secret, deadline);
+  } catch (const Error&) {
+    return report(Report::Kind::refused);
+  }
+  AgentChannel& channel = *proven;
+  report(Report::Kind::proven);
   const std::optional<Message> first = channel.receive();
   if (!first) return;
-  if (first->kind == MessageKind::command && leased) return run_for_chief(channel, first->text);
+  if (first->kind == MessageKind::command && served.leased) return run_for_chief(channel, first->text);
   if (first->kind != MessageKind::lease) return;
   report(Report::Kind::chief_came);
   channel.send(MessageKind::lease, "");  // what the chief sends after this comes to an agent that knows
@@ -59,7 +79,7 @@ void serve_connection(int socket, const std::string& secret, bool leased, int re
 class Agent {
  public:
   Agent(const TfTask& own, const std::string& secret, std::chrono::milliseconds patience)
-      : secret_(secret), listener_(listen_at(own.host, own.port)) {
+      : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
     if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
     if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "no pipe is to be had");
   }
@@ -79,12 +99,18 @@ class Agent {
       while (const int signal = signals_.next()) on_signal(signal);
       Report report;
       while (read(reports_[0], &report, sizeof report) == sizeof report) {
+        if (report.kind == Report::Kind::proven) connections_.has_proven(report.process);
+        if (report.kind == Report::Kind::refused) refusals_.refused();
         if (report.kind == Report::Kind::job_ended) return report.exit_code;
         if (report.kind == Report::Kind::chief_went) {
           throw Error(ErrorKind::peer, format("{} has gone without saying how the job ended", chief), "see its log");
         }
+        if (report.kind != Report::Kind::chief_came) continue;
         leased_ = true;
         log::info(format("{} has come", chief));
+      }
+      if (const std::string line = refusals_.line_at(std::chrono::steady_clock::now()); !line.empty()) {
+        log::warning(line);
       }
       if ((sources[1].revents & POLLIN) != 0) accept_connection();
       if (!leased_ && patience_ends_ && std::chrono::steady_clock::now() > *patience_ends_) {
@@ -96,35 +122,41 @@ class Agent {
  private:
   void on_signal(int number) {
     if (number != SIGCHLD) throw Error(ErrorKind::interrupted, "stopped at once");
-    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.erase(pid);
+    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.has_ended(pid);
   }
 
   void accept_connection() {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
     const pid_t parent = getpid();
-    const pid_t child = connections_.size() < most_connections ? fork() : -1;
+    const std::optional<pid_t> in_the_way = connections_.make_room();
+    if (in_the_way.value_or(0) > 0) {
+      kill(*in_the_way, SIGKILL);
+      refusals_.refused();
+    }
+    const pid_t child = in_the_way ? fork() : -1;
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
       close(listener_);
       try {
-        serve_connection(socket, secret_, leased_, reports_[1]);
+        serve_connection({socket, name_, secret_, leased_, reports_[1]});
       } catch (const Error& error) {
-        log::warning(format("a connection was refused: {}", error.what()));
+        log::warning(format("a connection of the chief failed: {}", error.what()));
       }
       _exit(0);
     }
     close(socket);
-    if (child > 0) connections_.insert(child);
+    if (child > 0) connections_.add(child);
   }
 
   const Signals signals_;
-  std::string secret_;
+  std::string name_, secret_;
   int listener_;
   std::array<int, 2> reports_{-1, -1};
   std::optional<std::chrono::steady_clock::time_point> patience_ends_;
-  std::set<pid_t> connections_;  // the processes that serve them
+  Connections connections_{most_connections};
+  RefusalLog refusals_;
   bool leased_ = false;
 };
 
@@ -132,6 +164,7 @@ class Agent {
 
 int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
   const TfTask &own = config.tasks[config.own], &chief = config.tasks.front();
+  forget_secret();  // the commands that it runs are none of those who may know it
   Agent agent(own, secret, patience);
   log::info(format("{} is the launch agent of {} at {}:{}", own.name(), chief.name(), own.host, own.port));
   return agent.serve(chief.name());

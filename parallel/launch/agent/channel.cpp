@@ -23,7 +23,8 @@
 namespace trainctl {
 namespace {
 
-constexpr std::string_view greeting = "trainctl agent 1\n";
+constexpr std::string_view greeting = "trainctl agent 2\n";
+constexpr std::string_view refusal = "your proof is not of my secret.\n";  // as long as a proof
 constexpr std::size_t nonce_bytes = 32, code_bytes = 32, head_bytes = 5, most_bytes = 1 << 20;
 constexpr AgentChannel::Deadline never = AgentChannel::Deadline::max();
 
@@ -92,11 +93,12 @@ Addresses addresses_of(const std::string& host, int port) {
 
 }  // namespace
 
-AgentChannel::AgentChannel(int socket, Side side, const std::string& secret, Deadline deadline)
+AgentChannel::AgentChannel(int socket, Side side, const std::string& agent, const std::string& secret,
+                           Deadline deadline)
     : socket_(socket), side_(side) {
   keep_alive(socket_);
   try {
-    shake_hands(secret, deadline);
+    shake_hands(agent, secret, deadline);
   } catch (...) {
     close(socket_);
     throw;
@@ -114,22 +116,33 @@ AgentChannel::AgentChannel(AgentChannel&& other) noexcept
       sent_(other.sent_),
       received_(other.received_) {}
 
-// The agent proves itself last: it tells nothing to whom does not know the secret.
-void AgentChannel::shake_hands(const std::string& secret, Deadline deadline) {
+// The agent proves itself last: it tells nothing to those who do not know the secret, but that they do not.
+void AgentChannel::shake_hands(const std::string& agent, const std::string& secret, Deadline deadline) {
+  static_assert(refusal.size() == code_bytes);
   const std::string own = random_bytes(nonce_bytes);
-  const Error wrong(ErrorKind::peer, "the other side does not know the secret, or is no trainctl",
-                    "give all tasks the same TRAINCTL_SECRET, or TRAINCTL_SECRET_FILE");
-  if (!write_bytes(socket_, std::string(greeting) + own)) throw wrong;
+  const Error silent(ErrorKind::peer, "the other side did not answer as a trainctl that knows the secret does");
+  const WrongSecret wrong(ErrorKind::peer, format("the other side knows another secret, or is not {}", agent),
+                          "give all tasks the same TRAINCTL_SECRET, or TRAINCTL_SECRET_FILE, and the same cluster");
+  if (!write_bytes(socket_, std::string(greeting) + own)) throw silent;
   const std::string hello = read_bytes(socket_, greeting.size() + nonce_bytes, deadline);
-  if (hello.size() != greeting.size() + nonce_bytes || !hello.starts_with(greeting)) throw wrong;
+  if (hello.size() != greeting.size() + nonce_bytes || !hello.starts_with(greeting)) throw silent;
   const std::string other = hello.substr(greeting.size());
-  if (other == own) throw wrong;  // it repeats what it hears
+  if (other == own) throw silent;  // it repeats what it hears
   const std::string both = side_ == Side::chief ? own + other : other + own;
-  const std::string chief = hmac_sha256(secret, "chief" + both), agent = hmac_sha256(secret, "agent" + both);
-  if (side_ == Side::chief && !write_bytes(socket_, chief)) throw wrong;
-  if (!equal_secretly(read_bytes(socket_, code_bytes, deadline), side_ == Side::chief ? agent : chief)) throw wrong;
-  if (side_ == Side::agent && !write_bytes(socket_, agent)) throw wrong;
-  key_ = hmac_sha256(secret, "key" + both);
+  const auto derived = [&](const std::string& purpose) {  // zero bytes keep the parts apart
+    return hmac_sha256(secret, purpose + '\0' + agent + '\0' + both);
+  };
+  const std::string of_chief = derived("proof of the chief"), of_agent = derived("proof of the agent");
+  if (side_ == Side::chief && !write_bytes(socket_, of_chief)) throw silent;
+  const std::string proof = read_bytes(socket_, code_bytes, deadline);
+  if (proof.size() != code_bytes) throw silent;
+  if (!equal_secretly(proof, side_ == Side::chief ? of_agent : of_chief)) {
+    if (side_ == Side::agent) [[maybe_unused]]
+      const bool told = write_bytes(socket_, refusal);
+    throw wrong;
+  }
+  if (side_ == Side::agent && !write_bytes(socket_, of_agent)) throw silent;
+  key_ = derived("key");
 }
 
 std::string AgentChannel::code(Side from, std::uint64_t number, std::string_view message) const {

@@ -1,8 +1,9 @@
 // An authenticated connection between the chief of a job and a launch agent.
 //
-// Each side sends 32 random bytes and proves with them that it knows the secret, which itself is never sent. The key of
-// the connection follows from both numbers; every message has a code of that key over its direction, number and
-// content. So nobody without the secret can speak, change, repeat or reorder anything; what is said is not hidden.
+// Each side sends 32 random bytes and proves with them and with the agent's name that it knows the secret, which itself
+// is never sent. The key of the connection follows from all three; every message has a code of that key over its
+// direction, number and content. So nobody without the secret can speak, change, repeat or reorder anything, or join
+// the chief to another agent than the one that it means; what is said is not hidden.
 #pragma once
 
 #include <chrono>
@@ -10,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/base/error.h"
 
 namespace trainctl {
 
@@ -27,14 +30,21 @@ struct Message {
   std::string text;
 };
 
+// The other side knows another secret, which a new connection would not mend.
+class WrongSecret : public Error {
+ public:
+  using Error::Error;
+};
+
 class AgentChannel {
  public:
   enum class Side { chief, agent };
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // Takes a connected socket. Throws Error{peer} where the other side does not prove by the deadline that it knows the
-  // secret.
-  AgentChannel(int socket, Side side, const std::string& secret, Deadline deadline);
+  // Takes a connected socket. `agent` is the name of the agent's task, such as "worker 1". Throws WrongSecret if the
+  // two sides know different secrets or mean different agents, and another Error{peer} if the other side does not prove
+  // by the deadline that it knows the secret: then a new connection may go well.
+  AgentChannel(int socket, Side side, const std::string& agent, const std::string& secret, Deadline deadline);
   ~AgentChannel();
   AgentChannel(AgentChannel&& other) noexcept;
   AgentChannel(const AgentChannel&) = delete;
@@ -49,7 +59,7 @@ class AgentChannel {
   std::optional<Message> receive();
 
  private:
-  void shake_hands(const std::string& secret, Deadline deadline);
+  void shake_hands(const std::string& agent, const std::string& secret, Deadline deadline);
   std::string code(Side from, std::uint64_t number, std::string_view message) const;
 
   int socket_ = -1;

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -15,10 +18,33 @@ namespace trainctl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds answer_time(10);
+constexpr std::chrono::seconds answer_time(10), remote_shell_time(60);
 
-AgentChannel open_channel(int socket, const std::string& secret) {
-  return AgentChannel(socket, AgentChannel::Side::chief, secret, Clock::now() + answer_time);
+std::string address_of(const TfTask& task) { return format("{} ({}:{})", task.name(), task.host, task.port); }
+
+// A connection to the agent of a task whose other side has proven itself. An agent may be busy with connections of
+// others, who prove nothing: tries again until the deadline, and says so at the first time. Throws Error{peer} with the
+// reason of the last try, and at once if the secrets differ. Nothing if nobody listens there.
+std::optional<AgentChannel> open_channel(const TfTask& task, const std::string& secret, Clock::time_point deadline) {
+  constexpr std::chrono::milliseconds pause(200);
+  for (int tries = 1;; ++tries) {
+    const int socket = connect_to(task.host, task.port, deadline);
+    if (socket < 0) return {};
+    try {
+      const auto answered = std::min(deadline, Clock::now() + answer_time);
+      return AgentChannel(socket, AgentChannel::Side::chief, task.name(), secret, answered);
+    } catch (const WrongSecret& error) {
+      throw Error(error.kind(), format("{}: {}", address_of(task), error.what()));
+    } catch (const Error& error) {
+      if (Clock::now() + pause > deadline) {
+        throw Error(error.kind(),
+                    format("{}: {}, in {} {}", address_of(task), error.what(), tries, tries == 1 ? "try" : "tries"),
+                    "something else may listen there, or others may take up the agent's connections: see its log");
+      }
+      if (tries == 1) log::warning(format("{}: {}; this command tries again", address_of(task), error.what()));
+    }
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 }  // namespace
@@ -29,19 +55,16 @@ Leases::Leases(const TfConfig& config, const std::string& secret, std::chrono::m
   for (std::size_t i = 0; i < config.tasks.size(); ++i) {
     if (i == config.own) continue;
     const TfTask& task = config.tasks[i];
-    const std::string name = format("{} ({}:{})", task.name(), task.host, task.port);
-    log::debug("looking for the launch agent of " + name);
-    const int socket = connect_to(task.host, task.port, deadline);
-    if (socket < 0) {
-      missing += (missing.empty() ? "" : ", ") + name;
+    log::debug("looking for the launch agent of " + address_of(task));
+    std::optional<AgentChannel> agent = open_channel(task, secret, deadline);
+    if (!agent) {
+      missing += (missing.empty() ? "" : ", ") + address_of(task);
       continue;
     }
-    try {
-      agents_.push_back(open_channel(socket, secret));
-      agents_.back().send(MessageKind::lease, "");
-      if (!agents_.back().receive()) throw Error(ErrorKind::peer, "the launch agent has closed the connection");
-    } catch (const Error& error) {
-      throw Error(error.kind(), format("{}: {}", name, error.what()));
+    agents_.push_back(std::move(*agent));
+    agents_.back().send(MessageKind::lease, "");
+    if (!agents_.back().receive()) {
+      throw Error(ErrorKind::peer, format("{}: the launch agent has closed the connection", address_of(task)));
     }
   }
   if (missing.empty()) return;
@@ -59,11 +82,10 @@ int remote_shell(const TfConfig& config, const std::string& secret, const std::s
     return each.host == host && !each.is(config.tasks[config.own]);
   });
   if (task == config.tasks.end()) throw Error(ErrorKind::config, format("TF_CONFIG has no task on {}", host));
-  const int socket = connect_to(task->host, task->port, Clock::now() + answer_time);
-  if (socket < 0) throw Error(ErrorKind::peer, format("no launch agent answers at {}:{}", task->host, task->port));
-  AgentChannel channel = open_channel(socket, secret);
-  channel.send(MessageKind::command, command);
-  while (const std::optional<Message> message = channel.receive()) {
+  std::optional<AgentChannel> channel = open_channel(*task, secret, Clock::now() + remote_shell_time);
+  if (!channel) throw Error(ErrorKind::peer, format("no launch agent answers at {}:{}", task->host, task->port));
+  channel->send(MessageKind::command, command);
+  while (const std::optional<Message> message = channel->receive()) {
     if (message->kind == MessageKind::end) return std::atoi(message->text.c_str());
     write_all(message->kind == MessageKind::output ? STDOUT_FILENO : STDERR_FILENO, message->text);
   }

@@ -13,7 +13,8 @@ namespace trainctl {
 // Connections to the agents of all other tasks, which tell them that the chief lives.
 class Leases {
  public:
-  // Waits until all are there, at most for `patience` (0: for ever). Throws Error{peer} that names those that are not.
+  // Waits until all are there, at most for `patience` (0: for ever). Throws Error{peer} that names those that are not,
+  // or at once one that knows another secret.
   Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
 
   // Tells all how the job has ended.

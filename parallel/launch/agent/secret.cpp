@@ -1,25 +1,25 @@
 // Finding the secret.
 #include "parallel/launch/agent/secret.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hmac.h"
+#include "parallel/launch/agent/private_file.h"
 
 namespace trainctl {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t shortest = 16;
+constexpr std::size_t shortest = 16, fewest_letters = 6;
 constexpr const char* remedy =
     "make one for all tasks, in a file that only you can read: openssl rand -hex 32 > FILE; chmod 600 FILE; "
     "TRAINCTL_SECRET_FILE=FILE";
@@ -30,52 +30,69 @@ std::string without_space(std::string text) {
   return text;
 }
 
-std::string long_enough(std::string secret, std::string_view where) {
-  if (secret.size() >= shortest) return secret;
+// Whether a text is a shorter one again and again, such as "abcabcab".
+bool repeats_itself(const std::string& text) {
+  for (std::size_t part = 1; part <= text.size() / 2; ++part) {
+    if (std::equal(text.begin() + static_cast<std::ptrdiff_t>(part), text.end(), text.begin())) return true;
+  }
+  return false;
+}
+
+// Refuses what can be guessed.
+std::string hard_to_guess(std::string secret, std::string_view where) {
+  if (secret.size() < shortest) {
+    throw Error(ErrorKind::config,
+                format("the secret of {} has {} characters, and {} are the least", where, secret.size(), shortest),
+                remedy);
+  }
+  const std::size_t letters = std::set<char>(secret.begin(), secret.end()).size();
+  if (letters >= fewest_letters && !repeats_itself(secret)) return secret;
   throw Error(ErrorKind::config,
-              format("the secret of {} has {} characters, and {} are the least", where, secret.size(), shortest),
+              format("the secret of {} can be guessed: it {}", where,
+                     letters < fewest_letters
+                         ? format("has {} different characters, and {} are the least", letters, fewest_letters)
+                         : "repeats one part of itself"),
               remedy);
 }
 
-std::string read_secret(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0 && status.st_uid == geteuid()) {
-    throw Error(ErrorKind::config, Place{path}, "other users may read this secret", "chmod 600 " + path);
-  }
-  constexpr std::int64_t most = 4096;
-  return without_space(read_file(path, most, {ErrorKind::config, "see TRAINCTL_SECRET_FILE"}));
+// Without asking for addresses, which another may give: a name is loopback only if it is localhost.
+bool on_loopback(const std::string& host) {
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) != 1) return host == "localhost";
+  return ntohl(address.s_addr) >> 24 == 127;
 }
 
-bool on_loopback(const std::string& host) { return host == "localhost" || host.starts_with("127."); }
+// The user's folder of caches; XDG's rule passes over a relative one. Throws Error{config} if no folder is the user's:
+// the working directory may be another's.
+fs::path user_cache(const Variables& variables) {
+  const fs::path cache = variables.text("XDG_CACHE_HOME"), home = variables.text("HOME");
+  if (cache.is_absolute()) return cache;
+  if (home.is_absolute()) return home / ".cache";
+  throw Error(ErrorKind::config,
+              "the tasks of TF_CONFIG share a secret in the user's cache, and neither HOME nor XDG_CACHE_HOME names an "
+              "absolute folder",
+              format("set HOME, or {}", remedy));
+}
 
 // Made by the first process that needs it.
 std::string secret_of_user(const Variables& variables) {
-  const std::string cache = variables.text("XDG_CACHE_HOME");
-  const fs::path folder = (cache.empty() ? fs::path(variables.text("HOME")) / ".cache" : fs::path(cache)) / "trainctl";
-  const std::string path = folder / "launch-secret", own = path + "." + std::to_string(getpid());
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (!exists(path)) {
-    const int file = open(own.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const std::string path = user_cache(variables) / "trainctl" / "launch" / "secret";
+  if (!exists(path, {ErrorKind::config})) {
     std::string text;
     for (const unsigned char byte : random_bytes(32)) text += format("{:02x}", byte);
-    const bool written = file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    if (file >= 0) close(file);
-    if (written) [[maybe_unused]]
-      const int first = link(own.c_str(), path.c_str());  // fails where another was first
-    unlink(own.c_str());
+    write_private_file(path, text);
   }
-  return long_enough(read_secret(path), path);
+  return hard_to_guess(without_space(read_private_file(path, PrivateFolder::kept)), path);
 }
 
 }  // namespace
 
 std::optional<std::string> stated_secret(const Variables& variables) {
   const std::string secret = without_space(variables.text(secret_variable));
-  if (!secret.empty()) return long_enough(secret, secret_variable);
+  if (!secret.empty()) return hard_to_guess(secret, secret_variable);
   const std::string file = variables.text(secret_file_variable);
   if (file.empty()) return {};
-  return long_enough(read_secret(file), file);
+  return hard_to_guess(without_space(read_private_file(file, PrivateFolder::guarded)), file);
 }
 
 std::string secret_for(const TfConfig& config, const Variables& variables) {
@@ -88,5 +105,7 @@ std::string secret_for(const TfConfig& config, const Variables& variables) {
               "TRAINCTL_SECRET_FILE)",
               remedy);
 }
+
+void forget_secret() { unsetenv(secret_variable.data()); }
 
 }  // namespace trainctl

@@ -168,6 +168,8 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
   const std::string shell = names_.remote_shell;
   set_runtime(plan, variables, "plm", shell);
   set_runtime(plan, variables, format("plm_{}_agent", shell), format("{} {} --", own_path(), remote_shell_command));
+  // Daemons would start further ones, and only the chief knows the agents' secret.
+  set_runtime(plan, variables, format("plm_{}_no_tree_spawn", shell), "1");
   set_runtime(plan, variables, names_.stay_attached, "1");
 }
 

@@ -1,0 +1,117 @@
+// A launch agent among strangers: connections that prove nothing neither keep the chief out nor end it.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "parallel/launch/agent/agent.h"
+#include "parallel/launch/agent/channel.h"
+#include "parallel/launch/agent/chief.h"
+#include "test/catch.h"
+
+namespace trainctl::agent_flood_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* secret = "0123456789abcdef";
+
+// A port of loopback that nobody listens on.
+int free_port() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  close(listener);
+  return ntohs(address.sin_port);
+}
+
+TfConfig two_tasks(int port, std::size_t own) {
+  return {{{"worker", 0, "127.0.0.1", 1}, {"worker", 1, "127.0.0.1", port}}, own};
+}
+
+TEST_CASE("a chief reaches an agent all of whose places strangers hold") {
+  const int port = free_port();
+  const pid_t agent = fork();
+  if (agent == 0) {
+    int code = 99;
+    try {
+      code = serve_as_agent(two_tasks(port, 1), secret, 60s);
+    } catch (const Error&) {
+    }
+    _exit(code);
+  }
+  std::vector<int> strangers;
+  for (int i = 0; i < 100; ++i) strangers.push_back(connect_to("127.0.0.1", port, Clock::now() + 10s));
+  CHECK(strangers.back() >= 0);
+  const auto begin = Clock::now();
+  Leases leases(two_tasks(port, 0), secret, 30s);
+  CHECK(Clock::now() - begin < 8s);  // before the strangers' time is up
+  leases.end(7);
+  int status = 0;
+  CHECK(waitpid(agent, &status, 0) == agent);
+  CHECK(WEXITSTATUS(status) == 7);
+  for (const int stranger : strangers) close(stranger);
+}
+
+TEST_CASE("a chief whose connection is closed before the agent has proven itself tries again") {
+  const int port = free_port(), listener = listen_at("127.0.0.1", port);
+  auto agent = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 3; ++i) close(accept(listener, nullptr, nullptr));
+    AgentChannel channel(accept(listener, nullptr, nullptr), AgentChannel::Side::agent, "worker 1", secret,
+                         Clock::now() + 10s);
+    channel.receive();
+    channel.send(MessageKind::lease, "");
+    return channel.receive()->text;
+  });
+  Leases(two_tasks(port, 0), secret, 30s).end(3);
+  CHECK(agent.get() == "3");
+  close(listener);
+}
+
+TEST_CASE("a chief without success says by its deadline what it met, and at once that the secrets differ") {
+  for (const bool answers : {false, true}) {
+    CAPTURE(answers);
+    const int port = free_port(), listener = listen_at("127.0.0.1", port);
+    std::thread other([&] {
+      for (int connection = 0; (connection = accept(listener, nullptr, nullptr)) >= 0;) {
+        if (!answers) {
+          close(connection);
+          continue;
+        }
+        CHECK_THROWS_AS(AgentChannel(connection, AgentChannel::Side::agent, "worker 1", "another-secret-of-mine",
+                                     Clock::now() + 10s),
+                        WrongSecret);
+      }
+    });
+    const auto begin = Clock::now();
+    try {
+      Leases(two_tasks(port, 0), secret, 2s);
+      FAIL("the chief is served");
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      CAPTURE(text);
+      CHECK(error.kind() == ErrorKind::peer);
+      CHECK(text.find("worker 1 (127.0.0.1:") != std::string::npos);
+      CHECK(text.find(answers ? "another secret" : "tries") != std::string::npos);
+      CHECK((Clock::now() - begin < 1s) == answers);
+    }
+    shutdown(listener, SHUT_RDWR);
+    other.join();
+    close(listener);
+  }
+}
+
+}  // namespace
+}  // namespace trainctl::agent_flood_test
