@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "parallel/launch/remote/bounded_text.h"
 
 namespace trainctl {
 namespace {
@@ -71,10 +72,14 @@ class Child {
     for (std::size_t i = 0; i < texts_.size(); ++i) {
       ssize_t count = 0;
       while ((count = read(pipes()[i], buffer.data(), buffer.size())) > 0) {
-        texts_[i].append(buffer.data(), static_cast<std::size_t>(count));
+        append_within(texts_[i], {buffer.data(), static_cast<std::size_t>(count)}, most_remote_text);
+        if (i == 0) take_lines(take);
       }
       closed_[i] = count == 0;
     }
+  }
+
+  void take_lines(const std::function<void(std::string_view line)>& take) {
     std::string& output = texts_[0];
     for (std::size_t end = 0; (end = output.find('\n')) != std::string::npos; output.erase(0, end + 1)) {
       take(std::string_view(output).substr(0, end));

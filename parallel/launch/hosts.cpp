@@ -5,14 +5,19 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/terminal_text.h"
 #include "parallel/launch/options.h"
 
 namespace trainctl {
 namespace {
+
+constexpr std::size_t longest_name = 255;  // of a host
 
 // A number from 0, or nothing.
 std::optional<int> whole_number(std::string_view text) {
@@ -28,14 +33,21 @@ std::optional<int> positive(std::string_view text) {
   return value && *value >= 1 && *value <= most_slots ? value : std::nullopt;
 }
 
-void add(std::vector<Host>& hosts, std::string_view name, int slots) {
-  const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
-  if (same != hosts.end()) {
-    same->slots = std::min(same->slots + slots, most_slots + 1);  // too many are found when all are added up
-  } else {
-    hosts.push_back({std::string(name), slots});
+// Hosts in the order in which they are named first.
+class HostList {
+ public:
+  void add(std::string_view name, int slots) {
+    const auto [place, is_new] = places_.emplace(name, hosts_.size());
+    if (is_new) hosts_.push_back({std::string(name), 0});
+    int& sum = hosts_[place->second].slots;
+    sum = std::min(sum + slots, most_slots + 1);  // too many are found when all are added up
   }
-}
+  std::vector<Host> take() { return std::move(hosts_); }
+
+ private:
+  std::vector<Host> hosts_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
 
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
@@ -46,9 +58,9 @@ std::string_view without_spaces(std::string_view text) {
 }  // namespace
 
 bool is_host_name(std::string_view text) {
-  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-  });
+  return !text.empty() && text.size() <= longest_name && text.front() != '-' &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_'; });
 }
 
 int total_slots(const std::vector<Host>& hosts) {
@@ -59,7 +71,7 @@ int total_slots(const std::vector<Host>& hosts) {
 }
 
 std::vector<Host> parse_hosts(std::string_view text) {
-  std::vector<Host> hosts;
+  HostList hosts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view item = without_spaces(text.substr(begin, end - begin));
@@ -69,14 +81,14 @@ std::vector<Host> parse_hosts(std::string_view text) {
     if (!is_host_name(name) || !slots) {
       throw Error(ErrorKind::config, format("'{}' is no host in '{}'", item, text), "write hosts as node1:8,node2:8");
     }
-    add(hosts, name, *slots);
+    hosts.add(name, *slots);
     begin = end + 1;
   }
-  return hosts;
+  return hosts.take();
 }
 
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
-  std::vector<Host> hosts;
+  HostList hosts;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -94,10 +106,11 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
                     "a line of a hostfile is a name and slots=N");
       }
     }
-    add(hosts, name, *slots);
+    hosts.add(name, *slots);
   }
-  if (hosts.empty()) throw Error(ErrorKind::config, Place{file, 0, 0}, "names no host");
-  return hosts;
+  std::vector<Host> found = hosts.take();
+  if (found.empty()) throw Error(ErrorKind::config, Place{file, 0, 0}, "names no host");
+  return found;
 }
 
 std::vector<Host> read_hostfile(const std::string& path) {
@@ -107,6 +120,7 @@ std::vector<Host> read_hostfile(const std::string& path) {
 
 std::optional<std::vector<int>> expand_counts(std::string_view text) {
   std::vector<int> counts;
+  std::int64_t sum = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     std::string_view item = text.substr(begin, end - begin);
@@ -116,7 +130,7 @@ std::optional<std::vector<int>> expand_counts(std::string_view text) {
       item = item.substr(0, repeat);
     }
     const std::optional<int> count = positive(item);
-    if (!count || !times) return {};
+    if (!count || !times || (sum += std::int64_t{*count} * *times) > most_slots) return {};
     counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
     begin = end + 1;
   }
@@ -140,8 +154,10 @@ std::vector<std::string> expand_names(std::string_view text) {
       const std::size_t dash = std::min(range.find('-'), range.size());
       const std::string first = range.substr(0, dash), last = dash < range.size() ? range.substr(dash + 1) : first;
       const auto low = whole_number(first), high = whole_number(last);
-      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > most_slots)
+      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > most_slots ||
+          stem.size() + first.size() > longest_name) {
         return {};
+      }
       for (int number = *low; number <= *high; ++number) {
         names.push_back(stem + format("{:0{}}", number, first.size()));
       }
@@ -149,14 +165,29 @@ std::vector<std::string> expand_names(std::string_view text) {
     at = list_end + 1;
     if (at < text.size() && text[at++] != ',') return {};  // a name in two parts
   }
-  const bool good = std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_host_name(name); });
+  const bool good = names.size() <= most_slots && std::all_of(names.begin(), names.end(), is_host_name);
   return good ? names : std::vector<std::string>{};
 }
+
+namespace {
+
+// The nodes of a job that does not tell the tasks of each. Throws Error{config} if no job can have as many.
+int node_count(const Variables& variables) {
+  constexpr const char* name = "SLURM_JOB_NUM_NODES";
+  const std::string stated = variables.text(name);
+  if (stated.empty()) return 1;
+  if (const std::optional<int> nodes = positive(stated)) return *nodes;
+  throw Error(ErrorKind::config,
+              format("{} is '{}', and a job has 1 to {} nodes", name, terminal_word(stated.substr(0, 40)), most_slots),
+              "SLURM sets this variable: unset it, and SLURM_JOB_ID, where no job of SLURM runs");
+}
+
+}  // namespace
 
 std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
   if (!variables.has("SLURM_JOB_ID")) return {};
   auto slots = expand_counts(variables.text("SLURM_TASKS_PER_NODE"));
-  if (!slots) slots.emplace(static_cast<std::size_t>(variables.number("SLURM_JOB_NUM_NODES").value_or(1)), 1);
+  if (!slots) slots.emplace(static_cast<std::size_t>(node_count(variables)), 1);
   return SlurmJob{std::move(*slots), expand_names(variables.text("SLURM_JOB_NODELIST"))};
 }
 

@@ -20,7 +20,8 @@ struct Host {
 // The most slots of a host, and of all together.
 inline constexpr int most_slots = 1 << 20;
 
-// Whether a text can name a host: letters, digits, '-', '.' and '_', and no '-' in front, where programs have options.
+// Whether a text can name a host: up to 255 letters, digits, '-', '.' and '_', and no '-' in front, where programs have
+// options.
 bool is_host_name(std::string_view text);
 
 // Throws Error{config} where there are more than most_slots.
@@ -37,10 +38,12 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
 // Reads and parses a hostfile. Throws Error{config} also where it cannot be read.
 std::vector<Host> read_hostfile(const std::string& path);
 
-// SLURM's short form of counts per node, "2(x3),1" being 2, 2, 2, 1; nothing where it is none.
+// SLURM's short form of counts per node, "2(x3),1" being 2, 2, 2, 1; nothing if it is none, or the sum is above
+// most_slots.
 std::optional<std::vector<int>> expand_counts(std::string_view text);
 
-// SLURM's short form of names, "n[1-2,08],login" being n1, n2, n08, login; nothing where it is none that is known here.
+// SLURM's short form of names, "n[1-2,08],login" being n1, n2, n08, login; nothing if it is none that is known here, if
+// it has more names than most_slots, or if one is longer than a host's name can be.
 std::vector<std::string> expand_names(std::string_view text);
 
 // The nodes of the SLURM job that this process belongs to.
@@ -51,7 +54,8 @@ struct SlurmJob {
   int nodes() const { return static_cast<int>(slots.size()); }
 };
 
-// The SLURM job of this process; nothing outside a job.
+// The SLURM job of this process; nothing outside a job. Throws Error{config} if the variables name more nodes than a
+// job can have.
 std::optional<SlurmJob> find_slurm_job(const Variables& variables);
 
 }  // namespace trainctl

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 
@@ -115,6 +116,25 @@ TEST_CASE("SLURM's names are expanded, and what is no list of names gives none")
     CAPTURE(wrong);
     CHECK(expand_names(wrong).empty());
   }
+}
+
+TEST_CASE("SLURM's variables that ask for more than a job can have are refused, in no time") {
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_FALSE(expand_counts("1(x1048576),1(x1048576),1(x1048576)"));
+  CHECK_FALSE(expand_counts("1048576(x2)"));
+  CHECK(expand_counts("1(x1048576)")->size() == 1048576);
+  CHECK(expand_names("n[" + std::string(5000, '0') + "1-1000000]").empty());
+  CHECK(expand_names("n[1-1000000],m[1-1000000]").empty());
+  CHECK(expand_names(std::string(300, 'n')).empty());
+  CHECK(expand_names("n[0001-1000]").size() == 1000);
+  for (const char* nodes : {"2147483647", "1048577", "0", "-1", "99999999999", "x"}) {
+    CAPTURE(nodes);
+    CHECK_THROWS_AS(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_JOB_NUM_NODES", nodes}}), Error);
+  }
+  std::string many;
+  for (int i = 0; i < 200'000; ++i) many += "node" + std::to_string(i) + "\n";
+  CHECK(parse_hostfile(many, "hosts").size() == 200'000);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "core/base/format.h"
 #include "parallel/launch/process.h"
+#include "parallel/launch/remote/bounded_text.h"
 #include "parallel/launch/shell_words.h"
 
 namespace trainctl {
@@ -56,14 +57,17 @@ class RemoteShell {
  private:
   std::array<int, 3> pipes() const { return {process_.output, process_.errors, process_.messages}; }
 
+  // Takes no more at once than a pipe holds: a host that never stops talking is no reason to miss a deadline.
   void read_all() {
+    constexpr int most_pieces = 16;
     std::string messages;
     const std::array<std::string*, 3> texts = {&answer_.output, &answer_.errors, &messages};
     std::array<char, 4096> buffer{};
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      ssize_t count = 0;
-      while ((count = read(pipes()[i], buffer.data(), buffer.size())) > 0) {
-        texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
+      for (int piece = 0; piece < most_pieces; ++piece) {
+        const ssize_t count = read(pipes()[i], buffer.data(), buffer.size());
+        if (count <= 0) break;
+        append_within(*texts[i], {buffer.data(), static_cast<std::size_t>(count)}, most_remote_text);
       }
     }
   }
