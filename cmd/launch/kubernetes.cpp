@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "core/base/terminal_text.h"
 #include "core/base/version.h"
 #include "parallel/launch/kubernetes/mpi_job.h"
 #include "parallel/launch/report.h"
@@ -33,7 +34,16 @@ void warn_of_variables(const CommonOptions& common) {
   }
 }
 
+// The names of images in a registry, such as "registry.example:5000/team/trainctl:1.2" or one with "@sha256:...".
+void require_image_name(const std::string& image) {
+  constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
+  if (image.find_first_not_of(allowed) == std::string::npos && !image.starts_with('-')) return;
+  throw Error(ErrorKind::config, format("--image '{}' is no name of an image", terminal_word(image)),
+              "an image is named by letters, digits and ._-/:@, as REGISTRY/NAME:TAG");
+}
+
 MpiJob mpi_job(JobOptions& options) {
+  require_image_name(options.image);
   require_below(options.common.config, "the config");
   if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
   const CheckedJob checked = checked_job(options);

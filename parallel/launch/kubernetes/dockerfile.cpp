@@ -36,8 +36,8 @@ constexpr const char* nvidia = R"(RUN pip install --no-cache-dir --break-system-
 
 std::string dockerfile(const MpiJob& job) {
   const bool gpus = job.gpus_per_worker > 0;
-  return format(image, one_line(shell_line(job.written_by)), shell_word(job.image), gpus ? " python3-pip" : "",
-                gpus ? nvidia : "", workspace_folder);
+  return format(image, one_line(shell_line(job.written_by)), one_line(shell_word(job.image)),
+                gpus ? " python3-pip" : "", gpus ? nvidia : "", workspace_folder);
 }
 
 }  // namespace trainctl

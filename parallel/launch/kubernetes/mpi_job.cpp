@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/terminal_text.h"
 #include "parallel/launch/shell_words.h"
 
 namespace trainctl {
@@ -77,8 +78,8 @@ spec:
             emptyDir: {{medium: Memory, sizeLimit: 8Gi}}
 )";
 
-// JSON is YAML, whatever stands in a text.
-std::string yaml_text(const std::string& text) { return Json(text).dump(); }
+// JSON is YAML, whatever stands in a text, once no character in it ends a line of YAML's (U+0085, U+2028).
+std::string yaml_text(const Json& text) { return terminal_text(text.dump()); }
 
 std::string resources(const MpiJob& job) {
   Json limits = Json::object();
@@ -104,9 +105,8 @@ std::string kubernetes_name(std::string_view name) {
 }
 
 std::string mpi_job_manifest(const MpiJob& job) {
-  return format(manifest, one_line(shell_line(job.written_by)), job.name, job.ranks_per_worker,
-                Json(job.command).dump(), yaml_text(job.image), job.workers, resources(job), yaml_text(job.volume),
-                workspace_folder);
+  return format(manifest, one_line(shell_line(job.written_by)), job.name, job.ranks_per_worker, yaml_text(job.command),
+                yaml_text(job.image), job.workers, resources(job), yaml_text(job.volume), workspace_folder);
 }
 
 }  // namespace trainctl

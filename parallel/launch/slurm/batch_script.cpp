@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "core/base/terminal_text.h"
 #include "parallel/launch/shell_words.h"
 
 namespace trainctl {
@@ -32,6 +33,15 @@ if [ "$code" -eq 75 ] && [ "$queue_again" ]; then
 fi
 exit "$code"
 )";
+
+// An option of sbatch's, which ends with its line. Throws Error{config} if the option does not.
+std::string directive(const std::string& option) {
+  if (one_line(option) == option) return option;
+  throw Error(ErrorKind::config,
+              format("'{}' has a line break or another control character, and sbatch takes one line for each option",
+                     terminal_word(option)),
+              "leave these characters out, and rename folders that have them in their names");
+}
 
 // The parts of a text between colons, as numbers; nothing where one is none.
 std::optional<std::vector<int>> numbers_in(std::string_view text) {
@@ -85,10 +95,10 @@ std::string batch_script(const BatchJob& job) {
         format("ask for more than {} s", lead + early));
   }
   std::string text = "#!/bin/bash\n# " + one_line(shell_line(job.written_by)) + "\n";
-  const auto add = [&text](const std::string& option) { text += "#SBATCH --" + one_line(option) + "\n"; };
-  add("job-name=" + job.name);
+  const auto add = [&text](const std::string& option) { text += "#SBATCH --" + directive(option) + "\n"; };
+  add("job-name=" + shell_word(job.name));
   add("chdir=" + shell_word(job.directory));
-  add("output=" + log_pattern(job));
+  add("output=" + shell_word(log_pattern(job)));
   add("open-mode=append");
   add(format("nodes={}", job.nodes));
   add(format("ntasks={}", job.ranks));

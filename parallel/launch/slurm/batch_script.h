@@ -40,7 +40,8 @@ std::optional<int> slurm_seconds(std::string_view time);
 // The job's log, as sbatch has it: %j, or %A and %a, stand for numbers.
 std::string log_pattern(const BatchJob& job);
 
-// The script. Throws Error{config} where its time is so short that the signal to save may come at the beginning.
+// The script. Throws Error{config} if its time is so short that the signal to save may come at the beginning, or if an
+// option has a line break or another control character.
 std::string batch_script(const BatchJob& job);
 
 }  // namespace trainctl
