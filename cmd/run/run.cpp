@@ -45,8 +45,9 @@ int run(RunOptions& options) {
   options.training.quiet = options.common.quiet;
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = options.common.json;
-  const RankCommand command =
+  RankCommand command =
       rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_facts(options.training));
+  command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));
   return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });
 }

@@ -2,15 +2,15 @@
 //
 // All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are
 // asynchronous: they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost
-// peer or an abort by one rank makes the communicator dead: the stream's next synchronize() throws Error{peer}, and the
-// process must end by abort() without another collective.
+// peer or an abort by one rank makes all communicators of this rank dead: the stream's next synchronize() throws
+// Error{peer}, and the process must end by abort() without another collective.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "core/backend/attendance.h"
 #include "core/backend/memory.h"
 #include "core/backend/stream.h"
 #include "core/tensor/view.h"
@@ -46,11 +46,11 @@ class Communicator {
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
 
-  // Ranks with the same color form a new communicator, ordered by key. Collective.
+  // Ranks with the same color form a new communicator, ordered by key, with the same attendance. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // Sets the longest time of a wait; a wait that lasts longer makes the communicator dead. Zero: no limit.
-  virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
+  // The deadline of its waits, and what the ranks know of each other's presence.
+  virtual Attendance& attendance() = 0;
 
   // Ends the peers' processes and then this process with the exit code; does not return.
   [[noreturn]] virtual void abort(int exit_code) = 0;

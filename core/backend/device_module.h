@@ -2,7 +2,6 @@
 // a GPU.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,10 +51,9 @@ struct CudaModule {
   // Why this process cannot use NCCL; "" where it can.
   std::string (*why_no_nccl)();
 
-  // Makes an NCCL communicator between the GPUs of the ranks of `host`, which it owns from then on. Collective; the
-  // deadline applies to this call too. Throws Error{peer} where a rank does not join, Error{resource} where NCCL fails.
-  std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend,
-                                             std::chrono::milliseconds deadline);
+  // Makes an NCCL communicator between the GPUs of the ranks of `host`, which it owns from then on, as it has the
+  // attendance of `host`. Collective. Throws Error{peer} where a rank does not join, Error{resource} where NCCL fails.
+  std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend);
 
   // The versions of the driver, CUDA's runtime, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();

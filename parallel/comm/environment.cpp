@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <thread>
 
 #include "core/base/format.h"
+#include "parallel/comm/bounded.h"
+#include "parallel/comm/mpi_attendance.h"
 #include "parallel/comm/mpi_check.h"
 
 namespace trainctl {
@@ -36,6 +40,37 @@ std::string first_words(const std::string& text) {
   return "MPICH " + line.substr(std::min(line.find_first_not_of("\t ", mpich.size()), line.size()));
 }
 
+struct FoundRanks {
+  int local_rank = 0, local_size = 1;
+  std::vector<std::string> hosts;  // by rank, as the processes
+  std::vector<int> processes;
+};
+
+// Collective.
+FoundRanks find_ranks(int size) {
+  FoundRanks found;
+  MPI_Comm host = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+            "finding the ranks of this host");
+  MPI_Comm_rank(host, &found.local_rank);
+  MPI_Comm_size(host, &found.local_size);
+  MPI_Comm_free(&host);
+
+  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+  Name own{};
+  int length = 0;
+  MPI_Get_processor_name(own.data(), &length);
+  std::vector<Name> names(static_cast<std::size_t>(size));
+  check_mpi(MPI_Allgather(own.data(), sizeof(Name), MPI_CHAR, names.data(), sizeof(Name), MPI_CHAR, MPI_COMM_WORLD),
+            "exchanging the hosts' names");
+  for (const Name& name : names) found.hosts.emplace_back(name.data());
+  const int process = getpid();
+  found.processes.resize(names.size());
+  check_mpi(MPI_Allgather(&process, 1, MPI_INT, found.processes.data(), 1, MPI_INT, MPI_COMM_WORLD),
+            "exchanging the numbers of processes");
+  return found;
+}
+
 }  // namespace
 
 MpiLibrary mpi_library_of(std::string_view text) {
@@ -48,7 +83,7 @@ MpiLibrary mpi_library() { return mpi_library_of(library_version()); }
 
 MpiVersions mpi_versions() { return {TRAINCTL_MPI, first_words(library_version())}; }
 
-MpiEnvironment::MpiEnvironment() {
+MpiEnvironment::MpiEnvironment(std::chrono::milliseconds deadline) {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_MULTIPLE) {
@@ -58,28 +93,35 @@ MpiEnvironment::MpiEnvironment() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
-
-  MPI_Comm host;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
-            "finding the ranks of this host");
-  MPI_Comm_rank(host, &local_rank_);
-  MPI_Comm_size(host, &local_size_);
-  MPI_Comm_free(&host);
-
-  using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
-  Name own{};
-  int length = 0;
-  MPI_Get_processor_name(own.data(), &length);
-  std::vector<Name> names(static_cast<std::size_t>(size_));
-  check_mpi(MPI_Allgather(own.data(), sizeof(Name), MPI_CHAR, names.data(), sizeof(Name), MPI_CHAR, MPI_COMM_WORLD),
-            "exchanging the hosts' names");
-  for (const Name& name : names) hosts_.emplace_back(name.data());
-  const int process = getpid();
-  processes_.resize(names.size());
-  check_mpi(MPI_Allgather(&process, 1, MPI_INT, processes_.data(), 1, MPI_INT, MPI_COMM_WORLD),
-            "exchanging the numbers of processes");
+  const auto attendance = std::make_shared<MpiAttendance>(deadline);
+  const auto found = bounded(*attendance, "finding the ranks", [size = size_] { return find_ranks(size); });
+  local_rank_ = found.local_rank;
+  local_size_ = found.local_size;
+  hosts_ = found.hosts;
+  processes_ = found.processes;
+  attendance->set_hosts(hosts_);
+  attendance_ = attendance;
 }
 
-void MpiEnvironment::finalize() { check_mpi(MPI_Finalize(), "MPI_Finalize"); }
+void MpiEnvironment::gather(std::chrono::milliseconds longer) {
+  constexpr std::chrono::milliseconds between_looks{1};
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+  PeerWait wait(*attendance_, longer);
+  for (int done = 0; check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test"), !done;) {
+    if (!wait.goes_on()) attendance_->report_missing("the end of all ranks");
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+void MpiEnvironment::finalize(int exit_code) {
+  if (const auto deadline = attendance_->deadline(); deadline.count() > 0) {
+    std::thread([deadline, exit_code] {
+      std::this_thread::sleep_for(deadline);
+      std::_Exit(exit_code);
+    }).detach();
+  }
+  check_mpi(MPI_Finalize(), "MPI_Finalize");
+}
 
 }  // namespace trainctl

@@ -1,9 +1,13 @@
 // MPI of this process, from its first call to its last.
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/backend/attendance.h"
 
 namespace trainctl {
 
@@ -26,8 +30,9 @@ MpiVersions mpi_versions();
 // together.
 class MpiEnvironment {
  public:
-  // Throws Error{peer} when MPI does not start, Error{resource} when it does not support calls from several threads.
-  MpiEnvironment();
+  // `deadline`: of all waits for other ranks, here and in the communicators; zero: none. Throws Error{peer} when MPI
+  // does not start or ranks do not come, Error{resource} when MPI does not support calls from several threads.
+  explicit MpiEnvironment(std::chrono::milliseconds deadline = {});
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 
@@ -41,11 +46,19 @@ class MpiEnvironment {
   // The process, on its host, that rank i is.
   const std::vector<int>& processes() const { return processes_; }
 
+  // Of all ranks.
+  const std::shared_ptr<Attendance>& attendance() const { return attendance_; }
+
+  // Waits until all ranks have come here. A rank may come later than the others by its deadline and `longer`; throws
+  // Error{peer} after that.
+  void gather(std::chrono::milliseconds longer);
   // The end of a clean run, by all ranks together. Without it the process may only leave with a non-zero code, at which
-  // mpirun ends the other ranks.
-  void finalize();
+  // mpirun ends the other ranks. A rank that is stuck in its own end keeps the others for the deadline: then this
+  // process ends with `exit_code`.
+  void finalize(int exit_code = 0);
 
  private:
+  std::shared_ptr<Attendance> attendance_;
   int rank_ = 0;
   int size_ = 1;
   int local_rank_ = 0;

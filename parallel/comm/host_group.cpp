@@ -24,21 +24,21 @@ std::byte* HostGroup::staging_buffer(int rank, std::uint64_t use) const {
 }
 
 HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressMap& addresses,
-                     bool oversubscribed, Bridge* bridge)
+                     bool oversubscribed, Bridge* bridge, Attendance& attendance)
     : rank_(rank),
       bases_(std::move(bases)),
       world_ranks_(std::move(world_ranks)),
       addresses_(addresses),
       oversubscribed_(oversubscribed),
       bridge_(bridge),
+      attendance_(attendance),
       data_(bases_.size()),
       sources_(bases_.size()) {
   parts_.reserve(bases_.size());
 }
 
-void HostGroup::run(const Call& call, std::chrono::milliseconds deadline) {
+void HostGroup::run(const Call& call) {
   call_ = &call;
-  deadline_ = deadline;
   try {
     dispatch(call);
   } catch (...) {
@@ -100,30 +100,23 @@ bool HostGroup::exchange_calls(const Call& call) {
 
 void HostGroup::synchronize() {
   block(rank_).arrivals.store(++arrivals_, std::memory_order_release);
-  SpinWait waiting(deadline_, oversubscribed_);
+  SpinWait waiting(attendance_, oversubscribed_);
   for (int rank = 0; rank < size(); ++rank) {
     RankBlock& other = block(rank);
     while (other.arrivals.load(std::memory_order_acquire) < arrivals_) {
-      if (other.gone.load(std::memory_order_relaxed)) {
-        throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(*call_), world_ranks_[rank]));
-      }
+      if (other.gone.load(std::memory_order_relaxed)) attendance_.report_gone(describe(*call_), world_ranks_[rank]);
       if (bridge_) bridge_->make_progress();
       if (!waiting.wait()) report_missing();
     }
   }
 }
 
-void HostGroup::report_missing() const {
-  std::string missing;
-  int count = 0;
+void HostGroup::report_missing() {
+  std::vector<int> missing;
   for (int rank = 0; rank < size(); ++rank) {
-    if (block(rank).arrivals.load(std::memory_order_acquire) >= arrivals_) continue;
-    missing += format("{}{}", count++ ? ", " : "", world_ranks_[rank]);
+    if (block(rank).arrivals.load(std::memory_order_acquire) < arrivals_) missing.push_back(world_ranks_[rank]);
   }
-  throw Error(ErrorKind::peer,
-              format("{}: rank{} {} did not arrive within {} s", describe(*call_), count == 1 ? "" : "s", missing,
-                     static_cast<double>(deadline_.count()) / 1000),
-              "find out on that rank's host why it is stuck or gone");
+  attendance_.report_missing(describe(*call_), missing);
 }
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <vector>
 
+#include "core/backend/attendance.h"
 #include "parallel/comm/call.h"
 
 namespace trainctl {
@@ -39,7 +40,7 @@ class Bridge {
   virtual ~Bridge() = default;
   // The data is cut into this many shards; rank i < shards() of the group carries shard i across.
   virtual int shards() const = 0;
-  virtual void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) = 0;
+  virtual void all_reduce(View shard, Reduction reduction, const Call& call) = 0;
   // Called while the group waits, so that messages under way advance.
   virtual void make_progress() = 0;
 };
@@ -52,11 +53,11 @@ class HostGroup {
   // `bases`: that memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers in messages.
   // `oversubscribed`: more ranks than cores. `bridge` may be null: one host.
   HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressMap& addresses,
-            bool oversubscribed, Bridge* bridge);
+            bool oversubscribed, Bridge* bridge, Attendance& attendance);
 
   // Every kind but send and receive; with a bridge all_reduce only. Throws Error{peer} that names the ranks that did
   // not arrive before the deadline, Error{internal} where ranks make different calls.
-  void run(const Call& call, std::chrono::milliseconds deadline);
+  void run(const Call& call);
 
   // Marks this rank as gone: the waits of the others end with Error{peer}. A failed run() does so.
   void leave();
@@ -74,7 +75,7 @@ class HostGroup {
   // every rank sees all of it.
   bool exchange_calls(const Call& call);
   void synchronize();
-  [[noreturn]] void report_missing() const;
+  [[noreturn]] void report_missing();
 
   void dispatch(const Call& call);
   void all_reduce(const Call& call);
@@ -98,6 +99,7 @@ class HostGroup {
   const AddressMap& addresses_;
   bool oversubscribed_;
   Bridge* bridge_;
+  Attendance& attendance_;
   std::vector<std::byte*> data_;  // of every rank, in the current call
   std::vector<std::byte*> sources_;
   std::vector<Part> parts_;  // how the current call cuts its data: part i is rank i's
@@ -105,7 +107,6 @@ class HostGroup {
   std::uint64_t staging_uses_ = 0;  // alternates its halves, so that each chunk needs one synchronization
   std::uint64_t calls_ = 0;
   const Call* call_ = nullptr;
-  std::chrono::milliseconds deadline_{0};
 };
 
 }  // namespace trainctl

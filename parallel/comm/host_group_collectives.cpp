@@ -71,11 +71,9 @@ void HostGroup::all_reduce_across(const Call& call) {
   for (int shard = 0; shard < bridge_->shards(); ++shard) parts_[shard] = part_of(data.count, shard, bridge_->shards());
   if (size() > 1) reduce_parts(call, visible);
   if (rank_ < bridge_->shards()) {
-    bridge_->all_reduce(data.part(parts_[rank_].first, parts_[rank_].count), call.reduction, call, deadline_);
+    bridge_->all_reduce(data.part(parts_[rank_].first, parts_[rank_].count), call.reduction, call);
   }
   if (size() == 1) return;
-  // Ranks that only wait for a carrier are more patient, so that it is the carrier that names the rank it waits for.
-  deadline_ += deadline_ / 2;
   if (visible) synchronize();
   spread_parts(call, visible);
 }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 
@@ -20,8 +21,6 @@
 namespace trainctl {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t smallest_ring = 64 << 10, largest_ring = 16 << 20;
 // A ring holds so many messages of the size that it was made for: those of one micro-batch, and of the next one.
@@ -90,22 +89,15 @@ struct HostMessages::Mapped {
 };
 
 // Waiting for the peer of one message.
-class HostMessages::Wait {
+class HostMessages::MessageWait {
  public:
-  Wait(const Call& call, const Block& peer, int world_rank, std::chrono::milliseconds deadline)
-      : call_(call), peer_(peer), world_rank_(world_rank), deadline_(deadline), begin_(Clock::now()) {}
+  MessageWait(const Call& call, const Block& peer, int world_rank, Attendance& attendance)
+      : call_(call), peer_(peer), world_rank_(world_rank), attendance_(attendance), wait_(attendance) {}
 
   // Sleeps while the word has the value, which was read before the look in vain.
   void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
-    if (peer_.gone.load(std::memory_order_relaxed)) {
-      throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(call_), world_rank_));
-    }
-    if (deadline_.count() > 0 && Clock::now() - begin_ > deadline_) {
-      throw Error(ErrorKind::peer,
-                  format("{}: rank {} did not answer within {} s", describe(call_), world_rank_,
-                         static_cast<double>(deadline_.count()) / 1000),
-                  "find out on that rank's host why it is stuck or gone");
-    }
+    if (peer_.gone.load(std::memory_order_relaxed)) attendance_.report_gone(describe(call_), world_rank_);
+    if (!wait_.goes_on()) attendance_.report_missing(describe(call_), {world_rank_});
     sleep_while(word, value);
   }
 
@@ -113,18 +105,20 @@ class HostMessages::Wait {
   const Call& call_;
   const Block& peer_;
   int world_rank_;
-  std::chrono::milliseconds deadline_;
-  Clock::time_point begin_;
+  Attendance& attendance_;
+  PeerWait wait_;
 };
 
 std::int64_t HostMessages::base_bytes(int ranks) {
   return static_cast<std::int64_t>(sizeof(Block) + static_cast<std::size_t>(ranks) * sizeof(Ring));
 }
 
-HostMessages::HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks)
+HostMessages::HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
+                           Attendance& attendance)
     : rank_(rank),
       bases_(std::move(bases)),
       world_ranks_(std::move(world_ranks)),
+      attendance_(attendance),
       sending_(bases_.size()),
       receiving_(bases_.size()) {}
 
@@ -140,11 +134,11 @@ HostMessages::Ring& HostMessages::ring(int from, int to) const {
 
 void HostMessages::leave() { block(rank_).gone.store(true, std::memory_order_release); }
 
-void HostMessages::send(const Call& call, int peer, std::chrono::milliseconds deadline) {
+void HostMessages::send(const Call& call, int peer) {
   Ring& to = ring(rank_, peer);
   const auto p = static_cast<std::size_t>(peer);
   Mapped& mapped = sending_[p];
-  Wait wait(call, block(peer), world_ranks_[p], deadline);
+  MessageWait wait(call, block(peer), world_ranks_[p], attendance_);
   try {
     const std::int64_t bytes = call.data.bytes();
     const bool is_empty = to.read.load(std::memory_order_acquire) == to.written.load(std::memory_order_relaxed);
@@ -159,10 +153,10 @@ void HostMessages::send(const Call& call, int peer, std::chrono::milliseconds de
   }
 }
 
-void HostMessages::receive(const Call& call, int peer, std::chrono::milliseconds deadline) {
+void HostMessages::receive(const Call& call, int peer) {
   Ring& from = ring(peer, rank_);
   Mapped& mapped = receiving_[static_cast<std::size_t>(peer)];
-  Wait wait(call, block(peer), world_ranks_[static_cast<std::size_t>(peer)], deadline);
+  MessageWait wait(call, block(peer), world_ranks_[static_cast<std::size_t>(peer)], attendance_);
   try {
     std::int64_t bytes = 0;
     read(from, mapped, &bytes, sizeof bytes, wait);
@@ -219,7 +213,7 @@ void HostMessages::open_ring(const Ring& ring, Mapped& mapped) const {
   mapped.files = ring.files;
 }
 
-void HostMessages::write(Ring& ring, Mapped& mapped, const void* data, std::int64_t bytes, Wait& wait) {
+void HostMessages::write(Ring& ring, Mapped& mapped, const void* data, std::int64_t bytes, MessageWait& wait) {
   const auto* from = static_cast<const std::byte*>(data);
   std::uint64_t position = ring.written.load(std::memory_order_relaxed);
   while (bytes > 0) {
@@ -239,7 +233,7 @@ void HostMessages::write(Ring& ring, Mapped& mapped, const void* data, std::int6
   }
 }
 
-void HostMessages::read(Ring& ring, Mapped& mapped, void* data, std::int64_t bytes, Wait& wait) {
+void HostMessages::read(Ring& ring, Mapped& mapped, void* data, std::int64_t bytes, MessageWait& wait) {
   auto* to = static_cast<std::byte*>(data);
   std::uint64_t position = ring.read.load(std::memory_order_relaxed);
   while (bytes > 0) {

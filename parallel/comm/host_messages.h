@@ -1,11 +1,11 @@
 // Messages between the processes of one host, through rings of memory that the two ranks of a message share.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "core/backend/attendance.h"
 #include "parallel/comm/call.h"
 
 namespace trainctl {
@@ -19,15 +19,15 @@ class HostMessages {
   static std::int64_t base_bytes(int ranks);
 
   // `bases`: that memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers in messages.
-  HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks);
+  HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, Attendance& attendance);
   ~HostMessages();
   HostMessages(const HostMessages&) = delete;
   HostMessages& operator=(const HostMessages&) = delete;
 
-  // Sends or receives `call.data`; `peer` is a rank of the group. Throws Error{peer} after the deadline (zero: none) or
-  // when the peer has left, Error{internal} where sizes differ, Error{resource} without memory for a ring.
-  void send(const Call& call, int peer, std::chrono::milliseconds deadline);
-  void receive(const Call& call, int peer, std::chrono::milliseconds deadline);
+  // Sends or receives `call.data`; `peer` is a rank of the group. Throws Error{peer} after the deadline or when the
+  // peer has left, Error{internal} where sizes differ, Error{resource} without memory for a ring.
+  void send(const Call& call, int peer);
+  void receive(const Call& call, int peer);
 
   // Marks this rank as gone: the waits of the others end with Error{peer}. A failed message does so.
   void leave();
@@ -36,18 +36,19 @@ class HostMessages {
   struct Ring;
   struct Block;
   struct Mapped;
-  class Wait;
+  class MessageWait;
 
   Block& block(int rank) const;
   Ring& ring(int from, int to) const;
   void make_ring(Ring& ring, Mapped& mapped, std::int64_t bytes);
   void open_ring(const Ring& ring, Mapped& mapped) const;
-  void write(Ring& ring, Mapped& mapped, const void* data, std::int64_t bytes, Wait& wait);
-  void read(Ring& ring, Mapped& mapped, void* data, std::int64_t bytes, Wait& wait);
+  void write(Ring& ring, Mapped& mapped, const void* data, std::int64_t bytes, MessageWait& wait);
+  void read(Ring& ring, Mapped& mapped, void* data, std::int64_t bytes, MessageWait& wait);
 
   int rank_;
   std::vector<std::byte*> bases_;
   std::vector<int> world_ranks_;
+  Attendance& attendance_;
   std::vector<Mapped> sending_, receiving_;  // by peer
 };
 

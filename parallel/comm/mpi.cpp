@@ -9,6 +9,7 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/comm/bounded.h"
 #include "parallel/comm/host_memory.h"
 #include "parallel/comm/host_messages.h"
 #include "parallel/comm/mpi_peers.h"
@@ -64,15 +65,13 @@ bool is_oversubscribed(MPI_Comm host) {
 
 class Mpi final : public QueuedCommunicator {
  public:
-  Mpi(MPI_Comm ranks, const MpiOptions& options);
+  Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> attendance);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string_view name() const override { return "mpi"; }
   Memory allocate(std::int64_t bytes) override;
-  std::unique_ptr<Communicator> split(int color, int key) override {
-    return std::make_unique<Mpi>(split_by(ranks_, color, key), options_);
-  }
+  std::unique_ptr<Communicator> split(int color, int key) override;
 
   [[noreturn]] void abort(int exit_code) override {
     std::fflush(nullptr);
@@ -103,17 +102,21 @@ class Mpi final : public QueuedCommunicator {
   std::vector<int> on_host_;                // by rank: its number on this host, -1 elsewhere
 };
 
-Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
-    : ranks_(ranks), options_(options), rank_(rank_of(ranks)), size_(count_of(ranks)) {
+Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> attendance)
+    : QueuedCommunicator(std::move(attendance)),
+      ranks_(ranks),
+      options_(options),
+      rank_(rank_of(ranks)),
+      size_(count_of(ranks)) {
   MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
   const std::vector<int> world_ranks = gather(ranks_, rank_of(MPI_COMM_WORLD));
-  peers_ = std::make_unique<MpiPeers>(ranks_, world_ranks);
+  peers_ = std::make_unique<MpiPeers>(ranks_, world_ranks, this->attendance());
   host_ = host_of(ranks_, options_);
   share_base();
   build_bridge(world_ranks);
   const AddressMap& addresses = regions_ ? static_cast<const AddressMap&>(*regions_) : own_addresses_;
   group_ = std::make_unique<HostGroup>(rank_of(host_), bases_, gather(host_, rank_of(MPI_COMM_WORLD)), addresses,
-                                       is_oversubscribed(host_), bridge_.get());
+                                       is_oversubscribed(host_), bridge_.get(), this->attendance());
   if (regions_) share_messages();
 }
 
@@ -121,7 +124,8 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
 void Mpi::share_messages() {
   std::vector<std::byte*> bases;
   for (std::byte* base : bases_) bases.push_back(base + HostGroup::base_bytes());
-  messages_ = std::make_unique<HostMessages>(rank_of(host_), std::move(bases), gather(host_, rank_of(MPI_COMM_WORLD)));
+  messages_ = std::make_unique<HostMessages>(rank_of(host_), std::move(bases), gather(host_, rank_of(MPI_COMM_WORLD)),
+                                             attendance());
   on_host_.assign(static_cast<std::size_t>(size_), -1);
   const std::vector<int> numbers = gather(host_, rank_);
   for (std::size_t i = 0; i < numbers.size(); ++i) on_host_[static_cast<std::size_t>(numbers[i])] = static_cast<int>(i);
@@ -158,17 +162,28 @@ void Mpi::build_bridge(const std::vector<int>& world_ranks) {
   const int shard = rank_of(host_);
   const MPI_Comm column = split_by(ranks_, shard < shards ? shard : MPI_UNDEFINED, host);
   std::unique_ptr<MpiPeers> carriers;
-  if (column != MPI_COMM_NULL) carriers = std::make_unique<MpiPeers>(column, gather(column, world_ranks[rank_]));
+  if (column != MPI_COMM_NULL)
+    carriers = std::make_unique<MpiPeers>(column, gather(column, world_ranks[rank_]), attendance());
   bridge_ = std::make_unique<MpiBridge>(shards, std::move(carriers));
 }
 
 Memory Mpi::allocate(std::int64_t bytes) {
   if (!regions_) return allocate_host(bytes);
-  std::string why;
-  if (auto segment = SharedSegment::create(host_, bytes, why))
-    return SharedRegions::add(regions_, std::move(segment), bytes);
+  auto [segment, why] = bounded(attendance(), "sharing memory", [host = host_, bytes] {
+    std::string why;
+    std::shared_ptr<SharedSegment> segment = SharedSegment::create(host, bytes, why);
+    return std::pair(std::move(segment), std::move(why));
+  });
+  if (segment) return SharedRegions::add(regions_, std::move(segment), bytes);
   if (!why.empty()) log::warning(format("{} bytes cannot be shared by the ranks of this host: {}", bytes, why));
   return allocate_host(bytes);
+}
+
+std::unique_ptr<Communicator> Mpi::split(int color, int key) {
+  return bounded(attendance(), "making a communicator",
+                 [ranks = ranks_, color, key, options = options_, attendance = shared_attendance()] {
+                   return std::make_unique<Mpi>(split_by(ranks, color, key), options, attendance);
+                 });
 }
 
 void Mpi::run(const Call& call) {
@@ -177,32 +192,34 @@ void Mpi::run(const Call& call) {
     case CallKind::receive:
       return send_or_receive(call);
     case CallKind::all_reduce:
-      return group_->run(call, deadline());
+      return group_->run(call);
     case CallKind::reduce_scatter: {
-      if (!bridge_) return group_->run(call, deadline());
+      if (!bridge_) return group_->run(call);
       // Summing within each host first sends less across than a reduce_scatter of single ranks would.
       Call whole = call;
       whole.kind = CallKind::all_reduce;
-      return group_->run(whole, deadline());
+      return group_->run(whole);
     }
     default:
-      return bridge_ ? peers_->run(call, deadline()) : group_->run(call, deadline());
+      return bridge_ ? peers_->run(call) : group_->run(call);
   }
 }
 
 void Mpi::send_or_receive(const Call& call) {
   const int on_host = messages_ ? on_host_[static_cast<std::size_t>(call.peer)] : -1;
-  if (on_host < 0) return peers_->run(call, deadline());
-  return call.kind == CallKind::send ? messages_->send(call, on_host, deadline())
-                                     : messages_->receive(call, on_host, deadline());
+  if (on_host < 0) return peers_->run(call);
+  return call.kind == CallKind::send ? messages_->send(call, on_host) : messages_->receive(call, on_host);
 }
 
 }  // namespace
 
-std::unique_ptr<Communicator> mpi_communicator(const MpiEnvironment&, const MpiOptions& options) {
-  MPI_Comm all = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
-  return std::make_unique<Mpi>(all, options);
+std::unique_ptr<Communicator> mpi_communicator(const MpiEnvironment& environment, const MpiOptions& options) {
+  return bounded(*environment.attendance(), "making the communicator of all ranks",
+                 [options, attendance = environment.attendance()] {
+                   MPI_Comm all = MPI_COMM_NULL;
+                   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+                   return std::make_unique<Mpi>(all, options, attendance);
+                 });
 }
 
 }  // namespace trainctl

@@ -19,7 +19,8 @@ struct MpiOptions {
 // Over all ranks of MPI. Collective. all_reduce first sums within each host, in place where the data lies in memory
 // from allocate(), then across hosts, one sender per shard, then spreads the sum. The order of the sum is that of the
 // ranks of a host, then that of the hosts. Where processes cannot share memory a warning says so. Communicators are
-// given back to MPI by MpiEnvironment::finalize() alone: destroying one frees memory only.
+// given back to MPI by MpiEnvironment::finalize() alone: destroying one frees memory only. Its waits, and those of the
+// communicators that are split from it, have the environment's deadline.
 std::unique_ptr<Communicator> mpi_communicator(const MpiEnvironment& environment, const MpiOptions& options = {});
 
 }  // namespace trainctl

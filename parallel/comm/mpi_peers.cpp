@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <thread>
 
-#include "core/base/format.h"
 #include "parallel/comm/host_memory.h"
 #include "parallel/comm/reduction.h"
 #include "parallel/comm/spin_wait.h"
@@ -33,9 +31,10 @@ void for_messages(View data, Message message) {
 
 }  // namespace
 
-MpiPeers::MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks)
+MpiPeers::MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks, Attendance& attendance)
     : ranks_(ranks),
       world_ranks_(std::move(world_ranks)),
+      attendance_(attendance),
       scratch_(allocate_host(scratch_bytes)),
       sources_(world_ranks_.size()) {
   MPI_Comm_rank(ranks_, &rank_);
@@ -44,14 +43,13 @@ MpiPeers::MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks)
   waited_for_.reserve(2 * world_ranks_.size());
 }
 
-void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
+void MpiPeers::run(const Call& call) {
   call_ = &call;
-  deadline_ = deadline;
   const View data = call.data;
   const std::int64_t part = data.count / size();
   switch (call.kind) {
     case CallKind::all_reduce:
-      return all_reduce(data, call.reduction, call, deadline);
+      return all_reduce(data, call.reduction, call);
     case CallKind::all_gather:
       for (int step = 1; step < size(); ++step) {
         const int to = (rank_ + step) % size();
@@ -94,9 +92,8 @@ void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
   require(false, "reduce_scatter does not go by messages alone");
 }
 
-void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) {
+void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call) {
   call_ = &call;
-  deadline_ = deadline;
   if (size() == 1) return;
   if (data.bytes() * size() <= whole_bytes) return all_reduce_whole(data, reduction);
   // Elements of one part, so that the parts of all others fit on the scratch memory.
@@ -169,7 +166,7 @@ void MpiPeers::post_receive(View data, int peer) {
 }
 
 void MpiPeers::complete() {
-  SpinWait waiting(deadline_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
+  SpinWait waiting(attendance_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
   // A message may wait for long, beside this rank's own computation: then it sleeps, since several threads that yield
   // to each other would keep the core from the computation.
   const bool is_message = call_->kind == CallKind::send || call_->kind == CallKind::receive;
@@ -194,12 +191,7 @@ void MpiPeers::report_missing() {
   }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  std::string who = missing.empty() ? "some rank" : missing.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < missing.size(); ++i) who += format("{}{}", i ? ", " : " ", missing[i]);
-  throw Error(
-      ErrorKind::peer,
-      format("{}: {} did not answer within {} s", describe(*call_), who, static_cast<double>(deadline_.count()) / 1000),
-      "find out on that rank's host why it is stuck or gone");
+  attendance_.report_missing(describe(*call_), missing);
 }
 
 }  // namespace trainctl

@@ -13,14 +13,14 @@ namespace trainctl {
 class MpiPeers {
  public:
   // `world_ranks`: what messages call the ranks of `ranks`.
-  MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks);
+  MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks, Attendance& attendance);
 
   // Every kind but reduce_scatter.
-  void run(const Call& call, std::chrono::milliseconds deadline);
+  void run(const Call& call);
 
   // Reduces `data` in the order of the ranks, as part of `call`: each rank sums a part of everybody's and sends it
   // back.
-  void all_reduce(View data, Reduction reduction, const Call& call, std::chrono::milliseconds deadline);
+  void all_reduce(View data, Reduction reduction, const Call& call);
 
  private:
   int size() const { return static_cast<int>(world_ranks_.size()); }
@@ -36,13 +36,13 @@ class MpiPeers {
 
   MPI_Comm ranks_;
   std::vector<int> world_ranks_;
+  Attendance& attendance_;
   int rank_ = 0;
   Memory scratch_;
   std::vector<std::byte*> sources_;
   std::vector<MPI_Request> requests_;
   std::vector<int> waited_for_;  // the other rank of each request; -1: many
   const Call* call_ = nullptr;
-  std::chrono::milliseconds deadline_{0};
 };
 
 // Joins host groups: rank i of each group is in the i-th of these, for every i < shards.
@@ -52,8 +52,8 @@ class MpiBridge final : public Bridge {
   MpiBridge(int shards, std::unique_ptr<MpiPeers> peers) : shards_(shards), peers_(std::move(peers)) {}
 
   int shards() const override { return shards_; }
-  void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) override {
-    peers_->all_reduce(shard, reduction, call, deadline);
+  void all_reduce(View shard, Reduction reduction, const Call& call) override {
+    peers_->all_reduce(shard, reduction, call);
   }
   void make_progress() override {
     int found = 0;

@@ -1,4 +1,4 @@
-// Queues collectives on streams and keeps what made the communicator dead.
+// Queues collectives on streams.
 #include "parallel/comm/queued.h"
 
 #include <sched.h>
@@ -47,14 +47,10 @@ void QueuedCommunicator::receive(View data, int peer, Stream& stream) {
 
 void QueuedCommunicator::barrier(Stream& stream) { submit({.kind = CallKind::barrier}, stream); }
 
-void QueuedCommunicator::set_deadline(std::chrono::milliseconds deadline) { deadline_.store(deadline.count()); }
-
-std::chrono::milliseconds QueuedCommunicator::deadline() const { return std::chrono::milliseconds(deadline_.load()); }
-
 void QueuedCommunicator::submit(const Call& call, Stream& stream) {
   Task& task = ring_[next_ % ring_.size()];
-  while (task.queued.load(std::memory_order_acquire) && !dead_.load(std::memory_order_acquire)) sched_yield();
-  if (dead_.load(std::memory_order_acquire)) {
+  while (task.queued.load(std::memory_order_acquire) && !attendance_->has_ended()) sched_yield();
+  if (attendance_->has_ended()) {
     // The stream may have dropped tasks after the failure: the ring is of no use any more.
     stream.enqueue({[](void* context) { static_cast<const QueuedCommunicator*>(context)->refuse(); }, this});
     return;
@@ -74,18 +70,17 @@ void QueuedCommunicator::submit(const Call& call, Stream& stream) {
 }
 
 void QueuedCommunicator::execute(const Call& call) {
-  if (dead_.load(std::memory_order_acquire)) refuse();
+  if (attendance_->has_ended()) refuse();
   try {
     run(call);
   } catch (const std::exception& error) {
-    reason_ = error.what();
-    dead_.store(true, std::memory_order_release);
+    attendance_->end(error.what());
     throw;
   }
 }
 
 void QueuedCommunicator::refuse() const {
-  throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
+  throw Error(ErrorKind::peer, format("the communicator is dead: {}", attendance_->reason()));
 }
 
 }  // namespace trainctl

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <atomic>
-#include <string>
+#include <memory>
 
 #include "parallel/comm/call.h"
 
@@ -14,6 +14,8 @@ namespace trainctl {
 // several streams orders them with events.
 class QueuedCommunicator : public Communicator {
  public:
+  explicit QueuedCommunicator(std::shared_ptr<Attendance> attendance) : attendance_(std::move(attendance)) {}
+
   void all_reduce(View data, Reduction reduction, Stream& stream) final;
   void reduce_scatter(View data, Reduction reduction, Stream& stream) final;
   void all_gather(View data, Stream& stream) final;
@@ -22,14 +24,14 @@ class QueuedCommunicator : public Communicator {
   void send(View data, int peer, Stream& stream) final;
   void receive(View data, int peer, Stream& stream) final;
   void barrier(Stream& stream) final;
-  void set_deadline(std::chrono::milliseconds deadline) final;
+  Attendance& attendance() final { return *attendance_; }
   bool recordable() const override { return false; }
 
  protected:
-  // The blocking collective. Throws Error{peer}; whatever it throws makes the communicator dead.
+  // The blocking collective. Throws Error{peer}; whatever it throws ends the attendance.
   virtual void run(const Call& call) = 0;
 
-  std::chrono::milliseconds deadline() const;
+  const std::shared_ptr<Attendance>& shared_attendance() const { return attendance_; }
 
  private:
   struct Task {
@@ -44,9 +46,7 @@ class QueuedCommunicator : public Communicator {
 
   std::array<Task, 64> ring_;
   std::size_t next_ = 0;
-  std::atomic<std::chrono::milliseconds::rep> deadline_{0};
-  std::atomic<bool> dead_{false};
-  std::string reason_;  // written before dead_ is set
+  std::shared_ptr<Attendance> attendance_;
 };
 
 }  // namespace trainctl

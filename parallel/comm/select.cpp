@@ -18,9 +18,9 @@ bool started_as_rank() {
   return false;
 }
 
-World::World() {
+World::World(std::chrono::milliseconds deadline) {
   if (started_as_rank()) {
-    environment_ = std::make_unique<MpiEnvironment>();
+    environment_ = std::make_unique<MpiEnvironment>(deadline);
     hosts_ = environment_->hosts();
     processes_ = environment_->processes();
     communicator_ = mpi_communicator(*environment_);
@@ -33,8 +33,12 @@ World::World() {
   communicator_ = solo_communicator();
 }
 
-void World::finish() {
-  if (environment_) environment_->finalize();
+void World::gather(std::chrono::milliseconds longer) {
+  if (environment_) environment_->gather(longer);
+}
+
+void World::finish(int exit_code) {
+  if (environment_) environment_->finalize(exit_code);
 }
 
 }  // namespace trainctl

@@ -1,6 +1,7 @@
 // The only place that chooses how this process meets the other ranks.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ bool started_as_rank();
 // The ranks of this run, seen from one of them.
 class World {
  public:
-  // Joins MPI where this process was started as a rank; else it is alone and MPI stays untouched.
-  World();
+  // Joins MPI where this process was started as a rank; else it is alone and MPI stays untouched. `deadline`: of all
+  // waits for other ranks; zero: none.
+  explicit World(std::chrono::milliseconds deadline = {});
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
@@ -29,8 +31,11 @@ class World {
   const std::vector<int>& processes() const { return processes_; }
   Communicator& communicator() { return *communicator_; }
 
-  // The end of a clean run, by all ranks together. After an error leave by communicator().abort() instead.
-  void finish();
+  // Waits until all ranks have come here. Throws Error{peer} after the deadline and `longer`.
+  void gather(std::chrono::milliseconds longer);
+  // The end of a clean run, by all ranks together, which lasts no longer than the deadline: then the process ends with
+  // `exit_code`. After an error leave by communicator().abort() instead.
+  void finish(int exit_code);
 
  private:
   std::unique_ptr<MpiEnvironment> environment_;  // null: alone

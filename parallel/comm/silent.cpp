@@ -47,7 +47,7 @@ class Silent final : public Communicator {
     require(false, "ranks that are not there do not part");
     return nullptr;
   }
-  void set_deadline(std::chrono::milliseconds) override {}
+  Attendance& attendance() override { return memory_.attendance(); }
   [[noreturn]] void abort(int exit_code) override {
     std::fflush(nullptr);
     std::_Exit(exit_code);

@@ -20,6 +20,7 @@ namespace {
 
 class Solo final : public QueuedCommunicator {
  public:
+  Solo() : QueuedCommunicator(std::make_shared<Attendance>()) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string_view name() const override { return "solo"; }
@@ -54,11 +55,12 @@ class DeviceSolo final : public Communicator {
   void receive(View, int, Stream&) override { require(false, "a rank that is alone receives from nobody"); }
   void barrier(Stream&) override {}
   std::unique_ptr<Communicator> split(int, int) override { return solo_communicator(backend_); }
-  void set_deadline(std::chrono::milliseconds) override {}
+  Attendance& attendance() override { return attendance_; }
   [[noreturn]] void abort(int exit_code) override { leave(exit_code); }
 
  private:
   Backend& backend_;
+  Attendance attendance_;
 };
 
 }  // namespace

@@ -1,22 +1,19 @@
-// Waiting for other ranks: spins for some microseconds, then yields the core at every look, until a deadline.
+// Waiting for other ranks: spins for some microseconds, then yields the core at every look, as long as the wait goes
+// on.
 #pragma once
 
 #include <sched.h>
 
-#include <chrono>
+#include "core/backend/attendance.h"
 
 namespace trainctl {
 
 class SpinWait {
  public:
-  using Clock = std::chrono::steady_clock;
+  // `oversubscribed`: more ranks than cores, so that spinning would keep the awaited rank from running.
+  SpinWait(Attendance& attendance, bool oversubscribed) : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit) {}
 
-  // `oversubscribed`: more ranks than cores, so that spinning would keep the awaited rank from running. A deadline of
-  // zero is none.
-  SpinWait(std::chrono::milliseconds deadline, bool oversubscribed)
-      : deadline_(deadline), spins_(oversubscribed ? 0 : spin_limit) {}
-
-  // Call after each look in vain. False once the deadline has passed.
+  // Call after each look in vain. False once the wait has to end (see PeerWait).
   bool wait() {
     if (spins_ > 0) {
       --spins_;
@@ -24,19 +21,15 @@ class SpinWait {
       return true;
     }
     sched_yield();
-    if (looks_++ % 64 != 0) return true;
-    const auto now = Clock::now();
-    if (looks_ == 1) start_ = now;
-    return deadline_.count() == 0 || now - start_ < deadline_;
+    return looks_++ % 64 != 0 || wait_.goes_on();
   }
 
  private:
   static constexpr int spin_limit = 1000;
 
-  std::chrono::milliseconds deadline_;
+  PeerWait wait_;
   int spins_;
   unsigned looks_ = 0;
-  Clock::time_point start_;
 };
 
 }  // namespace trainctl

@@ -75,7 +75,7 @@ class Staged final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key) override {
     return std::make_unique<Staged>(host_->split(color, key), backend_);
   }
-  void set_deadline(std::chrono::milliseconds deadline) override { host_->set_deadline(deadline); }
+  Attendance& attendance() override { return host_->attendance(); }
   [[noreturn]] void abort(int exit_code) override {
     host_->abort(exit_code);
     std::_Exit(exit_code);  // gcc 12 does not see that a virtual function cannot return

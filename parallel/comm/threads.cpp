@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -15,6 +16,42 @@
 namespace trainctl {
 
 namespace {
+
+// Who has called the roll, and who has answered which call; by the world's ranks.
+struct Roll {
+  explicit Roll(int ranks) : answered(static_cast<std::size_t>(ranks)) {}
+
+  std::atomic<int> calls{0};
+  std::vector<std::atomic<int>> answered;  // the last call that each rank has heard
+};
+
+class ThreadAttendance final : public Attendance {
+ public:
+  ThreadAttendance(std::shared_ptr<Roll> roll, int rank, std::chrono::milliseconds deadline)
+      : Attendance(deadline), roll_(std::move(roll)), rank_(static_cast<std::size_t>(rank)) {}
+
+  void answer() override { roll_->answered[rank_] = roll_->calls.load(); }
+
+  std::vector<int> absent() override {
+    using Clock = std::chrono::steady_clock;
+    const int call = ++roll_->calls;
+    const auto end = Clock::now() + roll_call_time();
+    std::vector<int> silent;
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      answer();
+      silent.clear();
+      for (std::size_t rank = 0; rank < roll_->answered.size(); ++rank) {
+        if (roll_->answered[rank] < call) silent.push_back(static_cast<int>(rank));
+      }
+    } while (!silent.empty() && Clock::now() < end);
+    return silent;
+  }
+
+ private:
+  std::shared_ptr<Roll> roll_;
+  std::size_t rank_;
+};
 
 // Data that one rank sends to another: the receiver copies it and counts it as taken.
 struct Mailbox {
@@ -57,10 +94,11 @@ struct SharedState {
 
 class ThreadRank final : public QueuedCommunicator {
  public:
-  ThreadRank(std::shared_ptr<SharedState> shared, int rank)
-      : shared_(std::move(shared)),
+  ThreadRank(std::shared_ptr<SharedState> shared, int rank, std::shared_ptr<Attendance> attendance)
+      : QueuedCommunicator(std::move(attendance)),
+        shared_(std::move(shared)),
         rank_(rank),
-        group_(rank, shared_->bases(), shared_->world_ranks, shared_->addresses, true, nullptr) {}
+        group_(rank, shared_->bases(), shared_->world_ranks, shared_->addresses, true, nullptr, this->attendance()) {}
 
   int rank() const override { return rank_; }
   int size() const override { return shared_->size(); }
@@ -78,7 +116,7 @@ class ThreadRank final : public QueuedCommunicator {
   void run(const Call& call) override {
     if (call.kind == CallKind::send) return send_now(call);
     if (call.kind == CallKind::receive) return receive_now(call);
-    group_.run(call, deadline());
+    group_.run(call);
   }
 
   void send_now(const Call& call);
@@ -91,14 +129,10 @@ class ThreadRank final : public QueuedCommunicator {
 };
 
 void ThreadRank::wait_for(const Call& call, const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
-  SpinWait waiting(deadline(), true);
+  SpinWait waiting(attendance(), true);
   while (counter.load(std::memory_order_acquire) < value) {
-    const int peer = shared_->world_ranks[call.peer];
     if (shared_->aborted) throw Error(ErrorKind::peer, format("{}: a rank has given up", describe(call)));
-    if (!waiting.wait()) {
-      throw Error(ErrorKind::peer,
-                  format("{}: rank {} did not arrive within {} ms", describe(call), peer, deadline().count()));
-    }
+    if (!waiting.wait()) attendance().report_missing(describe(call), {shared_->world_ranks[call.peer]});
   }
 }
 
@@ -121,7 +155,7 @@ void ThreadRank::receive_now(const Call& call) {
 }
 
 std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
-  const auto synchronize = [this] { group_.run({.kind = CallKind::barrier}, deadline()); };
+  const auto synchronize = [this] { group_.run({.kind = CallKind::barrier}); };
   SharedState& shared = *shared_;
   shared.members[rank_] = {color, key};
   synchronize();
@@ -141,17 +175,20 @@ std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
   const int rank = static_cast<int>(std::find(same.begin(), same.end(), rank_) - same.begin());
   synchronize();
   shared.successors[rank_].reset();
-  return std::make_unique<ThreadRank>(std::move(successor), rank);
+  return std::make_unique<ThreadRank>(std::move(successor), rank, shared_attendance());
 }
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> thread_communicators(int ranks) {
+std::vector<std::unique_ptr<Communicator>> thread_communicators(int ranks, std::chrono::milliseconds deadline) {
   std::vector<int> world_ranks(ranks);
   std::iota(world_ranks.begin(), world_ranks.end(), 0);
   const auto shared = std::make_shared<SharedState>(std::move(world_ranks));
+  const auto roll = std::make_shared<Roll>(ranks);
   std::vector<std::unique_ptr<Communicator>> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadRank>(shared, rank));
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.push_back(std::make_unique<ThreadRank>(shared, rank, std::make_shared<ThreadAttendance>(roll, rank, deadline)));
+  }
   return all;
 }
 

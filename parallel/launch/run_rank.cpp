@@ -25,7 +25,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
       report(end, json, situation);
     }
   }
-  world.finish();
+  world.finish(end.exit_code);
   return end.exit_code;
 }
 
@@ -42,6 +42,20 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
 }
 
+// How the work ended, if it ended alike on all ranks.
+Failure end_of(const RankCommand& command, const std::function<int(RankContext&)>& work, RankContext& context) {
+  try {
+    ImmediateStream host;
+    require_same_on_all(command.facts, context.world.hosts(), context.world.communicator(), host);
+    require_stated_ranks(context.situation, command.stated_ranks);
+    const int code = work(context);
+    finish_output();
+    return {code};
+  } catch (const CollectiveError&) {
+    return failure_of(std::current_exception());
+  }
+}
+
 }  // namespace
 
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
@@ -52,7 +66,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const int threads = prepare_rank(situation, variables);
   constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
   require_threads(threads + beside);
-  World world;
+  World world(command.deadline);
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());
   if (world.rank() != 0) {
@@ -62,14 +76,9 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   RankContext context{world, threads, situation, cores};
   Failure failure;
   try {
-    ImmediateStream host;
-    require_same_on_all(command.facts, world.hosts(), world.communicator(), host);
-    require_stated_ranks(situation, command.stated_ranks);
-    const int code = work(context);
-    finish_output();
-    return finish_together(situation, world, json, {code});
-  } catch (const CollectiveError&) {
-    return finish_together(situation, world, json, failure_of(std::current_exception()));
+    const Failure end = end_of(command, work, context);
+    world.gather(command.ending);
+    return finish_together(situation, world, json, end);
   } catch (...) {
     failure = failure_of(std::current_exception());
   }

@@ -1,6 +1,7 @@
 // The frame around what one rank does: joining the others, and leaving in order whatever happens.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,8 +23,10 @@ struct RankContext {
 
 // The command that a rank was started with.
 struct RankCommand {
-  RankFacts facts;                  // the same on all ranks, or the run ends before its work
-  std::optional<int> stated_ranks;  // how many the user wants
+  RankFacts facts;                        // the same on all ranks, or the run ends before its work
+  std::optional<int> stated_ranks;        // how many the user wants
+  std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: none
+  std::chrono::milliseconds ending{0};    // that rank 0 may need for itself, at the end, beyond the deadline
 };
 
 // Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw

@@ -99,6 +99,7 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
   command.facts.insert(command.facts.end(), options.begin(), options.end());
   add_document(command.facts, config);
   command.stated_ranks = stated_ranks(cluster, flags.ranks);
+  command.deadline = cluster.deadline();
   return command;
 }
 

@@ -2,7 +2,6 @@
 #include "parallel/trainer/device.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/backend/select.h"
 #include "core/base/error.h"
@@ -50,8 +49,7 @@ std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std
                                         const CudaModule& module, Backend& backend, World& world) {
   const TransportChoice choice = choose_transport(cluster.communication, ranks);
   auto host = world.communicator().split(0, world.rank());
-  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend, cluster.deadline());
-  host->set_deadline(cluster.deadline());
+  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend);
   if (world.rank() == 0) {
     log::warning("the GPUs exchange data through the hosts' memory, which is slow: " + choice.why_staged);
   }
@@ -89,7 +87,6 @@ MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
                        RankContext& context) {
   World& world = context.world;
-  world.communicator().set_deadline(cluster.deadline());
   RankDevice device;
   const FoundGpus found = find_gpus(name_of(cluster.device));
   const Gpu* gpu = gpu_of_rank(found.gpus, world.local_rank());

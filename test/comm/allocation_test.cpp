@@ -29,7 +29,6 @@ namespace trainctl::allocation_test {
 TEST_CASE("collectives allocate nothing") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
     ImmediateStream stream;
-    communicator.set_deadline(std::chrono::seconds(60));
     std::vector<float> values(30000, 1.0f);
     std::vector<float> received(30000);
     const View data{values.data(), DType::float32, 30000};

@@ -48,7 +48,6 @@ TEST_CASE("threads conform") {
   for (const conformance::Case& one : conformance::cases()) {
     INFO(one.name << " on " << ranks << " ranks");
     CHECK(on_threads(ranks, [&](Communicator& communicator) {
-            communicator.set_deadline(std::chrono::seconds(60));
             const std::string problem = conforms(one, communicator);
             conformance::expect(problem.empty(), problem);
           }) == std::vector<std::string>(ranks));
@@ -63,22 +62,23 @@ TEST_CASE("data staged through the hosts conforms") {
             const auto backend = make_backend("cpu");
             const auto stream = backend->compute_stream();
             const auto staged = staged_communicator(communicator.split(0, communicator.rank()), *backend);
-            staged->set_deadline(std::chrono::seconds(60));
             one.run({*staged, *backend, *stream});
           }) == std::vector<std::string>(ranks));
   }
 }
 
 TEST_CASE("a missed deadline names the rank that did not come") {
-  const auto errors = on_threads(3, [](Communicator& communicator) {
-    communicator.set_deadline(std::chrono::milliseconds(100));
-    ImmediateStream stream;
-    float value = 1;
-    communicator.barrier(stream);
-    if (communicator.rank() == 1) return;
-    communicator.all_reduce({&value, DType::float32, 1}, Reduction::sum, stream);
-    stream.synchronize();
-  });
+  const auto errors = on_threads(
+      3,
+      [](Communicator& communicator) {
+        ImmediateStream stream;
+        float value = 1;
+        communicator.barrier(stream);
+        if (communicator.rank() == 1) return;
+        communicator.all_reduce({&value, DType::float32, 1}, Reduction::sum, stream);
+        stream.synchronize();
+      },
+      std::chrono::milliseconds(100));
   CHECK(errors[1].empty());
   for (const int rank : {0, 2}) {
     CHECK(errors[rank].find("all_reduce of 4 bytes") != std::string::npos);
@@ -86,21 +86,55 @@ TEST_CASE("a missed deadline names the rank that did not come") {
   }
 }
 
-TEST_CASE("a dead communicator refuses further calls") {
-  const auto errors = on_threads(2, [](Communicator& communicator) {
-    if (communicator.rank() == 1) return;
-    communicator.set_deadline(std::chrono::milliseconds(50));
-    ImmediateStream stream;
-    communicator.barrier(stream);
-    try {
-      stream.synchronize();
-    } catch (const Error& error) {
-      conformance::expect(error.kind() == ErrorKind::peer, "the kind of error");
-    }
-    for (int i = 0; i < 200; ++i) communicator.barrier(stream);
-    stream.synchronize();
-  });
-  CHECK(errors[0].find("dead") != std::string::npos);
+// Rank 0 waits for rank 1, which waits for rank 3 in another group, as rank 2 does in a third one: rank 3 alone is
+// late.
+TEST_CASE("a chain of waits in split communicators names the rank at its end") {
+  const bool by_messages = GENERATE(false, true);
+  const auto errors = on_threads(
+      4,
+      [&](Communicator& world) {
+        const int rank = world.rank();
+        const auto rows = world.split(rank / 2, rank), columns = world.split(rank % 2, rank);
+        ImmediateStream stream;
+        float value = 1;
+        if (rank == 3) return;
+        Communicator& first = rank == 2 ? *rows : *columns;  // with rank 3; rank 0 waits for rank 2 then
+        if (by_messages) {
+          first.receive({&value, DType::float32, 1}, 1 - first.rank(), stream);
+        } else {
+          first.all_reduce({&value, DType::float32, 1}, Reduction::sum, stream);
+        }
+        stream.synchronize();
+      },
+      std::chrono::milliseconds(100));
+  for (const int rank : {0, 1, 2}) {
+    CAPTURE(rank, errors[rank]);
+    CHECK(errors[rank].find("rank 3 did not arrive within 0.1 s") != std::string::npos);
+  }
+}
+
+TEST_CASE("a rank that has missed a deadline waits for no other communicator") {
+  const auto errors = on_threads(
+      2,
+      [](Communicator& world) {
+        const auto first = world.split(0, world.rank()), second = world.split(0, world.rank());
+        if (world.rank() == 1) return;
+        ImmediateStream stream;
+        first->barrier(stream);
+        second->barrier(stream);
+        for (int i = 0; i < 200; ++i) second->barrier(stream);
+        const auto start = std::chrono::steady_clock::now();
+        try {
+          stream.synchronize();
+        } catch (const Error& error) {
+          conformance::expect(error.kind() == ErrorKind::peer, "the kind of error");
+        }
+        conformance::expect(std::chrono::steady_clock::now() - start < std::chrono::seconds(1), "one deadline");
+        second->barrier(stream);
+        stream.synchronize();
+      },
+      std::chrono::milliseconds(50));
+  CHECK(errors[0].find("the communicator is dead: barrier: rank 1 did not arrive") != std::string::npos);
 }
 
 TEST_CASE("an abort of one rank ends the others' waits") {

@@ -2,6 +2,7 @@
 #include "parallel/comm/host_messages.h"
 
 #include <cstring>
+#include <deque>
 #include <random>
 #include <thread>
 
@@ -33,7 +34,8 @@ Call call_of(CallKind kind, Bytes& data) {
 
 // Runs a function on ranks that are threads; what each threw, and of which kind.
 template <class Run>
-std::vector<std::pair<ErrorKind, std::string>> on_ranks(int ranks, Run run) {
+std::vector<std::pair<ErrorKind, std::string>> on_ranks(int ranks, Run run,
+                                                        std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
   std::vector<Memory> memory;
   std::vector<std::byte*> bases;
   std::vector<int> world_ranks;  // other than the ranks of the group
@@ -43,7 +45,10 @@ std::vector<std::pair<ErrorKind, std::string>> on_ranks(int ranks, Run run) {
   }
   std::vector<std::pair<ErrorKind, std::string>> errors(static_cast<std::size_t>(ranks));
   std::vector<std::unique_ptr<HostMessages>> messages;
-  for (int rank = 0; rank < ranks; ++rank) messages.push_back(std::make_unique<HostMessages>(rank, bases, world_ranks));
+  std::deque<Attendance> attendances;
+  for (int rank = 0; rank < ranks; ++rank) {
+    messages.push_back(std::make_unique<HostMessages>(rank, bases, world_ranks, attendances.emplace_back(deadline)));
+  }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
@@ -66,10 +71,10 @@ void trade(int ranks, const std::vector<Message>& list) {
       const Message& message = list[number];
       if (message.from == rank) {
         Bytes sent = text_of(number, message.bytes);
-        messages.send(call_of(CallKind::send, sent), message.to, std::chrono::seconds(60));
+        messages.send(call_of(CallKind::send, sent), message.to);
       } else if (message.to == rank) {
         Bytes received(static_cast<std::size_t>(message.bytes));
-        messages.receive(call_of(CallKind::receive, received), message.from, std::chrono::seconds(60));
+        messages.receive(call_of(CallKind::receive, received), message.from);
         if (received != text_of(number, message.bytes) && wrong[rank] == list.size()) wrong[rank] = number;
       }
     }
@@ -106,24 +111,27 @@ TEST_CASE("messages grow beyond the largest ring, and shrink again") {
 }
 
 TEST_CASE("a sender goes on before its message is received, and no further than the ring holds") {
-  const auto errors = on_ranks(2, [](int rank, HostMessages& messages) {
-    Bytes data(1000);
-    if (rank == 0) messages.send(call_of(CallKind::send, data), 1, std::chrono::milliseconds(200));  // nobody receives
-    if (rank == 1) {
-      data.resize(1 << 20);
-      for (int i = 0; i < 100; ++i) messages.send(call_of(CallKind::send, data), 0, std::chrono::milliseconds(200));
-    }
-  });
+  const auto errors = on_ranks(
+      2,
+      [](int rank, HostMessages& messages) {
+        Bytes data(1000);
+        if (rank == 0) messages.send(call_of(CallKind::send, data), 1);  // nobody receives
+        if (rank == 1) {
+          data.resize(1 << 20);
+          for (int i = 0; i < 100; ++i) messages.send(call_of(CallKind::send, data), 0);
+        }
+      },
+      std::chrono::milliseconds(200));
   CHECK(errors[0].second == "");
   CHECK(errors[1].first == ErrorKind::peer);
-  CHECK(errors[1].second.find("send of 1048576 bytes: rank 10 did not answer within 0.2 s") != std::string::npos);
+  CHECK(errors[1].second.find("send of 1048576 bytes: rank 10 did not arrive within 0.2 s") != std::string::npos);
 }
 
 TEST_CASE("a rank that gives up ends the waits of the others") {
   const auto errors = on_ranks(2, [](int rank, HostMessages& messages) {
     Bytes data(8);
     if (rank == 1) messages.leave();
-    if (rank == 0) messages.receive(call_of(CallKind::receive, data), 1, std::chrono::milliseconds(0));
+    if (rank == 0) messages.receive(call_of(CallKind::receive, data), 1);
   });
   CHECK(errors[0].first == ErrorKind::peer);
   CHECK(errors[0].second.find("receive of 8 bytes: rank 11 has given up") != std::string::npos);
@@ -133,8 +141,8 @@ TEST_CASE("a message of another size than expected is refused, and both ranks gi
   const auto errors = on_ranks(2, [](int rank, HostMessages& messages) {
     Bytes data(rank == 0 ? 8 : 12);
     const Call call = call_of(rank == 0 ? CallKind::send : CallKind::receive, data);
-    rank == 0 ? messages.send(call, 1, std::chrono::seconds(60)) : messages.receive(call, 0, std::chrono::seconds(60));
-    if (rank == 0) messages.receive(call_of(CallKind::receive, data), 1, std::chrono::seconds(60));
+    rank == 0 ? messages.send(call, 1) : messages.receive(call, 0);
+    if (rank == 0) messages.receive(call_of(CallKind::receive, data), 1);
   });
   CHECK(errors[1].first == ErrorKind::internal);
   CHECK(errors[1].second.find("receive of 12 bytes: rank 10 sends 8 bytes") != std::string::npos);

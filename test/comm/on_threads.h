@@ -10,9 +10,10 @@
 
 namespace trainctl {
 
-// What each rank threw; empty where it threw nothing.
-inline std::vector<std::string> on_threads(int ranks, const std::function<void(Communicator&)>& run) {
-  const auto communicators = thread_communicators(ranks);
+// What each rank threw; empty where it threw nothing. `deadline`: of all waits for other ranks.
+inline std::vector<std::string> on_threads(int ranks, const std::function<void(Communicator&)>& run,
+                                           std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
+  const auto communicators = thread_communicators(ranks, deadline);
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -43,13 +44,12 @@ Rank make_rank(const std::string& transport, std::unique_ptr<Communicator> host,
   rank.backend = make_backend(transport == "host" ? "cpu" : "cuda", {.local_rank = local_rank});
   rank.stream = rank.backend->compute_stream();
   if (transport == "nccl") {
-    rank.communicator = load_cuda_module().module->make_nccl(std::move(host), *rank.backend, std::chrono::seconds(60));
+    rank.communicator = load_cuda_module().module->make_nccl(std::move(host), *rank.backend);
   } else if (transport == "staged") {
     rank.communicator = staged_communicator(std::move(host), *rank.backend);
   } else {
     rank.communicator = std::move(host);
   }
-  rank.communicator->set_deadline(std::chrono::seconds(60));
   rank.value = rank.communicator->allocate(4);
   return rank;
 }
@@ -73,21 +73,39 @@ void train_networks(Rank& rank) {
 // Rank 1 stays away from a collective, for longer than the deadline.
 void late(Rank& rank) {
   rank.barrier();
-  rank.communicator->set_deadline(std::chrono::milliseconds(300));
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.all_reduce();
 }
 
 void silent(Rank& rank) {
-  rank.communicator->set_deadline(std::chrono::milliseconds(300));
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.communicator->receive({rank.value.get(), DType::float32, 1}, 1, *rank.stream);
   rank.stream->synchronize();
 }
 
-// One rank leaves while the others wait without a deadline.
+// Rank 1 does not come to what all ranks make together.
+void split_without(Rank& rank) {
+  if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
+  rank.communicator->split(0, rank.communicator->rank());
+}
+
+void share_without(Rank& rank) {
+  if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
+  rank.communicator->allocate(1 << 20);
+}
+
+// Rank 0 waits for rank 1, which waits for rank 3 in another group, as rank 2 does in a third one.
+void wait_in_chain(Rank& rank) {
+  const int own = rank.communicator->rank();
+  const auto rows = rank.communicator->split(own / 2, own), columns = rank.communicator->split(own % 2, own);
+  if (own == 3) std::this_thread::sleep_for(std::chrono::seconds(30));
+  Communicator& group = own == 1 ? *columns : *rows;
+  group.receive({rank.value.get(), DType::float32, 1}, 1 - group.rank(), *rank.stream);
+  rank.stream->synchronize();
+}
+
+// One rank leaves while the others wait.
 void leave(Rank& rank) {
-  rank.communicator->set_deadline({});
   if (rank.communicator->rank() == 1) {
     std::puts("rank 1 aborts");
     rank.communicator->abort(4);
@@ -118,6 +136,10 @@ void play(const std::string& scene, Rank& rank, const std::string& run_directory
   if (scene == "networks") train_networks(rank);
   if (scene == "late") late(rank);
   if (scene == "silent") silent(rank);
+  if (scene == "split") split_without(rank);
+  if (scene == "share") share_without(rank);
+  if (scene == "chain") wait_in_chain(rank);
+  if (scene == "end" && rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   if (scene == "abort") leave(rank);
   if (scene == "outlive") outlive(rank);
   if (scene == "replicas") differ(rank);
@@ -138,12 +160,14 @@ int main(int argc, char** argv) {
   MpiOptions options;
   if (argc > 3) options.ranks_per_host = std::atoi(argv[3]);
   if (argc > 4) options.shared_memory = std::string(argv[4]) == "shared";
-  MpiEnvironment environment;
+  const std::set<std::string> one_stays_away = {"late", "silent", "outlive", "split", "share", "chain", "end"};
+  MpiEnvironment environment(std::chrono::seconds(one_stays_away.contains(scene) ? 2 : 60));
   const auto world = mpi_communicator(environment, options);
   int code = 0;
   try {
     Rank rank = make_rank(transport, world->split(0, world->rank()), environment.local_rank());
     play(scene, rank, argc > 5 ? argv[5] : "");
+    environment.gather({});
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     code = exit_code(error.kind());

@@ -1,6 +1,8 @@
 // The keys of callbacks.
 #include "io/metrics/callbacks/options.h"
 
+#include <algorithm>
+
 #include "core/spec/keys.h"
 
 namespace trainctl {
@@ -28,6 +30,12 @@ const ChoiceTable& callback_choices() {
                                   callback("checkpoint", "When a checkpoint is whole."),
                                   callback("end", "When the run has ended, whether completed, stopped or failed.")}};
   return table;
+}
+
+double seconds_at_end(const std::vector<Choice>& callbacks) {
+  double longest = 0;
+  for (const Choice& callback : callbacks) longest = std::max(longest, callback.as<CallbackOptions>().timeout.value);
+  return longest;
 }
 
 }  // namespace trainctl

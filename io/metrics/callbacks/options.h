@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/spec/units.h"
 #include "core/spec/values.h"
@@ -15,5 +16,8 @@ struct CallbackOptions final : Options {
 
 // The events that have callbacks: epoch, checkpoint, end.
 const ChoiceTable& callback_choices();
+
+// Seconds that a run may wait for callbacks at its end: the longest of their timeouts, 0 without any.
+double seconds_at_end(const std::vector<Choice>& callbacks);
 
 }  // namespace trainctl

@@ -25,10 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// How long a clean end waits for the peers'; how long the others may take to say that they are there; and how long the
-// end of this process may take once the communicator is dead.
+// How long a clean end waits for the peers', and how long the end of this process may take once the communicator is
+// dead.
 constexpr milliseconds finalize_timeout{5000};
-constexpr milliseconds roll_call{3000};
 constexpr milliseconds grace{30000};
 
 ncclDataType_t type_of(DType dtype) {
@@ -65,13 +64,8 @@ ncclRedOp_t operation_of(Reduction reduction) {
 
 class Nccl final : public Communicator, private cuda::Watch {
  public:
-  Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend,
-       milliseconds deadline)
-      : library_(std::move(library)),
-        host_(std::move(host)),
-        backend_(backend),
-        deadline_(deadline),
-        registered_(library_) {}
+  Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend)
+      : library_(std::move(library)), host_(std::move(host)), backend_(backend), registered_(library_) {}
   ~Nccl() override;
   // First of all, on all ranks together.
   void connect();
@@ -93,14 +87,11 @@ class Nccl final : public Communicator, private cuda::Watch {
   void barrier(Stream& stream) override;
 
   std::unique_ptr<Communicator> split(int color, int key) override {
-    auto part = std::make_unique<Nccl>(library_, host_->split(color, key), backend_, deadline_);
+    auto part = std::make_unique<Nccl>(library_, host_->split(color, key), backend_);
     part->connect();
     return part;
   }
-  void set_deadline(milliseconds deadline) override {
-    deadline_ = deadline;
-    host_->set_deadline(deadline);
-  }
+  Attendance& attendance() override { return host_->attendance(); }
   // The process ends: nothing of the communicator's needs to be freed before.
   [[noreturn]] void abort(int exit_code) override {
     host_->abort(exit_code);
@@ -122,7 +113,6 @@ class Nccl final : public Communicator, private cuda::Watch {
   std::unique_ptr<Communicator> host_;
   ImmediateStream host_stream_;
   Backend& backend_;
-  milliseconds deadline_;
   std::shared_ptr<cuda::Waits> waits_;  // null before the first call
   ncclComm_t ranks_ = nullptr;          // null: dead
   RegisteredMemory registered_;
@@ -133,7 +123,6 @@ class Nccl final : public Communicator, private cuda::Watch {
 };
 
 void Nccl::connect() {
-  host_->set_deadline(deadline_);
   barrier_value_ = backend_.allocate(size_of(DType::int32));
   ncclUniqueId id{};
   if (rank() == 0) {
@@ -280,14 +269,12 @@ void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
 
 // Until NCCL has queued everything on its stream, or is connected.
 void Nccl::wait_until_queued(ncclResult_t result, std::string_view what) {
-  const auto start = Clock::now();
+  PeerWait wait(attendance());
   while (result == ncclInProgress) {
     const ncclResult_t asked = library_->get_async_error(ranks_, &result);
     if (asked != ncclSuccess) result = asked;
     if (result != ncclInProgress) break;
-    if (deadline_.count() > 0 && Clock::now() - start > deadline_) {
-      fail(format("{}: not done after {} s: {}", what, deadline_.count() * 1e-3, describe_missing_ranks()));
-    }
+    if (!wait.goes_on()) fail(format("{}: {}", what, describe_missing_ranks()));
     sched_yield();
   }
   if (result != ncclSuccess) fail(format("{}: {}", what, error_text(result)));
@@ -300,8 +287,11 @@ void Nccl::check(milliseconds waited) {
   if (asked != ncclSuccess) state = asked;
   if (state != ncclSuccess && state != ncclInProgress)
     fail(format("NCCL: {}; {}", error_text(state), describe_missing_ranks()));
-  if (deadline_.count() == 0 || waited < deadline_) return;
-  fail(format("waited {} s for the GPU; the last call to the peers was {}: {}", deadline_.count() * 1e-3,
+  attendance().answer();
+  if (attendance().has_ended()) fail(attendance().reason());
+  const milliseconds deadline = attendance().deadline();
+  if (deadline.count() == 0 || waited < deadline) return;
+  fail(format("waited {} s for the GPU; the last call to the peers was {}: {}", deadline.count() * 1e-3,
               describe(last_), describe_missing_ranks()));
 }
 
@@ -311,16 +301,12 @@ std::string Nccl::error_text(ncclResult_t result) const {
   return format("{}{}{}", library_->error_string(result), more ? ": " : "", more ? detail : "");
 }
 
-// NCCL does not know whom it waits for. Ranks that wait come here at about the same time; one that hangs does not.
+// NCCL does not know whom it waits for.
 std::string Nccl::describe_missing_ranks() {
-  host_->set_deadline(deadline_.count() > 0 ? std::min(deadline_, roll_call) : roll_call);
-  try {
-    host_->barrier(host_stream_);
-    host_stream_.synchronize();
-    return "all ranks are there, but the data between their GPUs does not come through";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  const std::vector<int> absent = attendance().absent();
+  if (attendance().has_ended()) return attendance().reason();
+  if (absent.empty()) return "all ranks are there, but the data between their GPUs does not come through";
+  return format("{} did not arrive within {} s", attendance().name(absent), attendance().deadline().count() * 1e-3);
 }
 
 // Ends the kernels that wait for peers. NCCL's abort may itself wait, for graphs to be destroyed above all: this thread
@@ -333,6 +319,7 @@ void Nccl::abort_in_background() {
 // Unwinding frees device memory, which waits for kernels: where one of them does not end, the process is ended.
 void Nccl::fail(const std::string& reason) {
   reason_ = reason;
+  attendance().end(reason);
   if (ranks_ != nullptr) abort_in_background();
   std::thread([reason, left = left_] {
     std::this_thread::sleep_for(grace);
@@ -361,12 +348,11 @@ std::string why_no_nccl() {
   return why;
 }
 
-std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend,
-                                                milliseconds deadline) {
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend) {
   std::string why;
   auto library = load_nccl(why);
   if (!library) throw Error(ErrorKind::resource, "NCCL: " + why, "set cluster.communication to auto or staged");
-  auto communicator = std::make_unique<Nccl>(std::move(library), std::move(host), backend, deadline);
+  auto communicator = std::make_unique<Nccl>(std::move(library), std::move(host), backend);
   communicator->connect();
   return communicator;
 }

@@ -1,7 +1,6 @@
 // The communicator between GPUs: NCCL.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 
@@ -14,7 +13,6 @@ namespace trainctl {
 LibraryVersion nccl_version();
 // As CudaModule says.
 std::string why_no_nccl();
-std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend,
-                                                std::chrono::milliseconds deadline);
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend);
 
 }  // namespace trainctl

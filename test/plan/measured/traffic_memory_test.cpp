@@ -45,7 +45,7 @@ class Noting final : public Communicator {
   void receive(View data, int peer, Stream& stream) override { inner_->receive(note(data), peer, stream); }
   void barrier(Stream& stream) override { inner_->barrier(stream); }
   std::unique_ptr<Communicator> split(int color, int key) override { return inner_->split(color, key); }
-  void set_deadline(std::chrono::milliseconds) override {}
+  Attendance& attendance() override { return inner_->attendance(); }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
  private:

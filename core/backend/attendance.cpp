@@ -1,0 +1,73 @@
+// Who is missing, in words, and when a wait ends.
+#include "core/backend/attendance.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+using std::chrono::milliseconds;
+
+std::string Attendance::name(const std::vector<int>& ranks) const {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += format("{}{}", i ? ", " : " ", ranks[i]);
+  return text;
+}
+
+milliseconds Attendance::roll_call_time() const {
+  return std::clamp(deadline_, milliseconds(1000), milliseconds(3000));
+}
+
+void Attendance::report(std::string_view what, const std::vector<int>& ranks, std::string_view more) const {
+  throw Error(ErrorKind::peer,
+              format("{}: {} did not arrive within {} s{}", what, ranks.empty() ? "some rank" : name(ranks),
+                     static_cast<double>(deadline_.count()) / 1000, more),
+              format("find out on {} host why it is stuck or gone", ranks.size() == 1 ? "that rank's" : "that"));
+}
+
+void Attendance::report_missing(std::string_view what, const std::vector<int>& awaited) {
+  if (has_ended()) throw Error(ErrorKind::peer, reason());
+  const std::vector<int> ranks = absent();
+  if (has_ended()) throw Error(ErrorKind::peer, reason());  // while the ranks were asked
+  if (!ranks.empty()) report(what, ranks, "");
+  report(what, awaited, ", though all ranks answer");
+}
+
+void Attendance::report_gone(std::string_view what, int rank) {
+  if (has_ended()) throw Error(ErrorKind::peer, reason());
+  std::vector<int> others = absent();
+  std::erase(others, rank);
+  if (!others.empty()) report(what, others, "");
+  throw Error(ErrorKind::peer, format("{}: {} has given up", what, name({rank})));
+}
+
+void Attendance::end(std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  if (has_ended()) return;
+  reason_ = reason;
+  has_ended_.store(true, std::memory_order_release);
+}
+
+std::string Attendance::reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+bool PeerWait::goes_on() {
+  constexpr milliseconds between_answers{20};
+  const auto now = Clock::now();
+  if (!has_begun_) {
+    has_begun_ = true;
+    start_ = answered_ = now;
+  }
+  if (now - answered_ >= between_answers) {
+    attendance_.answer();
+    answered_ = now;
+  }
+  if (attendance_.has_ended()) return false;
+  return attendance_.deadline().count() == 0 || now - start_ < attendance_.deadline() + longer_;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,90 @@
+// The roll call: an empty message to each rank, and an empty one back.
+#include "parallel/comm/mpi_attendance.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What an empty message says.
+enum Tag : int { are_you_there = 1, here = 2 };
+
+// Does not wait until the message is sent, since the receiver may be gone.
+void say(Tag tag, int rank) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &request) == MPI_SUCCESS) MPI_Request_free(&request);
+}
+
+// The rank whose message has come; nothing where there is none.
+std::optional<int> hear(Tag tag) {
+  int found = 0;
+  MPI_Status status{};
+  if (MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &found, &status) != MPI_SUCCESS || !found) return {};
+  if (MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    return {};
+  return status.MPI_SOURCE;
+}
+
+}  // namespace
+
+MpiAttendance::MpiAttendance(std::chrono::milliseconds deadline) : Attendance(deadline) {
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+}
+
+void MpiAttendance::set_hosts(const std::vector<std::string>& hosts) {
+  const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
+  if (several) hosts_ = hosts;
+}
+
+void MpiAttendance::answer() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // whoever has it answers
+  if (lock.owns_lock()) answer_calls();
+}
+
+void MpiAttendance::answer_calls() {
+  while (const std::optional<int> caller = hear(are_you_there)) say(here, *caller);
+}
+
+void MpiAttendance::note_answers(std::vector<bool>& is_there) {
+  while (const std::optional<int> rank = hear(here)) is_there[static_cast<std::size_t>(*rank)] = true;
+}
+
+std::vector<int> MpiAttendance::absent() {
+  constexpr std::chrono::milliseconds between_looks{1};
+  const std::lock_guard lock(mutex_);
+  if (absent_) return *absent_;
+  std::vector<bool> is_there(static_cast<std::size_t>(size_));
+  is_there[static_cast<std::size_t>(rank_)] = true;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_) say(are_you_there, rank);
+  }
+  const auto end = Clock::now() + roll_call_time();
+  while (std::find(is_there.begin(), is_there.end(), false) != is_there.end() && Clock::now() < end) {
+    answer_calls();
+    note_answers(is_there);
+    std::this_thread::sleep_for(between_looks);
+  }
+  absent_.emplace();
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!is_there[static_cast<std::size_t>(rank)]) absent_->push_back(rank);
+  }
+  return *absent_;
+}
+
+std::string MpiAttendance::name(const std::vector<int>& ranks) const {
+  if (hosts_.empty()) return Attendance::name(ranks);
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(ranks[i]);
+    text += format("{}rank {} on {}", i ? ", " : "", ranks[i], hosts_[rank]);
+  }
+  return text;
+}
+
+}  // namespace trainctl
