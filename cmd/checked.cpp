@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "cmd/run/kept_kernels.h"
 #include "cmd/run/phases.h"
 #include "cmd/run/pretrained.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
-#include "io/kernels/kernel_cache.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/device.h"
@@ -17,7 +17,8 @@ namespace trainctl {
 namespace {
 
 // Times what is not chosen yet, and keeps it.
-void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
+void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks, Backend& backend,
+                     KernelChoices& choices) {
   KernelChoices unmeasured = choices;
   unmeasured.stop_timing();
   for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, unmeasured);
@@ -25,7 +26,7 @@ void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, Ke
   CountProgress progress("timing kernels", unmeasured.assumed());
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
   for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, choices);
-  keep_kernel_choices(backend.fingerprint(), choices);
+  keep_kernels(spec, backend, choices);
 }
 
 // The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
@@ -111,8 +112,8 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   const MemoryLimit limit = memory_of_rank(spec.cluster, *backend, plan);
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
-  KernelChoices choices = load_kernel_choices(backend->fingerprint());
-  if (measure) measure_kernels(checked.programs, *backend, choices);
+  KernelChoices choices = kept_kernels(spec, *backend);
+  if (measure) measure_kernels(spec, checked.programs, *backend, choices);
   choices.stop_timing();
   checked.recomputed = recomputed_blocks(spec, info, strategy, checked.sizes, limit.bytes, *backend, choices);
   if (!checked.recomputed.empty()) {

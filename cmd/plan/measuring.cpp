@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "cmd/run/kept_kernels.h"
 #include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "io/kernels/kernel_cache.h"
 #include "io/kernels/user_cache.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
@@ -103,9 +103,8 @@ class Measuring {
  public:
   Measuring(const PlanRequest& request, Backend& backend, const Together& together)
       : request_(request), backend_(backend), together_(together), progress_("measuring this machine", 0) {
-    const std::string fingerprint = backend.fingerprint();
-    if (is_first()) choices_ = load_kernel_choices(fingerprint);
-    if (is_first()) measurements_ = load_measurements(fingerprint);
+    if (is_first()) choices_ = kept_kernels(request.spec, backend);
+    if (is_first()) measurements_ = load_measurements(backend.fingerprint());
     const std::string kept = broadcast_text(measurements_.file_text(), 0, together.hosts, host_);
     if (!is_first()) measurements_.add_file(kept);
     choices_.watch_timing([this](const std::string&) { progress_.next(); });
@@ -120,12 +119,12 @@ class Measuring {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
     for_runs(request_, [&](PlannedRun run, bool stated) {
-      KernelChoices agreed = agree_on_choices(choices_, run.ranks, backend_, together_.hosts, host_);
+      KernelChoices agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
       if (request_.spec.strategy.recompute == Recompute::automatic) {
         KernelChoices known = agreed;
         known.stop_timing();
         run = with_recomputed_blocks(request_, std::move(run), compiler_of(request_, backend_, known));
-        agreed = agree_on_choices(choices_, run.ranks, backend_, together_.hosts, host_);
+        agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
       }
       for (const RunPrograms& stage : run.stages()) {
         measure(stage, run.sizes, agreed, std::min(seconds_, stated ? stated_seconds : other_seconds));
@@ -133,7 +132,7 @@ class Measuring {
     });
     if (missing.loading) measure_data();
     if (!is_first()) return;
-    keep_kernel_choices(backend_.fingerprint(), choices_);
+    keep_kernels(request_.spec, backend_, choices_);
     keep_cached(file_of(backend_.fingerprint()), measurements_.file_text());
   }
 
@@ -195,7 +194,7 @@ int measured_at_once(int ranks, const Backend& backend) {
 
 MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend& backend, int threads) {
   const std::string fingerprint = backend.fingerprint();
-  const auto choices = std::make_shared<KernelChoices>(load_kernel_choices(fingerprint));
+  const auto choices = std::make_shared<KernelChoices>(kept_kernels(request.spec, backend));
   choices->stop_timing();
   Measurements measurements = load_measurements(fingerprint);
   std::unique_ptr<Costs> estimate;
@@ -216,9 +215,8 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend&
 int complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
                           const CommonOptions& common, const LaunchFlags& flags, const Situation& situation) {
   const int at_once = measured_at_once(request.ranks, backend);
-  const std::string fingerprint = backend.fingerprint();
-  const KernelChoices choices = load_kernel_choices(fingerprint);
-  if (!find_missing(request, at_once, backend, choices, load_measurements(fingerprint)).any()) return 0;
+  const KernelChoices choices = kept_kernels(request.spec, backend);
+  if (!find_missing(request, at_once, backend, choices, load_measurements(backend.fingerprint())).any()) return 0;
   LaunchFlags own = flags;
   own.ranks = std::to_string(at_once);
   const std::optional<LaunchPlan> plan = plan_ranks(request.spec.cluster, own, launched_config(common), situation);

@@ -33,9 +33,8 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data.info(), world.size());
   sizes = {.training = *alone.train.batch_size, .gradient_accumulation = sizes.gradient_accumulation};
   const RunPrograms programs = build_programs(alone, data.info(), strategy, sizes, world.rank() % within);
-  const KernelChoices chosen =
-      choose_kernels(alone, data.info(), strategy, sizes, "", *device.backend, world, device.host);
-  KernelChoices choices = chosen;
+  KernelChoices choices =
+      choose_kernels(alone, data.info(), strategy, sizes, "", *device.backend, world, device.host).choices;
   const MeshAxes axes(*own, strategy.mesh, device.backend->on_host());
   Engine engine(*device.backend, axes.communicators(), compile(programs.programs(), *device.backend, choices));
   engine.download();

@@ -1,8 +1,8 @@
 // Programs, kernels and weights of a network that predicts.
 #include "cmd/predict/predictor.h"
 
+#include "cmd/run/kept_kernels.h"
 #include "core/compile/lower.h"
-#include "io/kernels/kernel_cache.h"
 #include "parallel/comm/solo.h"
 
 namespace trainctl {
@@ -27,7 +27,7 @@ Predictor::Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs,
       world_(world),
       programs_(prediction_programs(without_losses(spec, inputs), source, rank)),
       alone_(solo_communicator(*device.backend)) {
-  KernelChoices choices = load_kernel_choices(device.backend->fingerprint());
+  KernelChoices choices = kept_kernels(spec, *device.backend);
   engine_ = std::make_unique<Engine>(*device.backend, *alone_, compile(programs_.programs, *device.backend, choices));
   restore_weights(stored, *engine_, world.communicator(), device.host);
 }

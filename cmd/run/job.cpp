@@ -1,14 +1,13 @@
 // Job: puts together what one rank needs.
 #include "cmd/run/job.h"
 
+#include "cmd/run/kept_kernels.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
-#include "io/kernels/kernel_cache.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/comm/text.h"
-#include "parallel/trainer/agreement.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/recompute_choice.h"
@@ -105,22 +104,22 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                            });
 }
 
-KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream) {
   const bool first = world.rank() == 0;
   std::vector<RunPrograms> programs;
   if (first) programs = build_all_programs(spec, data, strategy, sizes);
-  KernelChoices choices = first ? load_kernel_choices(backend.fingerprint()) : KernelChoices{};
+  KernelChoices choices = first ? kept_kernels(spec, backend) : KernelChoices{};
   const KernelChoices kept = choices;
-  if (first) choices.add(known_choices);
+  if (first && times_kernels(spec.train, spec.strategy)) choices.add(known_choices);
   if (first && choices.empty() && backend.asynchronous()) {
     log::info(format("timing kernels on {}: once, their choice is kept", backend.fingerprint()));
   }
   CountProgress progress("timing kernels, once for this machine", 0);
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
-  const KernelChoices agreed = agree_on_choices(choices, programs, backend, world.communicator(), stream);
-  if (first && !(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
+  AgreedKernels agreed = agree_on_kernels(choices, programs, backend, world.communicator(), stream);
+  if (first && !(choices == kept)) keep_kernels(spec, backend, choices);
   return agreed;
 }
 
@@ -203,15 +202,15 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   const auto choose = [&] {
-    choices_ = choose_kernels(spec, data, strategy_, sizes, known_choices, *device.backend, world, device.host);
+    kernels_ = choose_kernels(spec, data, strategy_, sizes, known_choices, *device.backend, world, device.host);
   };
   choose();
-  strategy_.recomputed = agreed_blocks(spec, data, strategy_, sizes, device, world, choices_);
+  strategy_.recomputed = agreed_blocks(spec, data, strategy_, sizes, device, world, kernels_.choices);
   if (!strategy_.recomputed.empty()) {
     programs_ = build_programs(spec, data, strategy_, sizes, world.rank());
     choose();
   }
-  Compiled compiled = compile_rank(programs_.programs(), spec, data, sharer(), *device.backend, choices_);
+  Compiled compiled = compile_rank(programs_.programs(), spec, data, sharer(), *device.backend, kernels_.choices);
   engine_ = std::make_unique<Engine>(*device.backend, axes_.communicators(),
                                      require_memory(std::move(compiled), spec, data, *device.backend, rank()));
 }

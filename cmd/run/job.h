@@ -11,6 +11,7 @@
 #include "core/exec/engine.h"
 #include "parallel/comm/select.h"
 #include "parallel/mesh/axes.h"
+#include "parallel/trainer/agreement.h"
 #include "parallel/trainer/device.h"
 #include "parallel/trainer/programs.h"
 
@@ -46,9 +47,9 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                                         KernelChoices choices);
 
 // Rank 0 chooses implementations: those of the checkpoint (`known_choices`), those kept for this hardware, and timed
-// ones for what is new, also for the batch sizes that only other ranks have. Before that it checks that all ranks'
-// programs fit together. Collective.
-KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+// ones for what is new, also for the batch sizes that only other ranks have; or all of them by rules where the config
+// forbids timing (times_kernels()). Before that it checks that all ranks' programs fit together. Collective.
+AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
@@ -80,7 +81,7 @@ class Job {
   }
   Engine& engine() { return *engine_; }
   const RunPrograms& programs() const { return programs_; }
-  const KernelChoices& choices() const { return choices_; }
+  const AgreedKernels& kernels() const { return kernels_; }
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
@@ -97,7 +98,7 @@ class Job {
   std::vector<double> speeds_;  // of the replicas
   LogicalShards shards_;        // of training batches
   RunPrograms programs_;
-  KernelChoices choices_;
+  AgreedKernels kernels_;
   MeshAxes axes_;
   std::unique_ptr<Engine> engine_;
 };

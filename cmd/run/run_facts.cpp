@@ -23,6 +23,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
     if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
   }
   event.device = job.backend().fingerprint();
+  event.kernels = job.kernels().hash;
   for (const LayerLine& layer : job.programs().programs().front().layers) {
     event.parameters += layer.parameters;
     event.flops_per_sample += 3 * layer.flops;
@@ -54,10 +55,13 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data) {
 
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
                                              std::int64_t total_steps, const std::string& shares) {
-  std::map<std::string, std::string> facts{
-      {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
-      {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
-      {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
+  std::map<std::string, std::string> facts{{"kernel_choices", job.kernels().choices.text()},
+                                           {"kernel_hash", job.kernels().hash},
+                                           {"batch_size", std::to_string(batch)},
+                                           {"device", job.backend().fingerprint()},
+                                           {"data", data.fingerprint},
+                                           {"ranks", std::to_string(ranks)},
+                                           {"total_steps", std::to_string(total_steps)}};
   const std::vector<std::string>& class_names = data.targets[0].class_names;
   if (!shares.empty()) facts[share_fact] = shares;
   if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);

@@ -52,6 +52,22 @@ Json to_json(const ComparedTensor& tensor) {
   return json;
 }
 
+std::string fact(const LoadedCheckpoint& checkpoint, const std::string& name) {
+  const auto found = checkpoint.snapshot.facts.find(name);
+  return found == checkpoint.snapshot.facts.end() ? "" : found->second;
+}
+
+// The line that says whether the runs computed with the same kernels; empty where a checkpoint does not say it.
+std::string to_text(const ComparedKernels& kernels) {
+  if (kernels.a.empty() || kernels.b.empty()) return "";
+  if (kernels.a == kernels.b) return format("kernels: equal, hash {}\n", kernels.a);
+  std::string text = format("kernels: hash {} in A, {} in B\n", kernels.a, kernels.b);
+  for (const ChangedChoice& choice : kernels.changed) {
+    text += format("  {}: {} in A, {} in B\n", choice.key, choice.before, choice.now);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool CheckpointComparison::equal() const {
@@ -60,6 +76,8 @@ bool CheckpointComparison::equal() const {
 
 CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b) {
   CheckpointComparison comparison{a.path, b.path, a.snapshot.step, b.snapshot.step, {}};
+  comparison.kernels = {fact(a, "kernel_hash"), fact(b, "kernel_hash"),
+                        changed_choices(fact(a, "kernel_choices"), fact(b, "kernel_choices"))};
   compare(a.snapshot.weights, b.snapshot.weights, SnapshotContent::weights, comparison.tensors);
   compare(a.snapshot.state, b.snapshot.state, SnapshotContent::state, comparison.tensors);
   return comparison;
@@ -67,9 +85,13 @@ CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& 
 
 Json to_json(const CheckpointComparison& comparison) {
   Json json{{"ok", comparison.equal()},
-            {"a", {{"path", comparison.a}, {"step", comparison.a_step}}},
-            {"b", {{"path", comparison.b}, {"step", comparison.b_step}}},
+            {"a", {{"path", comparison.a}, {"step", comparison.a_step}, {"kernels", comparison.kernels.a}}},
+            {"b", {{"path", comparison.b}, {"step", comparison.b_step}, {"kernels", comparison.kernels.b}}},
+            {"changed_kernels", Json::array()},
             {"tensors", Json::array()}};
+  for (const ChangedChoice& choice : comparison.kernels.changed) {
+    json["changed_kernels"].push_back({{"kernel", choice.key}, {"a", choice.before}, {"b", choice.now}});
+  }
   for (const ComparedTensor& tensor : comparison.tensors) json["tensors"].push_back(to_json(tensor));
   return json;
 }
@@ -98,7 +120,8 @@ std::string to_text(const CheckpointComparison& comparison) {
     }
   }
   std::string text =
-      format("A  {} (step {})\nB  {} (step {})\n\n", comparison.a, comparison.a_step, comparison.b, comparison.b_step);
+      format("A  {} (step {})\nB  {} (step {})\n", comparison.a, comparison.a_step, comparison.b, comparison.b_step);
+  text += to_text(comparison.kernels) + "\n";
   text += table.text();
   text += unequal == 0 ? format("\nall {} tensors are equal\n", comparison.tensors.size())
                        : format("\n{} of {} tensors differ\n", unequal, comparison.tensors.size());

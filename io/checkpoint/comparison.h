@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/backend/choice_changes.h"
 #include "core/base/json_fwd.h"
 #include "core/tensor/difference.h"
 #include "io/checkpoint/load.h"
@@ -21,10 +22,17 @@ struct ComparedTensor {
   bool equal() const { return difference && difference->equal(); }
 };
 
+// The kernels of the runs that wrote the checkpoints.
+struct ComparedKernels {
+  std::string a, b;                    // hashes; empty where a checkpoint has none
+  std::vector<ChangedChoice> changed;  // `before` in A, `now` in B
+};
+
 struct CheckpointComparison {
   std::string a, b;                     // paths
   std::int64_t a_step = 0, b_step = 0;  // steps done
   std::vector<ComparedTensor> tensors;  // weights, then the optimizer's state, bytewise by name
+  ComparedKernels kernels = {};
 
   // Whether both hold the same tensors with the same bits.
   bool equal() const;
@@ -32,11 +40,12 @@ struct CheckpointComparison {
 
 CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b);
 
-// {ok, a: {path, step}, b: {path, step}, tensors: [{name, content, shape, equal, elements, differing, largest_absolute,
-// largest_relative}]}; `only_in` where one alone has the tensor, `other_shape` where shapes differ.
+// {ok, a: {path, step, kernels}, b: {path, step, kernels}, changed_kernels: [{kernel, a, b}], tensors: [{name, content,
+// shape, equal, elements, differing, largest_absolute, largest_relative}]}; `only_in` where one alone has the tensor,
+// `other_shape` where shapes differ.
 Json to_json(const CheckpointComparison& comparison);
 
-// A table of the tensors, and how many of them differ.
+// The kernels, a table of the tensors, and how many of them differ.
 std::string to_text(const CheckpointComparison& comparison);
 
 }  // namespace trainctl

@@ -48,10 +48,15 @@ bool is_internal(const std::string& fact) { return fact.starts_with("epoch/"); }
 std::string facts_text(const std::map<std::string, std::string>& facts) {
   std::string text;
   for (const auto& [name, value] : facts) {
-    if (is_internal(name)) continue;
+    if (is_internal(name) || name == "kernel_hash") continue;
     const auto lines = std::count(value.begin(), value.end(), '\n');
-    const std::string label = name == "kernel_choices" ? "kernels" : name;
-    text += line(label.c_str(), lines > 0 || value.empty() ? format("{} choices (--json lists them)", lines) : value);
+    if (name == "kernel_choices") {
+      const auto hash = facts.find("kernel_hash");
+      text += line("kernels", format("{}{} choices (--json lists them)",
+                                     hash == facts.end() ? "" : "hash " + hash->second + ", ", lines));
+    } else {
+      text += line(name.c_str(), lines > 0 || value.empty() ? format("{} choices (--json lists them)", lines) : value);
+    }
   }
   return text;
 }

@@ -102,6 +102,7 @@ void MetricsJsonl::start(const StartEvent& e) {
   json["mesh"] = e.mesh;
   json["hosts"] = e.hosts;
   json["device"] = e.device;
+  json["kernels"] = e.kernels;
   json["parameters"] = e.parameters;
   json["flops_per_sample"] = e.flops_per_sample;
   if (e.peak_flops > 0) json["peak_flops"] = e.peak_flops;

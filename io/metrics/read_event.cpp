@@ -46,6 +46,7 @@ StartEvent read_start(const Json& json) {
   start.mesh = json.at("mesh").get<std::vector<int>>();
   start.hosts = json.at("hosts").get<std::vector<std::string>>();
   start.device = json.at("device");
+  start.kernels = json.value("kernels", "");
   start.parameters = json.at("parameters");
   start.flops_per_sample = json.value("flops_per_sample", 0.0);
   start.peak_flops = json.value("peak_flops", 0.0);

@@ -1,6 +1,7 @@
 // Agreement by the facts and the choices of rank 0.
 #include "parallel/trainer/agreement.h"
 
+#include "core/backend/choice_changes.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/compile/compile.h"
@@ -34,13 +35,18 @@ RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vec
   return facts;
 }
 
-KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
+AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
                                Communicator& world, Stream& stream) {
+  AgreedKernels agreed;
   if (world.rank() == 0) {
+    // The first program of a run that trains is that of a full batch. Batches of other sizes, as an evaluation's,
+    // depend on the number of ranks.
+    for (const RunPrograms& own : programs) compile({own.programs().front()}, backend, choices);
+    agreed.hash = kernel_hash(backend.fingerprint(), choices.used().text());
     for (const RunPrograms& own : programs) compile(own.programs(), backend, choices);
   }
-  KernelChoices agreed;
-  agreed.add(broadcast_text(choices.used().text(), 0, world, stream));
+  agreed.hash = broadcast_text(agreed.hash, 0, world, stream);
+  agreed.choices.add(broadcast_text(choices.used().text(), 0, world, stream));
   return agreed;
 }
 

@@ -1,6 +1,7 @@
 // What all ranks agree on before they compute: that they have the same data and programs, and which kernels they run.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/backend/backend.h"
@@ -16,10 +17,15 @@ namespace trainctl {
 // are those of rank 0.
 RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
 
-// Rank 0 completes its `choices`: it compiles `programs`, those of all ranks that differ, and times what was not chosen
-// yet. Returns the choices that these programs use, equal on all ranks. Of other ranks than 0 nothing is read, and
-// their choices stay as they are. Collective.
-KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
+struct AgreedKernels {
+  KernelChoices choices;  // that the programs use
+  std::string hash;       // of the device and of the choices for the programs of full training batches (kernel_hash())
+};
+
+// Rank 0 completes its `choices`: it compiles `programs`, those of all ranks that differ, and chooses what was not
+// chosen yet. What it returns is equal on all ranks. Of other ranks than 0 nothing is read, and their choices stay as
+// they are. Collective.
+AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
                                Communicator& world, Stream& stream);
 
 }  // namespace trainctl

@@ -16,12 +16,14 @@ namespace {
 
 // In reproducible mode a kernel on the CPU runs on one thread, whatever the number of cores: the order of its sums
 // follows from that of threads. Further threads compute other logical shards. On a GPU threads compile kernels.
+// Which kernel is fastest is a matter of chance where two take about as long, and they give different bits: a run that
+// promises its bits chooses none by timing.
 std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank) {
   const bool reproducible = strategy.reproducible.has_value();
   auto backend =
       make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic || reproducible,
-                                          train.cuda_graphs, train.kernel_timing, reproducible});
+                                          train.cuda_graphs, times_kernels(train, strategy), reproducible});
   if (!backend->computes_in(train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",
@@ -57,6 +59,10 @@ std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std
 }
 
 }  // namespace
+
+bool times_kernels(const TrainOptions& train, const StrategyOptions& strategy) {
+  return train.kernel_timing && !train.deterministic && !strategy.reproducible;
+}
 
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank) {

@@ -30,6 +30,9 @@ struct RankDevice {
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
                        RankContext& context);
 
+// Whether kernels are chosen by timing; else they follow from the device, the shapes and the libraries' versions alone.
+bool times_kernels(const TrainOptions& train, const StrategyOptions& strategy);
+
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank);

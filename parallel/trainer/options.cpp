@@ -158,14 +158,17 @@ Keys<TrainOptions> TrainOptions::keys() {
            "the optimizer's state, the schedule, reduce_on_plateau and early_stopping begin anew, and early_stopping "
            "ends the phase. Steps, epochs and `checkpoints/best` count through the run.")
       .key("deterministic", &TrainOptions::deterministic,
-           "On GPUs: the same bits in every run on the same GPUs, at some cost in speed. The CPU always gives them.")
+           "The same bits in every run on the same processors or GPUs, at some cost in speed: kernels follow from the "
+           "device, the shapes and the libraries' versions instead of timing, and GPUs add in a fixed order. "
+           "`strategy: auto` and measured shares are choices by timing, too: state them instead.")
       .key("tf32", &TrainOptions::tf32,
            "On GPUs: float32 products and convolutions with 10 bits of mantissa, several times faster.")
       .key("cuda_graphs", &TrainOptions::cuda_graphs,
            "On GPUs: a step is recorded once and replayed as a whole; off, its operations are started one by one.")
-      .key("kernel_timing", &TrainOptions::kernel_timing,
-           "On GPUs: the fastest kernels are found by timing, before the first step; off, the libraries' heuristics "
-           "choose them.")
+      .key(
+          "kernel_timing", &TrainOptions::kernel_timing,
+          "The fastest kernels are found by timing, before the first step, and kept for the user; off, fixed rules and "
+          "the libraries' heuristics choose them. `deterministic` and `strategy.reproducible` switch it off.")
       .exclusive({"batch_size", "batch_size_per_rank"})
       .one_of({"batch_size", "batch_size_per_rank"}, "samples of a step, of all ranks together or of each")
       .one_of({"epochs", "max_steps", "max_time", "phases"}, "when the run ends")

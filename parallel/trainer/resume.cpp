@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "core/backend/choice_changes.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -84,6 +85,12 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
                         plan.reproducible
                             ? "the bits that strategy.reproducible promises on one device are not to be expected"
                             : "the same bits are not to be expected"));
+  } else if (const auto changed = changed_choices(fact(resumed, "kernel_choices"), plan.facts.at("kernel_choices"));
+             !changed.empty()) {
+    log::warning(
+        format("{} of the run's kernels are others than those of the checkpoint, such as {} instead of {} for "
+               "{}: the same bits are not to be expected",
+               changed.size(), changed.front().now, changed.front().before, changed.front().key));
   }
   const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
   const std::int64_t now_total = plan.total_steps - plan.phase.step, done = resumed.step - plan.phase.step;

@@ -76,6 +76,30 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
         Approx(static_cast<double>(std::sqrt(squares / static_cast<long double>(view.count) - mean * mean))));
 }
 
+TEST_CASE("inspect compares the kernels of two checkpoints") {
+  const TemporaryFolder a, b, c;
+  RandomSnapshot first(5), second(5), third(5);
+  first.snapshot.facts["kernel_choices"] = "conv2d 3x3\tjit:avx2\ndense\tplain\n";
+  first.snapshot.facts["kernel_hash"] = "0123456789abcdef";
+  second.snapshot.facts = first.snapshot.facts;
+  third.snapshot.facts["kernel_choices"] = "conv2d 3x3\tref:any\ndense\tplain\n";
+  third.snapshot.facts["kernel_hash"] = "fedcba9876543210";
+  CheckpointStore in_a(a.path, {}), in_b(b.path, {}), in_c(c.path, {});
+  save(in_a, first.snapshot);
+  save(in_b, second.snapshot);
+  save(in_c, third.snapshot);
+  CHECK(contains(inspect(a.path).output, "hash 0123456789abcdef, 2 choices"));
+  CHECK(contains(inspect(a.path + " " + b.path).output, "kernels: equal, hash 0123456789abcdef"));
+  const std::string text = inspect(a.path + " " + c.path).output;
+  CHECK(contains(text, "kernels: hash 0123456789abcdef in A, fedcba9876543210 in B"));
+  CHECK(contains(text, "conv2d 3x3: jit:avx2 in A, ref:any in B"));
+  CHECK_FALSE(contains(text, "dense: "));
+  const auto document = nlohmann::json::parse(inspect(a.path + " " + c.path + " --json").output);
+  CHECK(document["a"]["kernels"] == "0123456789abcdef");
+  CHECK(document["changed_kernels"].size() == 1);
+  CHECK(document["changed_kernels"][0]["b"] == "ref:any");
+}
+
 TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});

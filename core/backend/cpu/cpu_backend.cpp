@@ -29,7 +29,8 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const BackendOptions& options)
       : threads_(options.split_threads ? 1 : options.threads),
-        compute_streams_(options.split_threads ? options.threads : 1) {
+        compute_streams_(options.split_threads ? options.threads : 1),
+        timing_(options.timing) {
     prepare_compute_threads(threads_);
   }
 
@@ -103,7 +104,8 @@ class CpuBackend final : public Backend {
     const Op& op = context.op;
     const auto lower_part = [this](const OpContext& part) { return lower_op(part); };
     if (needs_widening(context)) return lower_parts(context, widened_parts(context), lower_part);
-    if (const LowerFunction function = find_lowering(op.def->kind())) return function({context, dnnl_, threads_});
+    if (const LowerFunction function = find_lowering(op.def->kind()))
+      return function({context, dnnl_, threads_, timing_});
     if (op.def->parts().empty()) {
       throw Error(ErrorKind::config, op.place,
                   format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
@@ -113,6 +115,7 @@ class CpuBackend final : public Backend {
 
   int threads_;
   int compute_streams_;
+  bool timing_;
   OneDnn dnnl_;
 };
 

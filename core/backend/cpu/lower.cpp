@@ -17,4 +17,12 @@ std::string LowerContext::key() const {
   return text + " threads=" + std::to_string(threads);
 }
 
+void LowerContext::settle(const std::string& key, std::string_view implementation) const {
+  if (timing) {
+    choices.assume(key);
+  } else {
+    choices.record(key, std::string(implementation));
+  }
+}
+
 }  // namespace trainctl::cpu

@@ -18,9 +18,15 @@ class OneDnn;  // core/backend/cpu/onednn/dnnl_kernel.h
 struct LowerContext : OpContext {
   OneDnn& dnnl;
   int threads;
+  bool timing;  // whether the backend chooses kernels by timing; else by rules alone
 
   // "conv2d 3x3 float32 64x32x32x16 ... threads=1": the key of a choice.
   std::string key() const;
+  // Whether a choice that is not recorded yet is made by timing now.
+  bool may_time(const std::string& key) const { return timing && choices.may_time(key); }
+  // Notes a choice that was made by a rule: a backend that does not time kernels records it; for one that does it is an
+  // assumption until the kernels are timed.
+  void settle(const std::string& key, std::string_view implementation) const;
 };
 
 using Places = OpPlaces;

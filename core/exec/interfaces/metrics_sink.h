@@ -36,6 +36,7 @@ struct StartEvent {
   std::vector<int> mesh;  // data, pipeline, tensor
   std::vector<std::string> hosts;
   std::string device;
+  std::string kernels = {};  // their hash (AgreedKernels)
   std::int64_t parameters = 0;
   std::string resumed_from;  // empty: a fresh start
   std::int64_t steps_per_epoch = 0;

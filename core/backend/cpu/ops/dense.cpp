@@ -40,8 +40,9 @@ struct Product {
 constexpr std::string_view plain = "plain";
 constexpr std::string_view packed = "packed";
 
-// Chooses between the plain kernel and a packed copy, which the update has to write once a step; plain where timing is
-// forbidden. In bfloat16 the kernel is always a copy, which is then packed.
+// Chooses between the plain kernel and a packed copy, which the update has to write once a step; plain where nothing is
+// timed: on matrices of 1024 to 2048 rows a packed one saves a tenth of a product of 128 rows, less than its copy
+// takes. In bfloat16 the kernel is always a copy, which is then packed.
 template <class Make>
 Product choose_product(const LowerContext& context, DType dtype, const Make& make) {
   if (dtype != DType::float32) return make(packed);
@@ -50,8 +51,8 @@ Product choose_product(const LowerContext& context, DType dtype, const Make& mak
   const Product direct = make(plain), copied = make(packed);
   bool pack = false;
   if (!(direct.b == copied.b)) {
-    if (!context.choices.may_time(key)) {
-      context.choices.assume(key);
+    if (!context.may_time(key)) {
+      context.settle(key, plain);
       return direct;
     }
     constexpr double copy_bytes_per_second = 10e9;

@@ -84,15 +84,19 @@ class Bench {
   std::vector<std::vector<Layout>> layouts_;  // of inputs that candidates had
 };
 
-// The fastest candidate and its name; the first one where there are no others or `timing` is false.
+// Which candidate is taken: the first that can be made; the first that runs and computes what the others compute; or
+// the fastest of those.
+enum class Pick { first, first_right, fastest };
+
+// The candidate and its name; nothing where none can be made.
 std::optional<std::pair<std::string, Candidate>> best(const LowerContext& context, const Candidates& candidates,
-                                                      bool timing) {
+                                                      Pick pick) {
   const std::vector<std::string> names = candidates.names();
-  if (timing && candidates.prepare) candidates.prepare(names);
+  if (pick != Pick::first && candidates.prepare) candidates.prepare(names);
   std::vector<std::pair<std::string, Candidate>> made;
   for (const std::string& name : names) {
     if (auto candidate = candidates.make(name)) made.emplace_back(name, std::move(*candidate));
-    if (!made.empty() && !timing) break;
+    if (!made.empty() && pick == Pick::first) break;
   }
   if (made.empty()) return {};
   if (made.size() == 1) return std::move(made[0]);
@@ -113,7 +117,13 @@ std::optional<std::pair<std::string, Candidate>> best(const LowerContext& contex
     if (others[i] == 1) timings.reject(i, "one before it gives another result");
     if (others[i] > 1) timings.reject(i, format("{} others agree on another result", others[i]));
   }
-  return std::move(made[timings.fastest()]);
+  return std::move(made[pick == Pick::fastest ? timings.fastest() : timings.first()]);
+}
+
+// Kernels whose bits must not depend on their speed are compared all the same.
+Pick pick_of(const DeviceOptions& options, bool timing) {
+  if (timing) return Pick::fastest;
+  return options.deterministic && !options.timing ? Pick::first_right : Pick::first;
 }
 
 }  // namespace
@@ -146,7 +156,7 @@ Lowering lower_fastest(const LowerContext& context, const Candidates& candidates
   }
   const bool wanted = context.device.options().timing;
   const bool timing = wanted && context.choices.may_time(key);
-  const auto chosen = best(context, candidates, timing);
+  const auto chosen = best(context, candidates, pick_of(context.device.options(), timing));
   if (!chosen) {
     throw Error(
         ErrorKind::config, context.op.place,

@@ -32,7 +32,8 @@ struct Candidates {
 std::string choice_key(const LowerContext& context);
 
 // Lowers the op to the recorded candidate, else to the fastest on random data, which is recorded; where timing is off
-// or forbidden, to the first candidate that can be made. Throws Error{config} where there is none.
+// or forbidden, to the first candidate that can be made. A deterministic device without timing runs all of them, and
+// takes the first that runs and that the others do not outvote. Throws Error{config} where there is none.
 Lowering lower_fastest(const LowerContext& context, const Candidates& candidates);
 
 // The lowering to one candidate. Runs of the kernel follow one another in the same workspace.

@@ -37,7 +37,16 @@ std::size_t Timings::fastest() const {
   for (std::size_t i = 0; i < seconds_.size(); ++i) {
     if (seconds_[i] && (!fastest || *seconds_[i] < *seconds_[*fastest])) fastest = i;
   }
-  if (fastest) return *fastest;
+  return fastest ? *fastest : none_left();
+}
+
+std::size_t Timings::first() const {
+  const auto ran =
+      std::find_if(seconds_.begin(), seconds_.end(), [](const auto& seconds) { return seconds.has_value(); });
+  return ran != seconds_.end() ? static_cast<std::size_t>(ran - seconds_.begin()) : none_left();
+}
+
+std::size_t Timings::none_left() const {
   require(!candidates_.empty(), "candidates to choose from");
   std::string reasons;
   for (const std::string& reason : reasons_) reasons += (reasons.empty() ? "" : "; ") + reason;

@@ -24,10 +24,13 @@ class Timings {
   void add(const std::string& candidate, const std::function<double()>& time);
   // Does not take a candidate that ran, and logs why.
   void reject(std::size_t candidate, const std::string& why);
-  // The index of the fastest candidate. Where none is left, 0, with a warning that says why.
+  // The index of the fastest candidate, and of the first one. Where none is left, 0, with a warning that says why.
   std::size_t fastest() const;
+  std::size_t first() const;
 
  private:
+  std::size_t none_left() const;
+
   std::string what_;
   std::vector<std::string> candidates_;
   std::vector<std::optional<double>> seconds_;  // by candidate; none where it failed or was rejected

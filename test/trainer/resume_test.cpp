@@ -1,0 +1,46 @@
+// What a resume says of kernels that are others than those of the checkpoint.
+#include "parallel/trainer/resume.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/log.h"
+#include "test/catch.h"
+
+namespace trainctl::test::resume_test {
+namespace {
+
+// What log_resume() writes where the checkpoint and the run have these kernels, on one device.
+std::string said(const std::string& before, const std::string& now) {
+  const std::string path = std::filesystem::temp_directory_path() / ("resume-" + std::to_string(getpid()));
+  std::filesystem::remove(path);
+  log::add_file(path, log::Level::info);
+  Snapshot snapshot;
+  snapshot.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", before}};
+  TrainingPlan plan;
+  plan.steps_per_epoch = 10;
+  plan.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", now}};
+  log_resume(
+      plan, [](const ScheduleTime&) { return 0.0; }, snapshot, "checkpoint");
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::filesystem::remove(path);
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("a resume with other kernels than the checkpoint's says so") {
+  const std::string before = "conv2d 3x3\tjit:avx2\ndense\tplain\n";
+  CHECK(said(before, before).find("kernels") == std::string::npos);
+  // A computation that only one of them has, as with another number of ranks, changes nothing.
+  CHECK(said(before, before + "dense 8\tpacked\n").find("kernels") == std::string::npos);
+  const std::string text = said(before, "conv2d 3x3\tref:any\ndense\tplain\n");
+  CHECK(text.find("1 of the run's kernels are others than those of the checkpoint, such as ref:any instead of jit:avx2 "
+                  "for conv2d 3x3") != std::string::npos);
+}
+
+}  // namespace trainctl::test::resume_test
