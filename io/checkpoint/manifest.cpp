@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "core/tensor/extent_json.h"
 
 namespace trainctl {
@@ -199,7 +200,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     throw Error(ErrorKind::data, Place{path}, "the manifest is damaged");
   }
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, Place{path});
     const Json& version = json.at("format_version");
     if (version != whole_format && version != parts_format) {
       throw Error(ErrorKind::data, Place{path},

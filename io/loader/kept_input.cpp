@@ -2,6 +2,7 @@
 #include "io/loader/kept_input.h"
 
 #include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "io/datasets/tables/csv_table.h"
 
 namespace trainctl {
@@ -69,7 +70,7 @@ std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
 
 std::vector<KeptInput> read_kept_inputs(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, Place{});
     if (!json.is_array()) return {input_of(json)};
     std::vector<KeptInput> inputs;
     for (const Json& input : json) inputs.push_back(input_of(input));

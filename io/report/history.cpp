@@ -7,6 +7,7 @@
 
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "io/metrics/read_event.h"
 
 namespace trainctl {
@@ -107,7 +108,7 @@ RunHistory read_history(const std::string& path) {
   int line = 1;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
     try {
-      add_event(history, Json::parse(std::string_view(text).substr(begin, end - begin)));
+      add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), Place{path, line}));
     } catch (const Json::exception&) {
       throw Error(ErrorKind::data, Place{path, line}, "this is no event of a run",
                   "remove the line, or restore the file");

@@ -15,6 +15,9 @@ constexpr std::int64_t most_blocks = 500'000;  // a file that refers to itself n
 constexpr int most_levels = 32;
 constexpr std::uint64_t longest_name = 4096;
 constexpr std::uint64_t longest_text = 64 << 20;
+// Headers, names and texts may be read as often as this on the whole, and some more in small files: each is needed
+// once.
+constexpr std::uint64_t most_readings = 4, always_read = 32 << 20;
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 enum MessageType {
@@ -36,6 +39,7 @@ class Hdf5File::Fields {
   Fields(const Hdf5File& file, std::uint64_t offset, std::uint64_t size) : file_(&file) {
     const auto end = static_cast<std::uint64_t>(file.file_.size());
     if (offset > end || size > end - offset) file.damaged(format("something lies at byte {}, behind its end", offset));
+    file.spend(size);
     bytes_.resize(size);
     file.file_.read(static_cast<std::int64_t>(offset), bytes_.data(), static_cast<std::int64_t>(size));
   }
@@ -120,7 +124,10 @@ struct Hdf5File::Object {
   std::vector<std::pair<std::string, std::string>> texts;  // attributes
 };
 
-Hdf5File::Hdf5File(Bytes file, std::string shown) : file_(std::move(file)), shown_(std::move(shown)) {
+Hdf5File::Hdf5File(Bytes file, std::string shown)
+    : file_(std::move(file)),
+      shown_(std::move(shown)),
+      left_(most_readings * static_cast<std::uint64_t>(file_.size()) + always_read) {
   Fields head(*this, 0, 13);
   head.expect("\x89HDF\r\n\x1a\n");
   const std::uint64_t version = head.number(1);
@@ -152,6 +159,11 @@ void Hdf5File::unknown(const std::string& what) const {
 
 void Hdf5File::count_block() {
   if (++blocks_ > most_blocks) damaged("it refers to itself, or has too many objects");
+}
+
+void Hdf5File::spend(std::uint64_t bytes) const {
+  if (bytes > left_) damaged("its objects share so many headers and texts that it is many times as large as its bytes");
+  left_ -= bytes;
 }
 
 Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
@@ -306,6 +318,7 @@ void Hdf5File::read_node(std::int64_t address, std::int64_t heap, int level, con
       table.skip(20);
       if (kind == 2) continue;  // a symbolic link
       const std::string member = path.empty() ? name : path + "/" + name;
+      spend(member.size());
       const Object object = read_object(object_at);
       object.is_group ? read_group(member, object, depth + 1) : add_data_set(member, object);
     }

@@ -19,7 +19,8 @@
 
 namespace trainctl {
 
-// An HDF5 file open for reading. Memory stays in proportion to what its headers take.
+// An HDF5 file open for reading. Memory and work stay in proportion to the file's size, whatever its objects share: a
+// file that makes the reader take the same bytes again and again is refused.
 class Hdf5File {
  public:
   // Fractional numbers.
@@ -47,6 +48,7 @@ class Hdf5File {
   [[noreturn]] void damaged(const std::string& what) const;
   [[noreturn]] void unknown(const std::string& what) const;
   void count_block();
+  void spend(std::uint64_t bytes) const;
   Object read_object(std::int64_t address);
   void read_attribute(Fields message, Object& object);
   std::string global_text(std::int64_t address, std::uint64_t index, std::uint64_t length);
@@ -57,7 +59,8 @@ class Hdf5File {
 
   Bytes file_;
   std::string shown_;
-  std::int64_t blocks_ = 0;  // read so far
+  std::int64_t blocks_ = 0;         // read so far
+  mutable std::uint64_t left_ = 0;  // bytes that may still be read of headers, names and texts
   std::vector<DataSet> data_sets_;
   std::map<std::pair<std::string, std::string>, std::string> texts_;  // attributes, by group and name
 };

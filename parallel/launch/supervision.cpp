@@ -18,6 +18,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "parallel/launch/remote/bounded_text.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 
@@ -192,7 +193,7 @@ bool Supervision::mpirun_hangs() {
 std::string Supervision::without_own_words(std::string_view text) {
   constexpr std::size_t tail = 8192;
   std::string rest(text);
-  messages_.append(mpirun_.take_own_words(rest));
+  append_within(messages_, mpirun_.take_own_words(rest), most_remote_text);
   last_words_.append(rest);
   if (last_words_.size() > tail) last_words_.erase(0, last_words_.size() - tail);
   return rest;

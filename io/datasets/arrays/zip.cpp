@@ -27,6 +27,13 @@ class Fields {
   std::string text(std::int64_t offset, std::int64_t bytes) const {
     return {reinterpret_cast<const char*>(find(offset, bytes)), static_cast<std::size_t>(bytes)};
   }
+  // Bytes far from the other fields, which stay as they are kept.
+  std::string apart(std::int64_t offset, std::int64_t bytes) const {
+    if (offset < 0 || offset > archive_.size() - bytes) damaged();
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    archive_.read(offset, text.data(), bytes);
+    return text;
+  }
   [[noreturn]] void damaged() const { data_error(path_, "is a damaged zip archive", "get the file again"); }
 
  private:
@@ -99,8 +106,12 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
   std::uint64_t values[] = {fields.at(at + 24, 4), fields.at(at + 20, 4), fields.at(at + 42, 4)};
   read_zip64(fields, at + 46 + name_length, extra_length, values, 3);
   const auto local = static_cast<std::int64_t>(values[2]);
-  if (fields.at(local, 4) != 0x04034b50) fields.damaged();
-  member.offset = local + 30 + static_cast<std::int64_t>(fields.at(local + 26, 2) + fields.at(local + 28, 2));
+  constexpr std::int64_t local_bytes = 30;
+  const std::string header = fields.apart(local, local_bytes);
+  std::uint16_t lengths[2] = {};  // of the name and the extra field in front of the content
+  std::memcpy(lengths, header.data() + 26, sizeof lengths);
+  if (!header.starts_with("PK\x03\x04")) fields.damaged();
+  member.offset = local + local_bytes + lengths[0] + lengths[1];
   member.stored = static_cast<std::int64_t>(values[1]);
   member.size = static_cast<std::int64_t>(values[0]);
   const bool inside =

@@ -37,6 +37,14 @@ void check_image_size(std::int64_t height, std::int64_t width, const std::string
     data_error(path, format("has a size of {}x{}, which is not read", height, width));
 }
 
+void check_image_bytes(std::int64_t height, std::int64_t width, std::int64_t bytes, const std::string& path) {
+  // PNG's pixels of one bit take 1/8256 byte at least (deflate shortens to 1/1032), JPEG's in one colour 1/512.
+  constexpr std::int64_t most_pixels_of_a_byte = 16384, always_decoded = 1 << 20;
+  if (height * width <= always_decoded + most_pixels_of_a_byte * bytes) return;
+  data_error(path, format("is truncated: {}x{} pixels do not fit into {} bytes", height, width, bytes),
+             "get the file again");
+}
+
 void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    Sample& sample) {
   const double start = seconds_now();

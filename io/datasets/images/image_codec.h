@@ -37,4 +37,8 @@ std::string encode_png(const std::uint8_t* pixels, const Shape& shape);
 // Throws Error{data} where a size is zero or above the limits.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path);
 
+// Throws Error{data} if no file of so many bytes can hold an image of this size: a header alone is no reason to take
+// memory.
+void check_image_bytes(std::int64_t height, std::int64_t width, std::int64_t bytes, const std::string& path);
+
 }  // namespace trainctl

@@ -28,6 +28,15 @@ void stop_at_warning(j_common_ptr info, int level) {
   if (level < 0) leave_on_error(info);
 }
 
+// Each scan of a progressive image passes over all its pixels, and may take a few bytes: encoders write about ten.
+void stop_at_scan(j_common_ptr info) {
+  constexpr int most_scans = 200;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+  auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
+  std::snprintf(handler->message, sizeof handler->message, "it has more than %d scans", most_scans);
+  std::longjmp(handler->leave, 1);
+}
+
 // Converts CMYK pixels to RGB or gray. With `complements` the values are complements of the inks, as Adobe's programs
 // write and mark them.
 void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
@@ -53,6 +62,8 @@ class Decoder {
     handler_.manager.error_exit = leave_on_error;
     handler_.manager.emit_message = stop_at_warning;
     jpeg_create_decompress(&info_);
+    watch_.progress_monitor = stop_at_scan;
+    info_.progress = &watch_;
   }
   ~Decoder() { jpeg_destroy_decompress(&info_); }
   Decoder(const Decoder&) = delete;
@@ -105,6 +116,7 @@ class Decoder {
 
   ErrorHandler handler_{};
   jpeg_decompress_struct info_{};
+  jpeg_progress_mgr watch_{};
   bool inks_ = false;  // the file is CMYK or YCCK
 };
 
@@ -129,6 +141,7 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
   std::byte* pixels = nullptr;
   try {
     check_image_size(decoder.stored_height(), decoder.stored_width(), path);
+    check_image_bytes(decoder.stored_height(), decoder.stored_width(), bytes, path);
     sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
     sample.shape = {decoder.height(), decoder.width(), channels};
     pixels = at_odd_address(sample.buffer, sample.shape.count());

@@ -94,6 +94,7 @@ Shape decode_mask(const std::byte* file, std::int64_t bytes, const std::string& 
   MaskReader reader(source);
   if (!reader.begin()) undecodable(path, source);
   check_image_size(reader.height(), reader.width(), path);
+  check_image_bytes(reader.height(), reader.width(), bytes, path);
   if (!reader.has_numbers() || reader.bits() > 8) {
     data_error(path,
                reader.has_numbers() ? "has 16 bits a pixel, where class numbers of up to 8 bits are expected"

@@ -28,6 +28,7 @@ void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels
   if (!png_image_begin_read_from_memory(&png.image, file, static_cast<std::size_t>(bytes))) undecodable(path, png);
   const Shape shape{png.image.height, png.image.width, channels};
   check_image_size(shape[0], shape[1], path);
+  check_image_bytes(shape[0], shape[1], bytes, path);
   sample.shape = sample.whole = shape;
   std::vector<std::byte>& pixels = sample.buffer;
   // The alpha channel is decoded and then dropped: without it libpng would blend the image with a background.

@@ -9,6 +9,9 @@
 
 namespace trainctl {
 
+// Each column takes some hundred bytes beside its values.
+constexpr std::size_t most_fields = 1'000'000;
+
 CsvLines::CsvLines(const std::string& path, char delimiter)
     : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
   if (is_gzip(bytes_)) data_error(path, "is compressed", "unpack it with gunzip");
@@ -24,6 +27,7 @@ bool CsvLines::next(std::vector<std::string_view>& fields) {
   if (rest_.empty()) return false;
   line_ = next_line_;
   for (;;) {
+    if (fields.size() == most_fields) data_error(path_, format("line {} has more than {} fields", line_, most_fields));
     fields.push_back(rest_[0] == '"' ? take_quoted() : take_plain());
     if (rest_.empty()) return true;
     if (rest_[0] != delimiter_) {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "core/base/version.h"
 #include "io/metrics/read_event.h"
 
@@ -86,7 +87,8 @@ RunEvent add_event(RunRecord& record, const Json& json) {
 }  // namespace
 
 RunEvent add_line(RunRecord& record, const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const bool is_json = Json::accept(line);
+  const Json json = is_json ? parse_json(line, Place{}) : Json();
   const bool is_event = json.is_object() && json.contains("event");
   if (!is_event && record.start) return RunEvent::none;
   try {
