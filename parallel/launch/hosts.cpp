@@ -171,24 +171,27 @@ std::vector<std::string> expand_names(std::string_view text) {
 
 namespace {
 
-// The nodes of a job that does not tell the tasks of each. Throws Error{config} if no job can have as many.
-int node_count(const Variables& variables) {
-  constexpr const char* name = "SLURM_JOB_NUM_NODES";
-  const std::string stated = variables.text(name);
-  if (stated.empty()) return 1;
-  if (const std::optional<int> nodes = positive(stated)) return *nodes;
-  throw Error(ErrorKind::config,
-              format("{} is '{}', and a job has 1 to {} nodes", name, terminal_word(stated.substr(0, 40)), most_slots),
-              "SLURM sets this variable: unset it, and SLURM_JOB_ID, where no job of SLURM runs");
+[[noreturn]] void refuse_variable(const char* name, const std::string& value, const std::string& what) {
+  throw Error(ErrorKind::config, format("{} is '{}', and {}", name, terminal_word(value.substr(0, 40)), what),
+              "SLURM sets this variable: unset it, and SLURM_JOB_ID, if no job of SLURM runs here");
+}
+
+// The tasks of each node, as far as a job tells them. Throws Error{config} if no job can have as many.
+std::vector<int> tasks_of_nodes(const Variables& variables) {
+  constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
+  const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);
+  if (auto counts = expand_counts(tasks)) return std::move(*counts);
+  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has counts of up to {} tasks", most_slots));
+  const std::optional<int> count = nodes.empty() ? 1 : positive(nodes);
+  if (!count) refuse_variable(nodes_name, nodes, format("a job has 1 to {} nodes", most_slots));
+  return std::vector<int>(static_cast<std::size_t>(*count), 1);
 }
 
 }  // namespace
 
 std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
   if (!variables.has("SLURM_JOB_ID")) return {};
-  auto slots = expand_counts(variables.text("SLURM_TASKS_PER_NODE"));
-  if (!slots) slots.emplace(static_cast<std::size_t>(node_count(variables)), 1);
-  return SlurmJob{std::move(*slots), expand_names(variables.text("SLURM_JOB_NODELIST"))};
+  return SlurmJob{tasks_of_nodes(variables), expand_names(variables.text("SLURM_JOB_NODELIST"))};
 }
 
 }  // namespace trainctl

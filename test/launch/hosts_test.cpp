@@ -131,6 +131,8 @@ TEST_CASE("SLURM's variables that ask for more than a job can have are refused, 
     CAPTURE(nodes);
     CHECK_THROWS_AS(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_JOB_NUM_NODES", nodes}}), Error);
   }
+  CHECK_THROWS_AS(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_TASKS_PER_NODE", "1(x1048576),1(x1048576)"}}),
+                  Error);
   std::string many;
   for (int i = 0; i < 200'000; ++i) many += "node" + std::to_string(i) + "\n";
   CHECK(parse_hostfile(many, "hosts").size() == 200'000);
