@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/format.h"
+#include "core/base/utf8.h"
 #include "core/metrics/monitor.h"
 #include "core/metrics/targets.h"
 #include "io/yaml/presets.h"
@@ -78,6 +79,19 @@ void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
   reader.error(spec.strategy.sync_every.place,
                "in float16 replicas scale their losses alike, and with `sync_every` they would do so alone: use "
                "precision bfloat16, or `sync_every: 1`");
+}
+
+// A run writes all its values into its own config, which is UTF-8. Names of folders and files may be other bytes.
+void require_utf8_values(const Node& node, const std::string& path, const Place& file, Reader& reader) {
+  for (const Node& item : node.items) require_utf8_values(item, path, file, reader);
+  for (const Node::Entry& entry : node.entries) {
+    require_utf8_values(entry.value, path.empty() ? entry.key : path + "." + entry.key, file, reader);
+  }
+  if (!node.is_scalar() || !find_invalid_utf8(node.text)) return;
+  reader.error(file,
+               format("{} becomes '{}', which is not UTF-8, and a run could not write it into its config; give the "
+                      "folders or the file names in UTF-8 (convmv -f LATIN1 -t UTF-8 --notest NAME)",
+                      path, valid_utf8(node.text)));
 }
 
 // A preset holds a network alone.
@@ -165,6 +179,8 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
   if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
   refuse_preset(document, reader);
   RunSpec spec = read_run_spec(document, reader);
+  reader.throw_if_failed();
+  require_utf8_values(section_of<RunSpec>().write(&spec), "", {file, 0, 0}, reader);
   reader.throw_if_failed();
   return spec;
 }

@@ -8,6 +8,8 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "core/base/terminal_text.h"
+#include "io/datasets/utf8_names.h"
 #include "io/loader/data.h"
 
 namespace trainctl {
@@ -32,6 +34,7 @@ const std::vector<std::string>& validation_names() {
 }
 
 std::string path_text(const DraftRequest& request, const std::string& path) {
+  require_utf8_path(path);
   if (fs::path(path).is_absolute()) return scalar_text(path);
   const fs::path from = fs::absolute(request.folder).lexically_normal();  // which need not be there yet
   return scalar_text(fs::absolute(path).lexically_normal().lexically_relative(from).string());
@@ -39,12 +42,7 @@ std::string path_text(const DraftRequest& request, const std::string& path) {
 
 std::string scalar_text(const std::string& text) { return flow_text(scalar_node(text)); }
 
-std::string in_comment(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return text;
-}
+std::string in_comment(const std::string& text) { return terminal_word(text); }
 
 DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values) {
   const std::string loss = values ? "mean_squared_error" : "sparse_categorical_crossentropy";

@@ -46,7 +46,7 @@ std::string path_text(const DraftRequest& request, const std::string& path);
 std::string scalar_text(const std::string& text);
 
 // A text without line breaks and other control characters, for a comment.
-std::string in_comment(std::string text);
+std::string in_comment(const std::string& text);
 
 // The facts of the data that a `data` section of the request's config opens; `values`: targets are values. Throws as
 // Data() does.

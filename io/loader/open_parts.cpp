@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 namespace {
@@ -19,6 +20,13 @@ Subset::Split split_off(const ValidationOptions& validation, std::int64_t sample
 }
 
 bool has_classes(const Dataset& target) { return target.facts().classes > 0 && target.facts().target.rank() == 0; }
+
+// Throws Error{data} if a data set has a name that is not UTF-8.
+DatasetGroup with_utf8_names(const StatedLocation& where, DatasetGroup group) {
+  const std::string path = where.pieces()[0].path.text;
+  for (const Dataset* dataset : group.distinct()) require_utf8_facts(path, dataset->facts());
+  return group;
+}
 
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
@@ -46,7 +54,8 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
       return samples;
     };
   }
-  return dataset_of(options).open_pieces(dataset_of(options).pieces(), PartKind::training, stated, seed);
+  return with_utf8_names(dataset_of(options), dataset_of(options).open_pieces(dataset_of(options).pieces(),
+                                                                              PartKind::training, stated, seed));
 }
 
 DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& where, PartKind part,
@@ -63,7 +72,7 @@ DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& whe
     stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
     stated.targets.back().target_is_input = options.target_is_input();
   }
-  return dataset_of(options).open_pieces(where.pieces(), part, stated, seed);
+  return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), part, stated, seed));
 }
 
 }  // namespace

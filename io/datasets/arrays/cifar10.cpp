@@ -9,6 +9,7 @@
 #include "io/datasets/arrays/bytes.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/options.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 namespace {
@@ -59,7 +60,7 @@ std::string folder_of_files(const std::string& path, const Layout& layout, Cifar
                        "the folder that TRAINCTL_DATA names (default: data)");
 }
 
-// The lines of a file that are not empty.
+// The lines of a file that are not empty. Throws Error{data} if one is not UTF-8.
 std::vector<std::string> names_in(const std::string& path) {
   constexpr std::int64_t most = 1 << 16;
   const std::string text = read_file(path, most, data_role);
@@ -69,6 +70,7 @@ std::vector<std::string> names_in(const std::string& path) {
     if (end > at) names.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  for (const std::string& name : names) require_utf8_text(path, "the name of a class", name);
   return names;
 }
 

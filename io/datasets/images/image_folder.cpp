@@ -12,11 +12,13 @@
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/options.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 namespace {
 
-// The folders in a folder, links to folders included, in bytewise order.
+// The folders in a folder, links to folders included, in bytewise order. Throws Error{data} for a name that is not
+// UTF-8.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   for (const FolderEntry& entry : list_folder(path, data_role)) {
@@ -25,6 +27,7 @@ std::vector<std::string> folders_in(const std::string& path) {
       data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "mend or remove it");
     }
     if (entry.type == FileType::folder || (entry.type == FileType::link && is_folder(path + "/" + entry.name))) {
+      require_utf8_path(path + "/" + entry.name);
       names.push_back(entry.name);
     }
   }

@@ -14,6 +14,7 @@
 #include "io/datasets/options.h"
 #include "io/datasets/tables/csv_lines.h"
 #include "io/datasets/tables/csv_target.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 
@@ -86,6 +87,7 @@ std::vector<std::string> column_names(const std::string& path, const CsvFormat& 
   }
   std::set<std::string> known;
   for (const std::string& name : names) {
+    require_utf8_text(path, "the name of a column", name);
     if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
   }
   return names;

@@ -10,6 +10,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 namespace {
@@ -139,6 +140,7 @@ void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
                  most == most_words ? "name the other columns with `columns`"
                                     : "name the other columns with `columns`, or this one with `categorical`");
     }
+    require_utf8_text(*line.path, where(place(line)), word);
     found = words_.emplace(word, static_cast<std::int32_t>(words_.size())).first;
   }
   if (words_read_++ == 0) {

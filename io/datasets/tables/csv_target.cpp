@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/tables/csv_column.h"
+#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 namespace {
@@ -38,7 +39,10 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace
 
 void CsvTarget::add_word(std::string_view text, const LinePlace& line) {
   auto found = known_.find(text);
-  if (found == known_.end()) found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
+  if (found == known_.end()) {
+    require_utf8_text(*line.path, format("line {}, column '{}'", line.line, columns_[0].name), text);
+    found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
+  }
   of_lines_.push_back(found->second.number);
 }
 

@@ -1,0 +1,52 @@
+// Refuses what is not UTF-8.
+#include "io/datasets/utf8_names.h"
+
+#include "core/base/format.h"
+#include "core/base/utf8.h"
+#include "io/datasets/tables/csv_table.h"
+
+namespace trainctl {
+namespace {
+
+constexpr const char* which_encoding = "Latin-1 is the usual one of older systems in Western Europe";
+
+void require_utf8_words(const std::string& path, std::string_view what, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (find_invalid_utf8(word)) require_utf8_text(path, what, word);
+  }
+}
+
+}  // namespace
+
+void require_utf8_path(const std::string& path) {
+  const auto invalid = find_invalid_utf8(path);
+  if (!invalid) return;
+  const std::size_t slash = path.rfind('/', *invalid);  // in front of the first name that is to be converted
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  data_error(
+      valid_utf8(path), "the name is not UTF-8, and a run could not write it into its config",
+      format("convert the names there: convmv -r -f LATIN1 -t UTF-8 --notest '{}' ({})", folder, which_encoding));
+}
+
+void require_utf8_text(const std::string& file, std::string_view where, std::string_view text) {
+  if (!find_invalid_utf8(text)) return;
+  constexpr std::size_t shown = 40;
+  const std::string name = valid_utf8(file);
+  data_error(name,
+             format("{}: '{}' is not UTF-8, and a run could not write it into its config", where,
+                    valid_utf8(text.substr(0, shown))),
+             format("convert the file: iconv -f LATIN1 -t UTF-8 '{0}' > '{0}.utf8' ({1})", name, which_encoding));
+}
+
+void require_utf8_facts(const std::string& path, const DatasetFacts& facts) {
+  require_utf8_words(path, "a class", facts.class_names);
+  if (!facts.table) return;
+  require_utf8_words(path, "a target column", facts.table->targets);
+  require_utf8_words(path, "the weight column", {facts.table->weight});
+  for (const TableFacts::Column& column : facts.table->columns) {
+    require_utf8_words(path, "a column", {column.name});
+    require_utf8_words(path, format("column '{}'", valid_utf8(column.name)), column.vocabulary);
+  }
+}
+
+}  // namespace trainctl
