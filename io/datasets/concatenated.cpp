@@ -62,6 +62,7 @@ class Concatenated final : public Dataset {
   void read_labels(std::int64_t index, std::int32_t* labels) const override { of(index).read_labels(index, labels); }
   void read_weights(std::int64_t index, float* weights) const override { of(index).read_weights(index, weights); }
   std::string name_of(std::int64_t index) const override { return of(index).name_of(index); }
+  std::string target_name_of(std::int64_t index) const override { return of(index).target_name_of(index); }
 
  private:
   // The data set that holds a sample; `index` becomes the sample's number in it.

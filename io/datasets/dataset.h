@@ -52,6 +52,7 @@ struct Sample {
   std::vector<float> target_buffer;
   std::vector<std::byte> scratch;  // the bytes of a compressed file
   double decoding_seconds = 0;     // what decoders took; they add to it
+  std::string warning;             // set by decoders: what is odd about a file that can be read; else empty
 
   // The shape from which sizes behind a resize follow.
   const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
@@ -73,6 +74,8 @@ class Dataset {
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
+  // The name of its target, where that lies in another file.
+  virtual std::string target_name_of(std::int64_t index) const { return name_of(index); }
   // Whether each sample is a file, whose path name_of() gives.
   virtual bool holds_files() const { return false; }
   // Whether the values lie in memory, so that reading a sample costs almost nothing.

@@ -6,6 +6,8 @@
 #include <exception>
 #include <thread>
 
+#include "io/loader/finite_read.h"
+
 namespace trainctl {
 namespace {
 
@@ -43,7 +45,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
     values.resize(static_cast<std::size_t>(count));
     sample.resize = transform.first_resize();
     try {
-      dataset.read(subset[position], sample);
+      read_finite(dataset, subset[position], on_error == OnError::skip, sample);
       transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0,
                        reinterpret_cast<std::byte*>(values.data()));
     } catch (const Error& error) {

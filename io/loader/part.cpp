@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
+#include "io/loader/finite_read.h"
 #include "io/loader/mask_target.h"
 
 namespace trainctl {
@@ -127,8 +128,8 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
     read_weighted(reading, training, epoch, scratch, scratch.partner, forms);
     mix(drawn, scratch.partner, row, forms);
   } catch (const Error& error) {
-    if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
-    warn_once(reading, error);
+    if (!skips(error)) throw;
+    warn_once(reading, std::string("skipped: ") + error.what());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
     }
@@ -163,9 +164,22 @@ void DataPart::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
   }
 }
 
-void DataPart::warn_once(std::int64_t number, const Error& error) const {
-  const std::lock_guard lock(skipped_mutex_);
-  if (skipped_.insert(number).second) log::warning(std::string("skipped: ") + error.what());
+bool DataPart::skips(const Error& error) const {
+  const bool non_finite = options_.skip_non_finite && dynamic_cast<const NonFiniteError*>(&error) != nullptr;
+  return error.kind() == ErrorKind::data && (options_.on_error == OnError::skip || non_finite);
+}
+
+void DataPart::warn_once(std::int64_t number, const std::string& text) const {
+  const std::lock_guard lock(named_mutex_);
+  if (named_.insert(number).second) log::warning(text);
+}
+
+void DataPart::warn_of_odd(std::int64_t number, const std::string& text) const {
+  constexpr std::size_t most = 10;
+  const std::lock_guard lock(named_mutex_);
+  if (named_.size() < most && named_.insert(number).second) {
+    log::warning(text + (named_.size() == most ? "; further files of this kind are not named" : ""));
+  }
 }
 
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
@@ -213,7 +227,8 @@ void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     Sample& sample = scratch.samples[i];
     sample.decoding_seconds = 0;
-    sources_[i]->read(number, sample);
+    read_finite(*sources_[i], number, options_.on_error == OnError::skip || options_.skip_non_finite, sample);
+    if (!sample.warning.empty()) warn_of_odd(number, sources_[i]->name_of(number) + ": " + sample.warning);
     lap(scratch, Stage::read);
     if (scratch.clock) scratch.clock->move(sample.decoding_seconds, Stage::read, Stage::decode);
   }

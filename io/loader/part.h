@@ -31,6 +31,7 @@ class DataPart {
     MakeCache cache = {};                            // empty: none
     std::vector<float> class_weights = {};           // by class of the first target, in training; empty: all are 1
     std::shared_ptr<const Mixing> mixing = nullptr;  // in training, of a part with one input; null: none
+    bool skip_non_finite = false;  // samples that hold NaN or infinity are skipped, whatever on_error says
   };
   // An input: the data set of its samples, and the transforms applied to them.
   struct Input {
@@ -91,7 +92,8 @@ class DataPart {
   // Allocates the memory that one thread needs for read() with these forms of targets.
   Scratch scratch(const std::vector<TargetForm>& forms) const;
   // Reads sample `number` of the data sets into `row`; `forms` are the targets' forms. With on_error skip, a sample
-  // that cannot be read gets weight 0 and zeros, and the first time a warning; otherwise throws Error{data}.
+  // that cannot be read, or that holds NaN or infinity, gets weight 0 and zeros, and the first time a warning;
+  // otherwise throws Error{data}.
   void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
             const std::vector<TargetForm>& forms) const;
 
@@ -108,7 +110,10 @@ class DataPart {
   void pack(const Prepared& prepared, std::byte* to) const;
   void unpack(const std::byte* from, Prepared& prepared) const;
   void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
-  void warn_once(std::int64_t number, const Error& error) const;
+  bool skips(const Error& error) const;
+  // Warns of a sample the first time; of odd samples that can be read only while they are few.
+  void warn_once(std::int64_t number, const std::string& text) const;
+  void warn_of_odd(std::int64_t number, const std::string& text) const;
   std::size_t source_of(const std::shared_ptr<const Dataset>& dataset);
 
   std::vector<Input> inputs_;
@@ -122,8 +127,8 @@ class DataPart {
   std::vector<std::int64_t> input_offset_, target_offset_;
   std::int64_t row_bytes_ = 0;
   std::unique_ptr<SampleCache> cache_;
-  mutable std::mutex skipped_mutex_;
-  mutable std::set<std::int64_t> skipped_;  // samples that a warning named
+  mutable std::mutex named_mutex_;
+  mutable std::set<std::int64_t> named_;  // samples that a warning named
 };
 
 }  // namespace trainctl

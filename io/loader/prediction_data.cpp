@@ -53,7 +53,7 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
   }
   named_ = datasets[0];
   part_ = std::make_shared<const DataPart>(std::move(parts), DataPart::Targets{}, Subset::all(named_->size()),
-                                           DataPart::Options{0, options.on_error});
+                                           DataPart::Options{.on_error = options.on_error, .skip_non_finite = true});
 }
 
 std::string PredictionData::name_of(std::int64_t sample) const {

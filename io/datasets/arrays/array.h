@@ -63,7 +63,7 @@ std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});
 // A data set of samples without targets, and one of targets without samples, as members of a group.
-std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated);
+std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated, std::optional<Array> weights = {});
 std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights = {});
 
 }  // namespace trainctl

@@ -196,6 +196,9 @@ class ArrayDataset final : public Dataset {
   std::int64_t size() const override { return size_; }
   bool in_memory() const override { return in_memory_; }
   std::string name_of(std::int64_t index) const override { return format("{}, sample {}", path_, index); }
+  std::string target_name_of(std::int64_t index) const override {
+    return target_ ? sample_name(target_->array(), index) : name_of(index);
+  }
   std::int32_t label(std::int64_t index) const override { return target_->label(index, facts_); }
   void read_labels(std::int64_t index, std::int32_t* labels) const override {
     target_->read_labels(index, facts_, labels);
@@ -252,8 +255,8 @@ std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts
   return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names), weights);
 }
 
-std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated) {
-  return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, stated, std::vector<std::string>(), std::nullopt);
+std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated, std::optional<Array> weights) {
+  return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, stated, std::vector<std::string>(), weights);
 }
 
 std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights) {

@@ -1,0 +1,51 @@
+// Looks for values that are not finite.
+#include "io/loader/finite_read.h"
+
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000) != 0x7F800000; }
+
+// Without a branch in the loop, which a compiler turns into vector instructions.
+bool all_finite(const float* values, std::int64_t count) {
+  bool good = true;
+  for (std::int64_t i = 0; i < count; ++i) good &= is_finite(values[i]);
+  return good;
+}
+
+[[noreturn]] void refuse_values(const float* values, std::int64_t count, const std::string& name, const char* what,
+                                bool skips) {
+  std::int64_t at = 0;
+  while (is_finite(values[at])) ++at;
+  const char* value = std::isnan(values[at]) ? "NaN" : values[at] > 0 ? "infinity" : "-infinity";
+  throw NonFiniteError(ErrorKind::data, Place{name},
+                       count == 1 ? format("{} {}", what, value)
+                                  : format("{} {} as value {} of {}, counted from 0", what, value, at, count),
+                       skips ? "" : "mend the value, or leave out such samples by `on_error: skip`");
+}
+
+}  // namespace
+
+void read_finite(const Dataset& dataset, std::int64_t index, bool skips, Sample& sample) {
+  dataset.read(index, sample);
+  const DatasetFacts& facts = dataset.facts();
+  if (sample.values && sample.dtype == DType::float32) {
+    const auto* values = static_cast<const float*>(sample.values);
+    const std::int64_t count = sample.shape.count();
+    if (!all_finite(values, count)) refuse_values(values, count, dataset.name_of(index), "holds", skips);
+  }
+  if (sample.target && facts.classes == 0) {
+    const std::int64_t count = facts.target.count();
+    if (!all_finite(sample.target, count)) {
+      refuse_values(sample.target, count, dataset.target_name_of(index), "has the target", skips);
+    }
+  }
+}
+
+}  // namespace trainctl
