@@ -34,7 +34,7 @@ DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& gro
 // All that a prepared sample of a part depends on.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
-  std::string key = "2\n";  // raised where the same data gives other samples
+  std::string key = "3\n";  // raised where the same data gives other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Transform& transform = *inputs[i].transform;

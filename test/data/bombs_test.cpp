@@ -105,9 +105,9 @@ TEST_CASE("images whose headers state more pixels than their bytes can hold take
   CHECK(decoding(small).empty());
   CHECK(decoding(gray, true).empty());
   CHECK(decoding(photo).empty());
-  CHECK(has(decoding(png_of_size(small, 16384, 16384)), "16384x16384 pixels do not fit into"));
-  CHECK(has(decoding(png_of_size(gray, 16384, 16384), true), "16384x16384 pixels do not fit into"));
-  CHECK(has(decoding(jpeg_of_size(photo, 16384, 16384)), "16384x16384 pixels do not fit into"));
+  CHECK(has(decoding(png_of_size(small, 16384, 16384)), "has a size of 16384x16384, which its"));
+  CHECK(has(decoding(png_of_size(gray, 16384, 16384), true), "has a size of 16384x16384, which its"));
+  CHECK(has(decoding(jpeg_of_size(photo, 16384, 16384)), "has a size of 16384x16384, which its"));
   CHECK(has(decoding(png_of_size(small, 1'000'000, 4)), "1000000x4"));
 }
 

@@ -113,9 +113,11 @@ TEST_CASE("image folders that are wrong") {
   check_error(format("{{dataset: image_folder, path: {}}}", folder / "nowhere"), {"nowhere", "TRAINCTL_DATA"});
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"no class folders"});
   write_file(folder / "cat/notes.txt", "no image");
-  check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"cat", "no .jpg"});
+  check_error(format("{{dataset: image_folder, path: {}}}", folder.text()),
+              {"cat", "has no JPEG, PNG, WebP, GIF or BMP images"});
   write_file(folder / "cat/a.jpg", "no image");
-  check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"a.jpg", "neither a JPEG nor a PNG"});
+  check_error(format("{{dataset: image_folder, path: {}}}", folder.text()),
+              {"a.jpg", "is no JPEG, PNG, WebP, GIF or BMP image"});
   write_file(folder / "cat/a.jpg", "\xff\xd8\xff" + random_bytes(300, 1));
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"a.jpg", "JPEG"});
   write_file(folder / "cat/a.jpg", "\x89PNG\r\n\x1a\n" + random_bytes(300, 1));

@@ -193,7 +193,7 @@ TEST_CASE("tfrecord: what is wrong is told with file and record") {
              Contains("record 1: feature 'y' has 2 whole numbers, the records before have 1 whole numbers"));
   CHECK_THAT(error_of(numbers({1}, {}), {.features = {"x"}}), Contains("feature 'y' is empty"));
   CHECK_THAT(error_of(tf_record(example({{"image", bytes_feature("GIF89a")}, {"label", ints_feature({1})}}))),
-             Contains("record 0: is a GIF image"));
+             Contains("record 0: cannot be decoded as GIF"));
   CHECK_THROWS_WITH(tfrecord_dataset("/nowhere/*.tfrecord", {}, {}), Contains("matches no file"));
   CHECK_THROWS_WITH(tfrecord_dataset("/nowhere/a.tfrecord", {}, {}), Contains("TRAINCTL_DATA"));
   CHECK_THROWS_WITH(tfrecord_dataset("/a-{0..9999999999}", {}, {}), Contains("more than 100000 files"));

@@ -167,7 +167,8 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
   CHECK_THAT(error_of(tar_member("x", "99 path=short\n", 'x') + good + end), Contains("extended header is damaged"));
   CHECK_THAT(error_of(tar_member("x", "14 size=abcd\n ", 'x') + good + end), Contains("extended header is damaged"));
   CHECK_THAT(error_of(good + tar_member("2.png", png_of(2)) + end), Contains("the sample '2' has no file .cls"));
-  CHECK_THAT(error_of(tar_member("2.cls", "1") + good + end), Contains("the sample '2' has no file .jpg, jpeg or png"));
+  CHECK_THAT(error_of(tar_member("2.cls", "1") + good + end),
+             Contains("the sample '2' has no file .jpg, jpeg, png, webp, gif or bmp"));
   CHECK_THAT(error_of(good + tar_member("1.jpg", png_of(2)) + end), Contains("1.jpg: the sample has another image"));
   CHECK_THAT(error_of(good + tar_member("1.cls", "1") + end), Contains("1.cls: the sample has another label"));
   CHECK_THAT(error_of(sample_of("1", 1, "cat") + end), Contains("1.cls: 'cat' is no class number"));
@@ -176,7 +177,7 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
   CHECK_THAT(error_of(sample_of("1", 1, "-1") + end), Contains("label -1"));
   CHECK_THAT(error_of(good + sample_of("2", 2, "5") + end, {.classes = 2}), Contains("label 5"));
   CHECK_THAT(error_of(good + tar_member("2.jpg", "RIFF....WEBPVP8 ") + tar_member("2.cls", "1") + end),
-             Contains("a.tar:2.jpg: is a WebP image") && Contains("on_error: skip"));
+             Contains("a.tar:2.jpg: cannot be decoded as WebP") && Contains("on_error: skip"));
   const TempFolder folder;
   CHECK_THROWS_WITH(webdataset(folder.text(), {}, {}), Contains("holds no files of this kind"));
   CHECK_THROWS_WITH(webdataset(folder / "nothing.tar", {}, {}), Contains("TRAINCTL_DATA"));

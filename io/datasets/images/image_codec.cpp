@@ -1,8 +1,7 @@
-// Recognizes image formats.
+// Recognizes image formats, and passes files to their decoders.
 #include "io/datasets/images/image_codec.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "core/base/clock.h"
@@ -12,21 +11,31 @@
 namespace trainctl {
 namespace {
 
+using namespace std::string_view_literals;
+
+bool holds_at(std::string_view bytes, std::size_t offset, std::string_view magic) {
+  return bytes.substr(std::min(offset, bytes.size())).starts_with(magic);
+}
+
 // The name of a known image format that cannot be read; null for unknown formats.
 const char* other_format(std::string_view bytes) {
-  const auto at = [&](std::size_t offset, std::string_view magic) {
-    return bytes.substr(std::min(offset, bytes.size())).starts_with(magic);
-  };
-  using namespace std::string_view_literals;
+  const auto at = [&](std::size_t offset, std::string_view magic) { return holds_at(bytes, offset, magic); };
   if (at(0, "II*\0"sv) || at(0, "MM\0*"sv) || at(0, "II+\0"sv) || at(0, "MM\0+"sv)) return "TIFF";
-  if (at(0, "GIF8")) return "GIF";
-  if (at(0, "BM")) return "BMP";
-  if (at(0, "RIFF") && at(8, "WEBP")) return "WebP";
   if (at(4, "ftypavif")) return "AVIF";
   if (at(4, "ftyphei") || at(4, "ftypmif1")) return "HEIF";
   if (at(0, "\0\0\0\x0cjP  "sv)) return "JPEG 2000";
   if (at(0, "\0\0\0\x0cJXL "sv) || at(0, "\xff\x0a"sv)) return "JPEG XL";
   return nullptr;
+}
+
+// Turns RGB pixels into gray ones, in the same memory.
+void make_gray(Sample& sample) {
+  const std::int64_t pixels = sample.shape[0] * sample.shape[1];
+  auto* values = reinterpret_cast<std::uint8_t*>(sample.buffer.data());
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    values[i] = gray_of(values[3 * i], values[3 * i + 1], values[3 * i + 2]);
+  }
+  sample.shape = sample.whole = {sample.shape[0], sample.shape[1], 1};
 }
 
 }  // namespace
@@ -37,28 +46,56 @@ void check_image_size(std::int64_t height, std::int64_t width, const std::string
     data_error(path, format("has a size of {}x{}, which is not read", height, width));
 }
 
-void check_image_bytes(std::int64_t height, std::int64_t width, std::int64_t bytes, const std::string& path) {
-  // PNG's pixels of one bit take 1/8256 byte at least (deflate shortens to 1/1032), JPEG's in one colour 1/512.
-  constexpr std::int64_t most_pixels_of_a_byte = 16384, always_decoded = 1 << 20;
-  if (height * width <= always_decoded + most_pixels_of_a_byte * bytes) return;
-  data_error(path, format("is truncated: {}x{} pixels do not fit into {} bytes", height, width, bytes),
-             "get the file again");
+void check_image_size(std::int64_t height, std::int64_t width, const std::string& path, std::int64_t bytes,
+                      std::int64_t most_in_byte) {
+  check_image_size(height, width, path);
+  if (height * width / most_in_byte > bytes) {
+    data_error(path, format("has a size of {}x{}, which its {} bytes cannot hold", height, width, bytes));
+  }
+}
+
+std::optional<ImageFormat> image_format(std::string_view begin) {
+  if (begin.starts_with("\xff\xd8\xff")) return ImageFormat::jpeg;
+  if (begin.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
+  if (begin.starts_with("RIFF") && holds_at(begin, 8, "WEBP")) return ImageFormat::webp;
+  if (begin.starts_with("GIF87a") || begin.starts_with("GIF89a")) return ImageFormat::gif;
+  // Two letters may begin any text; a BMP has the length of its header at byte 14, which is 12 or from 40 to 124.
+  const auto length = begin.size() < 18 ? 0 : static_cast<unsigned char>(begin[14]);
+  const bool is_length = length == 12 || (length >= 40 && length <= 124);
+  if (begin.starts_with("BM") && is_length && holds_at(begin, 15, "\0\0\0"sv)) return ImageFormat::bmp;
+  return std::nullopt;
 }
 
 void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    Sample& sample) {
   const double start = seconds_now();
-  if (bytes >= 3 && std::memcmp(file, "\xff\xd8\xff", 3) == 0) {
-    decode_jpeg(file, bytes, channels, path, sample);
-  } else if (bytes >= 8 && std::memcmp(file, "\x89PNG\r\n\x1a\n", 8) == 0) {
-    decode_png(file, bytes, channels, path, sample);
-  } else if (bytes == 0) {
-    data_error(path, "is empty");
-  } else {
-    const char* other = other_format({reinterpret_cast<const char*>(file), static_cast<std::size_t>(bytes)});
-    data_error(path,
-               other ? format("is a {} image, neither JPEG nor PNG", other) : "is neither a JPEG nor a PNG image");
+  if (bytes == 0) data_error(path, "is empty");
+  const std::string_view content(reinterpret_cast<const char*>(file), static_cast<std::size_t>(bytes));
+  const std::optional<ImageFormat> format_found = image_format(content);
+  if (!format_found) {
+    const char* other = other_format(content);
+    data_error(path, other ? format("is a {} image, which is not read: convert it to JPEG or PNG", other)
+                           : format("is no {} image", image_formats));
   }
+  sample.warning.clear();
+  switch (*format_found) {
+    case ImageFormat::jpeg:
+      decode_jpeg(file, bytes, channels, path, sample);
+      break;
+    case ImageFormat::png:
+      decode_png(file, bytes, channels, path, sample);
+      break;
+    case ImageFormat::webp:
+      decode_webp(file, bytes, path, sample);
+      break;
+    case ImageFormat::gif:
+      decode_gif(file, bytes, path, sample);
+      break;
+    case ImageFormat::bmp:
+      decode_bmp(file, bytes, path, sample);
+      break;
+  }
+  if (channels == 1 && sample.shape[2] == 3) make_gray(sample);
   sample.dtype = DType::uint8;
   sample.decoding_seconds += seconds_now() - start;
 }

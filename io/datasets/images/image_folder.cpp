@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "core/base/files.h"
@@ -22,7 +21,7 @@ namespace {
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   for (const FolderEntry& entry : list_folder(path, data_role)) {
-    if (entry.name[0] == '.') continue;
+    if (is_system_name(entry.name)) continue;
     if (entry.type == FileType::link && file_type(path + "/" + entry.name) == FileType::absent) {
       data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "mend or remove it");
     }
@@ -72,8 +71,8 @@ class ImageFolder final : public Dataset {
     const auto path_of = [this](std::int64_t i) { return name_of(i); };
     facts_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
                                 content_hash(FileContents{size(), path_of, skip_unreadable_}));
-    const std::string others = text_of_others(others_);
-    if (!others.empty()) facts_.warning = format("{}: {}; only JPEG and PNG are", paths[0], others);
+    const std::string left_out = left_out_.text_of_left_out();
+    if (!left_out.empty()) facts_.warning = format("{}: {}", paths[0], left_out);
   }
 
   const DatasetFacts& facts() const override { return facts_; }
@@ -115,17 +114,11 @@ class ImageFolder final : public Dataset {
   void add_folder(const std::string& folder, bool may_be_missing) {
     if (may_be_missing && !exists(folder)) return;
     ImageListing listing = list_images(folder);
-    if (listing.images.empty()) {
-      const std::string others = text_of_others(listing.others);
-      data_error(
-          folder,
-          others.empty() ? "has no .jpg, .jpeg or .png files" : "has " + others + ", and no .jpg, .jpeg or .png files",
-          others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
-    }
+    if (listing.images.empty()) refuse_no_images(folder, listing);
+    left_out_.add_counts(listing);
     names_.insert(names_.end(), std::make_move_iterator(listing.images.begin()),
                   std::make_move_iterator(listing.images.end()));
     folders_.push_back({folder, size()});
-    for (const auto& [ending, files] : listing.others) others_[ending] += files;
   }
 
   DatasetFacts facts_;
@@ -134,7 +127,7 @@ class ImageFolder final : public Dataset {
   std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
-  std::map<std::string, std::int64_t> others_;  // as in ImageListing
+  ImageListing left_out_;  // counts alone
 };
 
 struct ImageFolderOptions final : DatasetOptions {
@@ -157,7 +150,16 @@ std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::strin
 }
 
 Section image_folder_choice() {
-  return Keys<ImageFolderOptions>("image_folder", "JPEG and PNG files in one folder for each class.")
+  return Keys<ImageFolderOptions>(
+             "image_folder",
+             "JPEG, PNG, WebP, GIF and BMP files in one folder for each class. Their values are "
+             "those of Keras' loader: 8 bits for each channel (of 16 bits the upper 8), without "
+             "gamma, colour profiles and EXIF's orientation (an image that a camera marked as "
+             "turned is read as it is stored); transparency shows the colour beneath; of an "
+             "animation the first picture. Gray of colours is 0.299 red + 0.587 green + 0.114 blue "
+             "in all formats, as JPEG stores it. A file without an ending is read where it begins "
+             "as such an image; hidden files and those of file managers (.DS_Store, ._*, "
+             "Thumbs.db) are skipped.")
       .key("path", &ImageFolderOptions::path,
            "The folder that holds the class folders, or several, whose classes of one name are one; classes are in "
            "bytewise order of their names. With `label_mode: input` it may hold images without class folders.");

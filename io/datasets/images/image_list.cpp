@@ -38,7 +38,7 @@ class ImageList final : public Dataset {
       return;
     }
     const ImageListing listing = list_images(path);
-    if (listing.images.empty()) data_error(path, "has no .jpg, .jpeg or .png files");
+    if (listing.images.empty()) refuse_no_images(path, listing);
     for (const std::string& image : listing.images) files_.push_back(path + "/" + image);
   }
 

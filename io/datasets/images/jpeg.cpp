@@ -2,6 +2,7 @@
 #include <csetjmp>
 #include <cstdio>
 
+#include <jerror.h>
 #include <jpeglib.h>
 
 #include "io/datasets/dataset.h"
@@ -13,8 +14,13 @@ namespace {
 struct ErrorHandler {
   jpeg_error_mgr manager;  // the first member: libjpeg gets a pointer to it
   std::jmp_buf leave;
-  char message[JMSG_LENGTH_MAX];
+  char message[JMSG_LENGTH_MAX];  // what stopped decoding, or else the first harmless warning
 };
+
+// Whether a warning tells of bytes that decoding passes over, or of a marker's unusual content: the pixels are whole.
+bool is_harmless(int code) {
+  return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM || code == JWRN_BOGUS_ICC;
+}
 
 [[noreturn]] void leave_on_error(j_common_ptr info) {
   auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
@@ -22,10 +28,13 @@ struct ErrorHandler {
   std::longjmp(handler->leave, 1);
 }
 
-// Treats warnings (level < 0), which report a damaged or truncated stream, as errors: decoding would go on with gray.
-// Traces (level >= 0) are ignored.
-void stop_at_warning(j_common_ptr info, int level) {
-  if (level < 0) leave_on_error(info);
+// Treats warnings (level < 0) that report a damaged or truncated stream as errors: decoding would go on with gray.
+// Harmless warnings are kept, as libjpeg's own programs print them. Traces (level >= 0) are ignored.
+void stop_at_damage(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
+  if (!is_harmless(handler->manager.msg_code)) leave_on_error(info);
+  if (handler->message[0] == '\0') handler->manager.format_message(info, handler->message);
 }
 
 // Each scan of a progressive image passes over all its pixels, and may take a few bytes: encoders write about ten.
@@ -46,8 +55,8 @@ void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels
       const int color = complements ? inks[c] : 255 - inks[c], black = complements ? inks[3] : 255 - inks[3];
       light[c] = (color * black + 127) / 255;
     }
-    if (channels == 1) {  // luminance by ITU-R BT.601, as in JPEG
-      to[0] = static_cast<JSAMPLE>((299 * light[0] + 587 * light[1] + 114 * light[2] + 500) / 1000);
+    if (channels == 1) {
+      to[0] = gray_of(light[0], light[1], light[2]);
     } else {
       for (int c = 0; c < 3; ++c) to[c] = static_cast<JSAMPLE>(light[c]);
     }
@@ -60,7 +69,7 @@ class Decoder {
   Decoder() {
     info_.err = jpeg_std_error(&handler_.manager);
     handler_.manager.error_exit = leave_on_error;
-    handler_.manager.emit_message = stop_at_warning;
+    handler_.manager.emit_message = stop_at_damage;
     jpeg_create_decompress(&info_);
     watch_.progress_monitor = stop_at_scan;
     info_.progress = &watch_;
@@ -69,6 +78,7 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
+  // What was wrong; empty where nothing was.
   const char* message() const { return handler_.message; }
   std::int64_t height() const { return info_.output_height; }
   std::int64_t width() const { return info_.output_width; }
@@ -78,6 +88,7 @@ class Decoder {
   // Reads the header. False where it is wrong; message() then says why.
   bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels,
              const std::optional<ResizeTarget>& resize) {
+    handler_.message[0] = '\0';
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file), static_cast<unsigned long>(bytes));
     jpeg_read_header(&info_, TRUE);
@@ -140,8 +151,7 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
   if (!decoder.begin(file, bytes, channels, sample.resize)) undecodable(path, decoder.message());
   std::byte* pixels = nullptr;
   try {
-    check_image_size(decoder.stored_height(), decoder.stored_width(), path);
-    check_image_bytes(decoder.stored_height(), decoder.stored_width(), bytes, path);
+    check_image_size(decoder.stored_height(), decoder.stored_width(), path, bytes, 1024);  // a block takes a bit at least
     sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
     sample.shape = {decoder.height(), decoder.width(), channels};
     pixels = at_odd_address(sample.buffer, sample.shape.count());
@@ -151,6 +161,7 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
   }
   if (!decoder.finish(pixels, channels)) undecodable(path, decoder.message());
   sample.values = pixels;
+  sample.warning = decoder.message();
 }
 
 }  // namespace trainctl

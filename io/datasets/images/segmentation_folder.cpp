@@ -110,7 +110,7 @@ struct SegmentationFolderOptions final : DatasetOptions {
     Files images{folder_of(where, where.images, "images"), {}, skips};
     Files masks{folder_of(where, where.masks, "masks"), {}, skips};
     const ImageListing found = list_images(images.folder), drawn = list_images(masks.folder);
-    if (found.images.empty()) data_error(images.folder, "has no .jpg, .jpeg or .png files");
+    if (found.images.empty()) refuse_no_images(images.folder, found);
     const std::set<std::string> known(drawn.images.begin(), drawn.images.end());
     std::set<std::string> used;
     for (const std::string& name : found.images) {
@@ -123,8 +123,8 @@ struct SegmentationFolderOptions final : DatasetOptions {
       masks.names.push_back(mask);
       used.insert(std::move(mask));
     }
-    std::string warning = text_of_others(found.others);
-    if (!warning.empty()) warning = format("{}: {}; only JPEG and PNG are", images.folder, warning);
+    std::string warning = found.text_of_left_out();
+    if (!warning.empty()) warning = format("{}: {}", images.folder, warning);
     if (warning.empty() && used.size() < known.size()) {
       warning = format("{}: {} masks have no image", masks.folder, known.size() - used.size());
     }
@@ -167,7 +167,8 @@ struct SegmentationFolderOptions final : DatasetOptions {
 Section segmentation_folder_choice() {
   return Keys<SegmentationFolderOptions>(
              "segmentation_folder",
-             "JPEG and PNG images, and for each a mask: a PNG file of the same name, of gray values or of a palette, "
+             "Images as image_folder reads them, and for each a mask: a PNG file of the same name, of gray values or "
+             "of a palette, "
              "whose pixels are class numbers. The network ends in an output for each class and pixel. What `transform` "
              "and `augment` do to the places of pixels is done to masks too, by the nearest pixel; outside of the "
              "image is class 0 or, with `ignore`, none.")

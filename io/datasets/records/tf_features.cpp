@@ -83,6 +83,15 @@ void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::stri
   ++records_;
 }
 
+void TfTargets::add_without_target(Cursor& cursor, const FeaturePlaces& places,
+                                   const std::optional<std::string>& weight, const std::string& name) {
+  kind_ = Kind::integers;
+  each_ = 1;
+  if (weight) weights_.push_back(read_weight(cursor, places, *weight, name));
+  integers_.push_back(0);
+  ++records_;
+}
+
 std::shared_ptr<const Dataset> TfTargets::dataset(const std::string& path, const StatedFacts& stated) {
   const Shape shape = each_ == 1 && kind_ == Kind::integers ? Shape{records_} : Shape{records_, each_};
   const bool whole = kind_ == Kind::integers;

@@ -35,6 +35,9 @@ class TfTargets {
   // or is of another kind or length than those before, or the weight is no number of 0 or more.
   void add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
            const std::optional<std::string>& weight, const std::string& name);
+  // Adds a record whose target is not read: class 0, with the record's weight.
+  void add_without_target(Cursor& cursor, const FeaturePlaces& places, const std::optional<std::string>& weight,
+                          const std::string& name);
   bool empty() const { return records_ == 0; }
   // The data set of the targets, as array_targets() makes it; `path` is for messages. Ends the collection.
   std::shared_ptr<const Dataset> dataset(const std::string& path, const StatedFacts& stated);

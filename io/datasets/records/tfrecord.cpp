@@ -59,7 +59,8 @@ class TfRecords final : public Dataset {
 
   TfRecordFormat format_;  // with the names that were found
   bool skip_unreadable_;
-  bool held_out_;  // of another part than the training part
+  bool held_out_;         // of another part than the training part
+  bool target_is_input_;  // records need no label
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
@@ -74,6 +75,7 @@ TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const S
     : format_(how),
       skip_unreadable_(stated.skip_unreadable),
       held_out_(stated.training != nullptr),
+      target_is_input_(stated.target_is_input),
       tokens_(stated.use.tokens) {
   if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
   TfTargets targets;
@@ -97,9 +99,13 @@ TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const S
 bool TfRecords::add_record(Cursor& cursor, Span data, const std::string& name, TfTargets& targets) {
   try {
     const FeaturePlaces places = features_of(cursor, data, name);
-    std::string label = choose_feature(format_.label, {"image/class/label", "label", "y"}, places, "label", name);
     const bool may_lack_weight = held_out_ && targets.empty();
     if (may_lack_weight && format_.weight && !places.contains(*format_.weight)) format_.weight.reset();
+    if (target_is_input_) {
+      targets.add_without_target(cursor, places, format_.weight, name);
+      return true;
+    }
+    std::string label = choose_feature(format_.label, {"image/class/label", "label", "y"}, places, "label", name);
     targets.add(cursor, places, label, format_.weight, name);
     format_.label = std::move(label);
     return true;
@@ -228,7 +234,8 @@ Section tfrecord_choice() {
            "A file, a folder (of files named *tfrecord* or *-of-*), or a pattern with *, ? and {000..127}, read in "
            "bytewise order of their names; or several of these, one after another.")
       .key("image", &TfRecordOptions::image,
-           "The feature with an image's JPEG or PNG bytes; default: image/encoded, image or image_raw.")
+           "The feature with the bytes of an image file, as image_folder reads them; default: image/encoded, image or "
+           "image_raw.")
       .key("label", &TfRecordOptions::label,
            "The feature with the target: a class number, or values; default: image/class/label, label or y.")
       .key("weight", &TfRecordOptions::weight,
@@ -237,7 +244,8 @@ Section tfrecord_choice() {
       .key("features", &TfRecordOptions::features,
            "Features of numbers, which one behind the other are the sample, instead of an image.")
       .key("raw_shape", &TfRecordOptions::raw_shape,
-           "The height, width and channels of images whose bytes are their values, neither JPEG nor PNG.", at_least(1))
+           "The height, width and channels of images whose bytes are their values, instead of an image file.",
+           at_least(1))
       .exclusive({"features", "image"})
       .exclusive({"features", "raw_shape"});
 }

@@ -45,7 +45,9 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 class WebDataset final : public Dataset {
  public:
   WebDataset(const std::string& path, const WebDatasetFormat& endings, const StatedFacts& stated)
-      : files_(shard_files(path, is_tar)), skip_unreadable_(stated.skip_unreadable) {
+      : files_(shard_files(path, is_tar)),
+        skip_unreadable_(stated.skip_unreadable),
+        target_is_input_(stated.target_is_input) {
     for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
     if (samples_.empty()) {
       data_error(path, format("holds no samples: files KEY.{} with KEY.{}", join_or(endings.image), endings.label));
@@ -135,6 +137,7 @@ class WebDataset final : public Dataset {
   // Adds the sample whose files have been seen.
   void add_sample(std::size_t file, const WebDatasetFormat& endings, Group& group) {
     if (!group.image && !group.label) return;
+    if (target_is_input_) group.label = 0;
     if (!group.image || !group.label) {
       data_error(files_[file], format("the sample '{}' has no file .{}", group.key,
                                       group.image ? endings.label : join_or(endings.image)));
@@ -150,6 +153,7 @@ class WebDataset final : public Dataset {
   DatasetFacts facts_;
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
+  bool target_is_input_ = false;  // samples need no label
 };
 
 struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
@@ -174,7 +178,7 @@ Section webdataset_choice() {
       .key("path", &WebDatasetOptions::path,
            "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}, read in bytewise order of their "
            "names; or several of these, one after another.")
-      .key("image", &WebDatasetOptions::image, "The endings of images, which are JPEG or PNG.")
+      .key("image", &WebDatasetOptions::image, "The endings of images, which are read as image_folder reads them.")
       .key("label", &WebDatasetOptions::label, "The ending of the files with the class number, from 0.")
       .check([](const WebDatasetOptions& options, const Node& node, Reader& reader) {
         std::vector<std::string> endings = options.image;

@@ -11,7 +11,7 @@ namespace trainctl {
 
 // The endings, without their dot and in lower case, of the files that make a sample.
 struct WebDatasetFormat {
-  std::vector<std::string> image = {"jpg", "jpeg", "png"};
+  std::vector<std::string> image = {"jpg", "jpeg", "png", "webp", "gif", "bmp"};
   std::string label = "cls";
 };
 
