@@ -7,18 +7,13 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
 
 namespace trainctl {
 namespace {
 
-bool holds_file(const std::string& folder, std::string_view begin) {
-  const std::vector<FolderEntry> entries = list_folder(folder);
-  return std::any_of(entries.begin(), entries.end(),
-                     [&](const FolderEntry& entry) { return entry.name.starts_with(begin); });
-}
-
-bool holds_idx(const std::string& folder) { return holds_file(folder, "train-images-idx3-ubyte"); }
+bool holds_idx(const std::string& folder) { return !mnist_file(folder, "train-images-idx3-ubyte").empty(); }
 
 // The `data` section without shape, classes and transforms.
 std::string location_text(const DraftRequest& request, bool idx, bool has_held_out) {

@@ -1,7 +1,6 @@
 // Reads IDX files.
 #include "io/datasets/arrays/idx.h"
 
-#include <filesystem>
 #include <optional>
 
 #include "core/base/format.h"
@@ -58,14 +57,18 @@ std::int64_t parse_idx_header(const Bytes& head, Array& array) {
 }
 
 std::string existing(const std::string& folder, const std::string& name) {
-  for (const char* ending : {"", ".gz"}) {
-    const std::filesystem::path path = std::filesystem::path(folder) / (name + ending);
-    if (exists(path.string())) return path.string();
-  }
+  if (std::string path = mnist_file(folder, name); !path.empty()) return path;
   data_error(folder, format("has no file {} or {}.gz", name, name),
              "put MNIST's four files there as they are distributed; configs of trainctl look for them in mnist/ below "
              "the folder "
              "that TRAINCTL_DATA names (default: data)");
+}
+
+// Images without a dimension for channels have one.
+Array read_idx_images(const std::string& path) {
+  Array x = read_idx(path);
+  if (x.shape.rank() == 3) x.shape = Shape{x.shape[0], x.shape[1], x.shape[2], 1};
+  return x;
 }
 
 struct IdxOptions final : DatasetOptions {
@@ -74,7 +77,12 @@ struct IdxOptions final : DatasetOptions {
     StatedFacts stated = known;
     stated.use.target_values = false;  // a file of labels always holds classes
     IdxFiles files{where.images.text, where.labels.text};
-    if (!where.path.empty()) files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k");
+    if (!where.path.empty()) {
+      files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k", stated.target_is_input);
+    }
+    if (stated.target_is_input && !files.images.empty() && files.labels.empty()) {
+      return array_inputs(read_idx_images(files.images), stated);
+    }
     if (files.images.empty() || files.labels.empty())
       throw Error(ErrorKind::config, "idx needs `path`, or `images` and `labels`");
     return idx_dataset(files.images, files.labels, stated);
@@ -105,21 +113,36 @@ Array read_idx(const std::string& path) {
 
 std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std::string& labels,
                                            const StatedFacts& stated) {
-  Array x = read_idx(images);
-  if (x.shape.rank() == 3) x.shape = Shape{x.shape[0], x.shape[1], x.shape[2], 1};
-  return array_dataset(std::move(x), read_idx(labels), stated);
+  return array_dataset(read_idx_images(images), read_idx(labels), stated);
 }
 
-IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix) {
-  if (!is_folder(folder)) existing(folder, prefix + "-images-idx3-ubyte");
-  return {existing(folder, prefix + "-images-idx3-ubyte"), existing(folder, prefix + "-labels-idx1-ubyte")};
+std::string mnist_file(const std::string& folder, const std::string& name) {
+  std::string dotted = name;
+  if (const std::size_t dash = name.rfind("-idx"); dash != std::string::npos) dotted[dash] = '.';
+  for (const std::string& place : {folder, folder + "/" + name, folder + "/" + dotted}) {
+    for (const std::string& stem : {name, dotted}) {
+      for (const char* ending : {"", ".gz"}) {
+        std::string path = place + "/" + stem + ending;
+        if (file_type(path) == FileType::regular) return path;
+      }
+    }
+  }
+  return "";
+}
+
+IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix, bool may_lack_labels) {
+  const std::string labels = prefix + "-labels-idx1-ubyte";
+  return {existing(folder, prefix + "-images-idx3-ubyte"),
+          may_lack_labels ? mnist_file(folder, labels) : existing(folder, labels)};
 }
 
 Section idx_choice() {
   return Keys<IdxOptions>("idx", "Files in MNIST's IDX format, .gz too.")
-      .key("path", &IdxOptions::path,
-           "A folder with MNIST's file names: train-* are read for training, t10k-* for validation and test. All keys "
-           "take lists, whose samples follow each other.")
+      .key(
+          "path", &IdxOptions::path,
+          "A folder with MNIST's file names (train-images-idx3-ubyte or train-images.idx3-ubyte): train-* are read for "
+          "training, t10k-* for validation and test. All keys "
+          "take lists, whose samples follow each other.")
       .key("images", &IdxOptions::images, "The file of samples; images of 28x28 are samples of 28x28x1.")
       .key("labels", &IdxOptions::labels, "The file of labels, from 0.");
 }

@@ -30,6 +30,16 @@ struct Inflater {
   Inflater& operator=(const Inflater&) = delete;
 };
 
+// Goes to the next member of a gzip file, whose members' contents follow one another; `read` is behind the last one's
+// bytes. False where there is none: zeros and other bytes at the end are passed over.
+bool next_member(const Bytes& compressed, z_stream& stream, std::int64_t read) {
+  constexpr unsigned char magic[] = {0x1f, 0x8b};
+  unsigned char begin[2] = {};
+  if (compressed.size() - read < 2) return false;
+  compressed.read(read, begin, 2);
+  return std::equal(begin, begin + 2, magic) && inflateReset(&stream) == Z_OK;
+}
+
 struct Inflated {
   std::shared_ptr<std::vector<std::byte>> bytes;
   bool ended = false;  // the end of the compressed stream was reached, and its checksum is right
@@ -68,7 +78,7 @@ Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t mos
     read += input - stream.avail_in;
     written += room - stream.avail_out;
     if (status == Z_STREAM_END) {
-      result.ended = true;
+      result.ended = format != Deflate::gzip || !next_member(compressed, stream, read);
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       data_error(path, "the compressed data is damaged", "get the file again");
     } else if (input == 0 && stream.avail_out > 0) {

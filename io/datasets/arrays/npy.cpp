@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -25,13 +26,15 @@ constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
 };
 
-// The member of that name, or the only member whose name differs in case alone: x is often stored as X. Null where
-// there is none.
+// The member of that name, the last one of several, as NumPy takes it; or else the only name that differs in case
+// alone: x is often stored as X. Null where there is none.
 const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
+  std::map<std::string, const ZipMember*> last;
+  for (const ZipMember& member : members) last[member.name] = &member;
   std::vector<std::string> names;
-  for (const ZipMember& member : members) names.push_back(member.name);
+  for (const auto& [known, member] : last) names.push_back(known);
   const std::optional<std::size_t> found = find_name(names, name);
-  return found ? &members[*found] : nullptr;
+  return found ? last[names[*found]] : nullptr;
 }
 
 // The names of at most eight members, for messages.
@@ -98,7 +101,13 @@ void parse_shape(std::string_view text, Array& array) {
 std::int64_t parse_npy_header(const Bytes& head, Array& array) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
   if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
-  const bool short_length = bytes[6] == 1;
+  const int version = bytes[6], minor = bytes[7];
+  if (version < 1 || version > 3 || minor != 0) {
+    data_error(array.path,
+               format("is an .npy file of version {}.{}, and versions 1.0, 2.0 and 3.0 are known", version, minor),
+               "save it again with numpy.save");
+  }
+  const bool short_length = version == 1;
   const std::int64_t start = short_length ? 10 : 12;
   std::int64_t length = bytes[8] | bytes[9] << 8;
   if (!short_length) length |= std::int64_t{bytes[10]} << 16 | std::int64_t{bytes[11]} << 24;
@@ -123,6 +132,9 @@ struct NpyOptions final : DatasetOptions {
                                       std::uint64_t) const override {
     const std::string ending = ending_of(where, "x", part);
     Array x = read(where, where.x, "x", "", ending);
+    if (stated.target_is_input && !has_targets(where, ending)) {
+      return array_inputs(std::move(x), stated, read_weights(where));
+    }
     Array y = read(where, where.y, "y", "", ending);
     return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
   }
@@ -159,6 +171,12 @@ struct NpyOptions final : DatasetOptions {
   static std::optional<Array> read_weights(const DataLocation& where) {
     if (where.weights.empty()) return std::nullopt;
     return read_npy(where.weights.text);
+  }
+
+  static bool has_targets(const DataLocation& where, const std::string& ending) {
+    if (where.path.empty()) return where.y.find("") != nullptr && !where.y.find("")->empty();
+    const std::string &path = where.path.text, array = "y" + ending;
+    return is_folder(path) ? !npy_in_folder(path, array).empty() : has_npz_array(path, array);
   }
 
   // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the part,
