@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
 
 namespace trainctl {
@@ -101,8 +102,8 @@ Table look_at_table(const std::string& path) {
   CsvLines lines(table.path, table.delimiter);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) data_error(path, "is empty");
-  table.header = std::none_of(fields.begin(), fields.end(),
-                              [](std::string_view field) { return number_in(field) || has_decimal_comma(field); });
+  const auto is_number = [](std::string_view field) { return number_in(field) || has_decimal_comma(field); };
+  table.header = std::none_of(fields.begin(), fields.end(), is_number) && !first_line_is_sample(path, table.delimiter);
   for (std::size_t k = 0; k < fields.size(); ++k) {
     Column& column = table.columns.emplace_back();
     column.name = table.header ? std::string(trimmed(fields[k])) : std::to_string(k + 1);
@@ -185,7 +186,10 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
     misses = misses || column.missing > 0;
   }
   if (columns.empty()) data_error(table.path, "has no column that a network could learn from");
-  if (names_classes(target, table.lines)) categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
+  // Words among numbers are not named as classes: opening the table tells of them.
+  const bool mixed = target.words > 0 && target.numbers > 0;
+  if (names_classes(target, table.lines) && !mixed)
+    categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
   if (leaves_out) text += format("  columns: [{}]\n{}", columns, comments);
   if (!categorical.empty()) text += format("  categorical: [{}]    # words, each a value of its own\n", categorical);
   if (misses) text += "  missing: mean                   # of the column, for an empty field\n";
@@ -208,7 +212,8 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
                       target.dates > 0 ? "holds dates" : format("is empty in {} lines", target.missing)),
                "name another with --target");
   }
-  if (const std::string why = why_left_out(target, table.lines); target.words > 0 && !why.empty()) {
+  if (const std::string why = why_left_out(target, table.lines);
+      target.words > 0 && target.numbers == 0 && !why.empty()) {
     data_error(table.path, format("its column '{}' {}, and cannot be what is predicted", target.name, why),
                "name another with --target");
   }

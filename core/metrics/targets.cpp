@@ -23,6 +23,15 @@ std::optional<TargetForm> form_of_classes(LossTargets loss, std::int64_t width, 
 TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetFacts& targets, Reader& reader) {
   const auto form = form_of_classes(targets_of(loss.rule), width, targets.classes);
   const TargetForm stated = stated_form(targets);
+  if (form == TargetForm::class_value && targets_of(loss.rule) == LossTargets::values &&
+      targets.class_names.size() > 2) {
+    reader.error(
+        loss.place,
+        format("{} takes values, but the data's targets are words ({}, {}, ...), whose numbers measure nothing: "
+               "give the network an output for each of the {} classes, or use sparse_categorical_crossentropy",
+               name_of(loss.rule), targets.class_names[0], targets.class_names[1], targets.classes));
+    return *form;
+  }
   if (targets.label_mode == LabelMode::integer || form == stated) {
     if (form) return *form;
     reader.error(loss.place, format("the data has {} classes, but the network has {}: give it an output for each class",

@@ -72,7 +72,7 @@ TEST_CASE("csv: columns, delimiter, quotes and a table without a header") {
   CHECK(sample_of(*named, 1) == std::vector<float>{0, -1});
   CHECK(named->facts().class_names == std::vector<std::string>{"cat", "dog"});
   write_file(folder / "u.csv", "1\t2\t3\n4\t5\t6\n");
-  const auto plain = csv_dataset({folder / "u.csv"}, {.delimiter = "\t", .header = false, .target = {"1", "2"}}, {});
+  const auto plain = csv_dataset({folder / "u.csv"}, {.delimiter = "\t", .header = {false}, .target = {"1", "2"}}, {});
   REQUIRE(plain->size() == 2);
   std::vector<float> target;
   CHECK(sample_of(*plain, 1, &target) == std::vector<float>{6});
@@ -119,6 +119,94 @@ TEST_CASE("csv: what is wrong is told with line and column") {
   CHECK_THAT(error_of("a,b,c\n1,2,x\n", {.target = {"b", "c"}}), Contains("line 2, column 'c': 'x' is no number"));
   CHECK_THAT(error_of("age,wage\n1,1\n", {.target = {"Wage"}}, ErrorKind::config),
              Contains("no column 'Wage'; did you mean 'wage'?"));
+}
+
+TEST_CASE("csv: a target for a loss of values holds numbers alone") {
+  using Catch::Contains;
+  const std::string begin = "sqft,price\n50,300\n60,340\n70,";
+  const StatedFacts values{.use = {.target_values = true}};
+  const auto error_with = [](const std::string& text, const CsvFormat& csv, const StatedFacts& stated) {
+    const TempFolder folder;
+    write_file(folder / "t.csv", text);
+    try {
+      csv_dataset({folder / "t.csv"}, csv, stated);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  for (const char* word :
+       {"NA", "-", "620k", "\"1,040\"", "$740", "\"740,5\"", "?", "n/a", "null", "inf", "nan", "Total"}) {
+    INFO(word);
+    const std::string text = begin + word + "\n80,420\n";
+    for (const CsvFormat& csv :
+         {CsvFormat{}, CsvFormat{.missing = MissingRule::mean}, CsvFormat{.numeric = {"price"}}}) {
+      CHECK_THAT(error_with(text, csv, values), Contains("t.csv: line 4, column 'price'"));
+    }
+    // Also where classes are numbers, and in the first line.
+    CHECK_THAT(error_with(text, {}, {}), Contains("t.csv: line 4, column 'price'"));
+    CHECK_THAT(error_with(std::string("x,price\n1,") + word + "\n2,1\n3,2\n", {}, {}),
+               Contains("t.csv: line 2, column 'price'"));
+    // And of several targets.
+    CHECK_THAT(error_with(std::string("x,a,b\n1,2,3\n1,") + word + ",3\n", {.target = {"a", "b"}}, {}),
+               Contains("line 3, column 'a'"));
+  }
+  // A column of words alone is no target of values either, unless its words are said to be classes.
+  const std::string words = "x,y\n1,low\n2,high\n3,low\n";
+  CHECK_THAT(error_with(words, {}, values), Contains("line 2, column 'y': 'low' is no number"));
+  CHECK(error_with(words, {.categorical = {"y"}}, values) == "no error");
+  CHECK(error_with(words, {}, {.classes = 2, .use = {.target_values = true}}) == "no error");
+  CHECK(error_with(begin + "350\n80,420\n", {}, values) == "no error");
+  // What stands for a missing value is no class among words, unless it is said to be one.
+  CHECK_THAT(error_with("x,y\n1,cat\n2,dog\n3,NA\n", {}, {}), Contains("line 4, column 'y': 'NA'"));
+  CHECK(error_with("x,y\n1,cat\n2,dog\n3,NA\n", {.categorical = {"y"}}, {}) == "no error");
+  CHECK(error_with("x,y\n1,3\n2,b\n3,3\n", {.categorical = {"y"}}, {}) == "no error");
+}
+
+TEST_CASE("csv: a word in the target of the validation part is told by line and column") {
+  const TempFolder folder;
+  write_file(folder / "t.csv", "x,price\n1,2.5\n2,3.5\n");
+  write_file(folder / "v.csv", "x,price\n1,2.5\n2,NA\n");
+  const StatedFacts values{.use = {.target_values = true}};
+  const DatasetFacts facts = csv_dataset({folder / "t.csv"}, {}, values)->facts();
+  CHECK_THROWS_WITH(csv_dataset({folder / "v.csv"}, {}, {.training = &facts}),
+                    Catch::Contains("v.csv: line 3, column 'price': 'NA'"));
+}
+
+TEST_CASE("csv: a first line that is a sample, another delimiter and another encoding are told") {
+  using Catch::Contains;
+  const std::string iris = "5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n";
+  CHECK_THAT(error_of(iris), Contains("its first line, '5.1,3.5,...', looks like a sample"));
+  CHECK_THAT(error_of("p,x\ne,x\np,y\ne,y\n"), Contains("looks like a sample"));
+  CHECK_THAT(error_of("1,2,3\n4,5,6\n7,8,9\n"), Contains("looks like a sample"));
+  const TempFolder folder;
+  const auto lines_of = [&](const std::string& text, const CsvFormat& csv = {}) {
+    write_file(folder / "t.csv", text);
+    return csv_dataset({folder / "t.csv"}, csv, {})->size();
+  };
+  CHECK(lines_of(iris, {.header = {false}}) == 3);
+  CHECK(lines_of("5.1,3.5,1\n4.9,3.0,0\n", {.header = {true}}) == 1);
+  CHECK(lines_of("0,1,2\n5,6,0\n7,8,1\n") == 2);            // pandas' names of columns without names
+  CHECK(lines_of("2019,2020,2021\n5,6,0\n7,8,1\n") == 2);   // years
+  CHECK(lines_of("400.5,401.5,fat\n1,2,0\n3,4,1\n") == 2);  // wavelengths and a name
+  CHECK(lines_of("no,yes\n1,no\n2,yes\n") == 2);
+
+  CHECK_THAT(error_of("a;b;y\n1;2;3\n"), Contains("holds ';'") && Contains("state `delimiter: \";\"`"));
+  CHECK_THAT(error_of("a\tb\ty\n1\t2\t3\n"), Contains("state `delimiter: \"\\t\"`"));
+  CHECK_THAT(error_of("\"fixed acidity\";\"quality\"\n7.4;5\n"), Contains("state `delimiter: \";\"`"));
+  CHECK_THAT(error_of("a,b,y\n1,2;3,4\n"), Contains("'2;3' is no number") && Contains("delimiter"));
+
+  const auto wide = [](const std::string& text, bool little, bool mark) {
+    std::string bytes = !mark ? "" : little ? "\xFF\xFE" : "\xFE\xFF";
+    for (const char c : text) bytes += little ? std::string{c, '\0'} : std::string{'\0', c};
+    return bytes;
+  };
+  for (const bool little : {false, true}) {
+    CHECK_THAT(error_of(wide("a,b\n1,2\n", little, true)), Contains("UTF-16") && Contains("iconv -f UTF-16 -t UTF-8 "));
+    const char* name = little ? "iconv -f UTF-16LE -t UTF-8 " : "iconv -f UTF-16BE -t UTF-8 ";
+    CHECK_THAT(error_of(wide("a,b\n1,2\n", little, false)), Contains(name));
+  }
 }
 
 TEST_CASE("csv: a table as the data of a config, its validation apart") {

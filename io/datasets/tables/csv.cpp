@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "core/base/format.h"
@@ -12,9 +11,9 @@
 #include "core/spec/suggestion.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/options.h"
+#include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
 #include "io/datasets/tables/csv_target.h"
-#include "io/datasets/utf8_names.h"
 
 namespace trainctl {
 
@@ -74,23 +73,6 @@ void match_training_columns(const TableFacts& training, const std::string& path,
   for (const TableFacts::Column& column : training.columns) columns.samples.push_back(find(column.name));
   for (const std::string& name : training.targets) columns.targets.push_back(find(name));
   if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
-}
-
-// The names of a file's columns.
-std::vector<std::string> column_names(const std::string& path, const CsvFormat& csv) {
-  CsvLines first_line(path, csv.delimiter[0]);
-  std::vector<std::string_view> fields;
-  if (!first_line.next(fields)) data_error(path, "holds no lines");
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    names.push_back(csv.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
-  }
-  std::set<std::string> known;
-  for (const std::string& name : names) {
-    require_utf8_text(path, "the name of a column", name);
-    if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
-  }
-  return names;
 }
 
 // For each of the first file's columns the place of the one with its name among a file's columns `names`.
@@ -180,9 +162,19 @@ std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& co
   std::vector<TargetColumn> found;
   for (const std::size_t field : columns.targets) {
     const std::string& name = columns.names[field];
-    found.push_back({name, field, has(csv.numeric, name), has(csv.categorical, name)});
+    found.push_back({name, field, has(csv.categorical, name)});
   }
   return found;
+}
+
+// What the target's fields must be, as far as it is known before they are read.
+TargetKind target_kind(const CsvFormat& csv, const Columns& columns, const StatedFacts& stated) {
+  if (stated.training) return stated.training->class_names.empty() ? TargetKind::numbers : TargetKind::words;
+  if (columns.targets.size() != 1) return TargetKind::numbers;
+  const std::string& name = columns.names[columns.targets[0]];
+  if (has(csv.categorical, name)) return TargetKind::words;
+  const bool values = stated.classes ? *stated.classes == 0 : stated.use.target_values && !stated.target_is_input;
+  return values || has(csv.numeric, name) ? TargetKind::numbers : TargetKind::automatic;
 }
 
 struct Table {
@@ -201,18 +193,18 @@ float weight_in(std::string_view field, const FieldPlace& place) {
   return *weight;
 }
 
-// Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
+// Reads the lines behind the header. Returns nothing where the target is read as numbers and the first line has a word
+// that may be a class.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
-                                const TableFacts* training, bool target_of_words) {
-  Table table{
-      empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), target_of_words}, {}};
+                                const TableFacts* training, TargetKind kind) {
+  Table table{empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), kind}, {}};
   std::vector<std::string_view> fields, in_order;
   for (const std::string& path : paths) {
     CsvLines lines(path, csv.delimiter[0]);
     const bool first = &path == paths.data();
     const std::vector<std::size_t> places =
         match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
-    if (csv.header) lines.next(fields);
+    if (csv.header.or_else(true)) lines.next(fields);
     bool any = false;
     for (; lines.next(fields); any = true) {
       const LinePlace at = lines.place();
@@ -257,10 +249,8 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
   const std::string& path = paths[0];  // for messages that concern the whole table
   const TableFacts* training = stated.training ? stated.training->table.get() : nullptr;
   const Columns columns = choose_columns(path, csv, training);
-  bool words = columns.targets.size() == 1 && has(csv.categorical, columns.names[columns.targets[0]]);
-  if (stated.training) words = !stated.training->class_names.empty();
-  std::optional<Table> read = read_table(paths, csv, columns, training, words);
-  if (!read) read = read_table(paths, csv, columns, training, words = true);
+  std::optional<Table> read = read_table(paths, csv, columns, training, target_kind(csv, columns, stated));
+  if (!read) read = read_table(paths, csv, columns, training, TargetKind::words);
   const auto rows = rows_of(read->columns);
   const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
   StatedFacts of_rows = stated;
@@ -298,7 +288,9 @@ Section csv_choice() {
           "categorical", &CsvOptions::categorical,
           "Columns of words, each of which becomes one value for every word of the training part: 1 where the field "
           "holds it, else 0 (one-hot). Columns without numbers in which words are repeated need not be named; one that "
-          "holds numbers does where they only name things. Of the target: its words are classes.")
+          "holds numbers does where they only name things. Of the target: its words are classes, also where the loss "
+          "takes "
+          "values, which are then 1 for the class and 0 for others.")
       .key("numeric", &CsvOptions::numeric,
            "Columns in which anything but a number is an error; columns of numbers need not be named.")
       .key("missing", &CsvOptions::missing,
@@ -310,8 +302,10 @@ Section csv_choice() {
           "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, as measured on the training "
           "part; constant columns become 0.")
       .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
-      .key("header", &CsvOptions::header,
-           "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on.")
+      .key(
+          "header", &CsvOptions::header,
+          "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on. auto: it does, "
+          "and a first line that looks like a sample is an error.")
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
         const auto place_of = [&](const char* key) {
           const Node* value = node.find(key);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/spec/values.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_table.h"
 
@@ -19,7 +20,7 @@ struct ColumnNames : std::vector<std::string> {
 // The options of reading a table.
 struct CsvFormat {
   std::string delimiter = ",";  // one character
-  bool header = true;           // whether the first line names the columns; else they are "1", "2", ...
+  Auto<bool> header;            // whether the first line names the columns; else they are "1", "2", ...; auto: it does
   ColumnNames target;           // empty: the last column
   ColumnNames columns;          // columns of a sample, in this order; empty: all except the targets and the weight
   std::string weight;           // the column of samples' weights; empty: all are 1

@@ -79,11 +79,16 @@ bool is_date(std::string_view text) {
   return is_day(digits[1]) && (year_first || year_last) && (text.empty() || text[0] == 'T' || text[0] == ' ');
 }
 
-void refuse_field(const FieldPlace& place, std::string_view text) {
+void refuse_field(const FieldPlace& place, std::string_view text, const std::string& remedy) {
   const std::string_view shown = text.substr(0, 40);
+  const auto or_else = [&](const char* usual) { return remedy.empty() ? std::string(usual) : remedy; };
   if (text.empty()) {
     data_error(place.path, format("{} is empty", where(place)),
-               "leave out lines with missing values, or say by `missing` what stands for them");
+               or_else("leave out lines with missing values, or say by `missing` what stands for them"));
+  }
+  if (is_mark(text)) {
+    data_error(place.path, format("{}: '{}' is no number, it stands for a missing value", where(place), shown),
+               or_else("say by `missing` what stands for missing values"));
   }
   if (is_date(text)) {
     data_error(place.path, format("{}: '{}' is a date, not a number", where(place), shown),
@@ -95,9 +100,12 @@ void refuse_field(const FieldPlace& place, std::string_view text) {
                format("{}: '{}' has a decimal comma, and numbers have a decimal point", where(place), shown),
                "write the numbers so");
   }
+  if (text.find_first_of(";\t|") != std::string_view::npos) {
+    data_error(place.path, format("{}: '{}' is no number", where(place), shown),
+               "state the `delimiter` that is between the fields");
+  }
   data_error(place.path, format("{}: '{}' is no number", where(place), shown),
-             is_mark(text) ? "say by `missing` what stands for missing values"
-                           : "name the columns to use with `columns`, and those of words with `categorical`");
+             or_else("name the columns to use with `columns`, and those of words with `categorical`"));
 }
 
 CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,

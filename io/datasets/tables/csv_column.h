@@ -34,8 +34,9 @@ struct FieldPlace {
   std::int64_t line;
 };
 
-// Throws Error{data}: the field is empty, is a date, or is no number.
-[[noreturn]] void refuse_field(const FieldPlace& place, std::string_view text);
+// Throws Error{data}: the field is empty, is a date, or is no number. A remedy that is not empty stands for the one of
+// a column of samples.
+[[noreturn]] void refuse_field(const FieldPlace& place, std::string_view text, const std::string& remedy = {});
 
 class CsvColumn {
  public:

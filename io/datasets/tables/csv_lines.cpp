@@ -8,6 +8,26 @@
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
+namespace {
+
+// The encoding of a text that is not made of single bytes, by the mark at its begin or by the zeros between the bytes
+// of its first characters; null for others.
+const char* other_encoding(const Bytes& bytes) {
+  using namespace std::string_view_literals;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size()));
+  if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return "UTF-16";
+  const auto zeros = [&](std::size_t first) {
+    std::size_t found = 0;
+    for (std::size_t i = first; i < std::min<std::size_t>(text.size(), 64); i += 2) found += text[i] == '\0';
+    return found;
+  };
+  const std::size_t half = std::min<std::size_t>(text.size(), 64) / 2;
+  if (half < 2 || zeros(0) + zeros(1) < half - half / 4) return nullptr;
+  return zeros(1) > zeros(0) ? "UTF-16LE" : "UTF-16BE";
+}
+
+}  // namespace
 
 // Each column takes some hundred bytes beside its values.
 constexpr std::size_t most_fields = 1'000'000;
@@ -16,6 +36,10 @@ CsvLines::CsvLines(const std::string& path, char delimiter)
     : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
   if (is_gzip(bytes_)) data_error(path, "is compressed", "unpack it with gunzip");
   bytes_ = bytes_.loaded();
+  if (const char* encoding = other_encoding(bytes_)) {
+    data_error(path, format("is text in the encoding {}, and UTF-8 is read", encoding),
+               format("convert it: iconv -f {} -t UTF-8 {} > utf8.csv", encoding, path));
+  }
   rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
 }
@@ -67,8 +91,10 @@ std::string_view CsvLines::take_quoted() {
     rest_.remove_prefix(1);
   }
   if (!rest_.empty() && rest_[0] != delimiter_ && rest_[0] != '\n' && rest_[0] != '\r') {
+    const bool other = std::string_view(";\t|,").find(rest_[0]) != std::string_view::npos;
     data_error(path_, format("line {}: text follows a closing quotation mark", line_),
-               "double quotation marks within the text");
+               other ? format("state `delimiter: \"{}\"`", rest_[0] == '\t' ? "\\t" : std::string(1, rest_[0]))
+                     : "double quotation marks within the text");
   }
   return field;
 }

@@ -19,25 +19,43 @@ bool are_whole(const std::vector<float>& values) {
 
 }  // namespace
 
+void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LinePlace& line) const {
+  const char* as_classes =
+      kind_ == TargetKind::numbers || column.categorical
+          ? "mend the field, or leave out the line"
+          : "mend the field, or leave out the line; where the target is classes and this is one of "
+            "them, name the column in `categorical`";
+  refuse_field({*line.path, column.name, line.line}, text, as_classes);
+}
+
 bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace& line) {
   for (const TargetColumn& column : columns_) {
     const std::string_view text = trimmed(fields[column.field]);
-    const std::optional<float> value = number_in(text);
-    const bool words_allowed = columns_.size() == 1 && !column.numeric;
-    const bool date = !column.categorical && is_date(text);
-    if (text.empty() || (!value && (!words_allowed || date))) refuse_field({*line.path, column.name, line.line}, text);
-    if (words_) {
-      add_word(text, line);
-    } else if (value) {
+    if (text.empty()) refuse(column, text, line);
+    if (kind_ == TargetKind::words) {
+      add_word(column, text, line);
+    } else if (const std::optional<float> value = number_in(text)) {
       values_.push_back(*value);
-    } else {
+    } else if (kind_ == TargetKind::automatic && values_.empty()) {
       return false;
+    } else {
+      refuse(column, text, line);
     }
   }
   return true;
 }
 
-void CsvTarget::add_word(std::string_view text, const LinePlace& line) {
+void CsvTarget::add_word(const TargetColumn& column, std::string_view text, const LinePlace& line) {
+  if (!column.categorical) {
+    const bool number = number_in(text).has_value();
+    if (!number && (is_date(text) || is_mark(text))) refuse(column, text, line);
+    if (!number && first_word_.empty()) {
+      first_word_ = text;
+      first_line_ = line;
+    }
+    has_number_ = has_number_ || number;
+    if (has_number_ && !first_word_.empty()) refuse(column, first_word_, first_line_);
+  }
   auto found = known_.find(text);
   if (found == known_.end()) {
     require_utf8_text(*line.path, format("line {}, column '{}'", line.line, columns_[0].name), text);
@@ -68,7 +86,7 @@ std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
 std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
                                                        const StatedFacts& stated) {
   const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
-  if (words_) {
+  if (kind_ == TargetKind::words) {
     if (stated.known_classes() == 0) {
       data_error(path_, format("column '{}' holds words, where values are expected", columns_[0].name),
                  "name another `target`, or leave `classes: 0` out: words are classes");

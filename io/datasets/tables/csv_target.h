@@ -14,22 +14,26 @@
 
 namespace trainctl {
 
-// A column of the target; `numeric` and `categorical` where the config names it so.
+// A column of the target; `categorical` where the config names it so.
 struct TargetColumn {
   std::string name;
   std::size_t field = 0;
-  bool numeric = false, categorical = false;
+  bool categorical = false;
 };
+
+// The fields of a target: numbers; words, which are classes; or either, but all of one kind.
+enum class TargetKind { automatic, numbers, words };
 
 class CsvTarget {
  public:
-  // `words`: the target, of one column, is read as words from the first line on.
-  CsvTarget(const std::string& path, std::vector<TargetColumn> columns, bool words)
-      : path_(path), columns_(std::move(columns)), words_(words) {}
+  // Words are of a target of one column.
+  CsvTarget(const std::string& path, std::vector<TargetColumn> columns, TargetKind kind)
+      : path_(path), columns_(std::move(columns)), kind_(kind) {}
 
-  // Adds a line's target. False where a word is the first of a target that may be words: it has to be read as words
-  // from the first line. Throws Error{data} with line and column where a field is empty, or neither a number nor a word
-  // that may be a class. The paths of places outlive the object.
+  // Adds a line's target. False where the kind is automatic and the first line has a word: the target has to be read as
+  // words from that line on. Throws Error{data} with line and column where a field is empty or stands for a missing
+  // value, where a number is expected and the field is none, or where a column that is not named `categorical` holds
+  // numbers and words. The paths of places outlive the object.
   bool add(const std::vector<std::string_view>& fields, const LinePlace& line);
 
   // The data set of samples x [lines, ...] with this target and weights [lines], if there are some, as csv_dataset()
@@ -43,15 +47,19 @@ class CsvTarget {
     LinePlace line;
   };
 
-  void add_word(std::string_view text, const LinePlace& line);
+  void add_word(const TargetColumn& column, std::string_view text, const LinePlace& line);
+  [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LinePlace& line) const;
   std::vector<std::int32_t> number_words(const StatedFacts& stated, std::vector<std::string>& class_names) const;
 
   std::string path_;
   std::vector<TargetColumn> columns_;
-  bool words_;
+  TargetKind kind_;
   std::vector<float> values_;                       // line by line; where the target is numbers
   std::map<std::string, Word, std::less<>> known_;  // where it is words
   std::vector<std::int32_t> of_lines_;              // the number of each line's word
+  std::string first_word_;                          // that is no number
+  LinePlace first_line_;                            // of first_word_
+  bool has_number_ = false;
 };
 
 }  // namespace trainctl

@@ -1,0 +1,91 @@
+// Tells names from values.
+#include "io/datasets/tables/csv_header.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "core/base/format.h"
+#include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/utf8_names.h"
+
+namespace trainctl {
+namespace {
+
+// Whether numbers may be names: 0, 1, 2, ... as pandas calls columns without names, or years.
+bool may_be_names(const std::vector<std::string>& fields) {
+  bool counts = fields.size() >= 3, years = true;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    counts = counts && fields[i] == std::to_string(i);
+    years = years && fields[i].size() == 4 && (fields[i].starts_with("19") || fields[i].starts_with("20")) &&
+            (i == 0 || fields[i] > fields[i - 1]);
+  }
+  return counts || years;
+}
+
+// A delimiter that a text holds, other than the stated one, as a config writes it; "" where there is none.
+std::string other_delimiter(std::string_view text, char delimiter) {
+  for (const char candidate : std::string_view(";\t|,")) {
+    if (candidate == delimiter || text.find(candidate) == std::string_view::npos) continue;
+    return candidate == '\t' ? "\\t" : std::string(1, candidate);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool first_line_is_sample(const std::string& path, char delimiter) {
+  constexpr int most_lines = 1000;
+  CsvLines lines(path, delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) return false;
+  std::vector<std::string> first;
+  for (const std::string_view field : fields) first.emplace_back(trimmed(field));
+  std::vector<bool> alike(first.size(), false);
+  int read = 0;
+  for (; read < most_lines && lines.next(fields); ++read) {
+    if (fields.size() != first.size()) return false;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const std::string_view text = trimmed(fields[i]);
+      const bool missing = text.empty() || is_mark(text);
+      if (!missing && number_in(first[i]).has_value() != number_in(text).has_value()) return false;
+      alike[i] = alike[i] || (number_in(first[i]) ? number_in(text).has_value() : text == first[i]);
+    }
+  }
+  return read > 0 && std::find(alike.begin(), alike.end(), false) == alike.end() && !may_be_names(first);
+}
+
+std::vector<std::string> column_names(const std::string& path, const CsvFormat& csv) {
+  const char delimiter = csv.delimiter[0];
+  CsvLines first_line(path, delimiter);
+  std::vector<std::string_view> fields;
+  if (!first_line.next(fields)) data_error(path, "holds no lines");
+  if (fields.size() == 1) {
+    if (const std::string other = other_delimiter(fields[0], delimiter); !other.empty()) {
+      data_error(path,
+                 format("its first line is one field with the delimiter '{}', and holds '{}'", csv.delimiter, other),
+                 format("state `delimiter: \"{}\"`", other));
+    }
+  }
+  std::vector<std::string> names;
+  const bool header = csv.header.or_else(true);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    names.push_back(header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
+  }
+  if (csv.header.is_auto() && first_line_is_sample(path, delimiter)) {
+    const std::string shown = names[0] + (names.size() > 1 ? format("{}{}", delimiter, names[1]) : "");
+    data_error(
+        path, format("its first line, '{}{}...', looks like a sample and not like names of columns", shown, delimiter),
+        "state `header: false`, and columns are called \"1\", \"2\", and so on; or `header: true` where the line "
+        "names the columns");
+  }
+  std::set<std::string> known;
+  for (const std::string& name : names) {
+    require_utf8_text(path, "the name of a column", name);
+    if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
+  }
+  return names;
+}
+
+}  // namespace trainctl
