@@ -1,5 +1,8 @@
 // Configs for folders of images: one to begin with, a small and a large one.
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
 
 #include "cmd/init/draft.h"
 #include "core/base/files.h"
@@ -98,14 +101,69 @@ bool has_class_folders(const std::string& folder) {
   });
 }
 
+enum class NamedPart { none, training, validation, test };
+
+// What a folder's name says that is in it, in capitals or not, with other words around it or without: "Training",
+// "seg_train", "test_set".
+NamedPart part_named(const std::string& name) {
+  static const std::map<std::string, NamedPart> known{{"train", NamedPart::training},
+                                                      {"training", NamedPart::training},
+                                                      {"trainset", NamedPart::training},
+                                                      {"trainingset", NamedPart::training},
+                                                      {"traindata", NamedPart::training},
+                                                      {"validation", NamedPart::validation},
+                                                      {"val", NamedPart::validation},
+                                                      {"valid", NamedPart::validation},
+                                                      {"dev", NamedPart::validation},
+                                                      {"valset", NamedPart::validation},
+                                                      {"test", NamedPart::test},
+                                                      {"testing", NamedPart::test},
+                                                      {"testset", NamedPart::test},
+                                                      {"testdata", NamedPart::test},
+                                                      {"validationset", NamedPart::validation}};
+  NamedPart found = NamedPart::none;
+  std::string word;
+  for (const char c : name + " ") {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    const auto part = known.find(std::exchange(word, ""));
+    if (part == known.end()) continue;
+    if (found != NamedPart::none && found != part->second) return NamedPart::none;
+    found = part->second;
+  }
+  return found;
+}
+
+// The folders in a folder that hold images.
+std::vector<std::string> folders_with_images(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (!is_system_name(entry.name) && is_folder(path) && !list_images(path).images.empty()) found.push_back(path);
+  }
+  return found;
+}
+
+// The folder, or the one in which its class folders lie: archives are often unpacked as seg_train/seg_train/CLASS.
+std::string unwrapped(std::string folder) {
+  for (std::vector<std::string> inner = folders_with_images(folder); inner.size() == 1 && has_class_folders(inner[0]);
+       inner = folders_with_images(folder)) {
+    folder = inner[0];
+  }
+  return folder;
+}
+
 ImageParts parts_of(const std::string& folder) {
-  const auto part = [&](const std::vector<std::string>& names) {
-    const std::string found = first_of(folder, names);
-    return !found.empty() && has_class_folders(found) ? found : "";  // images without classes are no part of it
-  };
-  const std::string training = part(training_names());
-  if (training.empty()) return {folder, "", ""};
-  return {training, part(validation_names()), part({"test", "testing"})};
+  const std::string root = unwrapped(folder);
+  std::map<NamedPart, std::string> parts;
+  for (const std::string& path : folders_with_images(root)) {
+    // Images without classes are no part.
+    if (has_class_folders(path)) parts.emplace(part_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
+  }
+  if (!parts.contains(NamedPart::training)) return {root, "", ""};
+  return {parts[NamedPart::training], parts[NamedPart::validation], parts[NamedPart::test]};
 }
 
 std::string location_text(const DraftRequest& request, const ImageParts& parts) {
@@ -142,14 +200,17 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
                            (facts.unreadable ? "  on_error: skip                  # some images cannot be read\n" : "");
   const DataInfo info = facts_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   const std::int64_t classes = info.targets[0].classes;
+  std::string left_out;  // of all parts
+  for (const std::string& warning : info.warnings) left_out += "; " + warning;
   std::vector<Draft> drafts;
   for (const ImageModel& model : models_for(facts.side)) {
     Draft draft;
     draft.file = request.name + model.suffix + ".yaml";
     draft.summary = format("{} on images of {}x{}", model.preset.empty() ? "a few convolutions" : model.preset,
                            model.side, model.side);
+    if (drafts.empty() && !left_out.empty()) draft.summary += format(", {}{}", samples_text(info), left_out);
     draft.text = head_text(draft.file, format("Images of {} classes ({}): {}.", classes,
-                                              list_text(info.targets[0].class_names), samples_text(info))) +
+                                              list_text(info.targets[0].class_names), samples_text(info) + left_out)) +
                  data +
                  format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, facts.gray ? 1 : 3, classes) +
                  steps_text(model, facts) + "\n" + section_of_model(model, classes) +
