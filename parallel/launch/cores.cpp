@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/base/control_groups.h"
+
 namespace trainctl {
 namespace {
 
@@ -71,22 +73,13 @@ void bind_to(const std::vector<int>& processors) {
 // Processors' worth of time that the control groups around this process grant; infinity: no limit.
 double quota() {
   double least = std::numeric_limits<double>::infinity();
-  double granted = 0;
-  double period = 0;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    std::string folder = line.substr(3);  // version 2: this group's limit and those of the groups that hold it
-    for (;;) {
-      std::istringstream limit(first_line("/sys/fs/cgroup" + folder + "/cpu.max"));
-      if (limit >> granted >> period && period > 0) least = std::min(least, granted / period);
-      if (folder.empty()) break;
-      folder.erase(folder.rfind('/'));
-    }
+  for (const ControlGroup& group : control_groups("cpu")) {
+    std::istringstream limit(group.version == 2 ? first_line(group.folder + "/cpu.max")
+                                                : first_line(group.folder + "/cpu.cfs_quota_us") + " " +
+                                                      first_line(group.folder + "/cpu.cfs_period_us"));
+    double granted = 0, period = 0;
+    if (limit >> granted >> period && granted > 0 && period > 0) least = std::min(least, granted / period);
   }
-  std::istringstream one(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
-                         first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-  if (one >> granted >> period && granted > 0 && period > 0) least = std::min(least, granted / period);
   return least;
 }
 

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/memory.h"
 #include "core/base/version.h"
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
@@ -51,7 +52,8 @@ Json locked_memory_limit() {
 
 Json memory() {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  return {{"total", page * sysconf(_SC_PHYS_PAGES)}, {"free", page * sysconf(_SC_AVPHYS_PAGES)}};
+  return {{"total", page * sysconf(_SC_PHYS_PAGES)},
+          {"free", available_memory().value_or(page * sysconf(_SC_AVPHYS_PAGES))}};
 }
 
 Json run_folder(const RunFolder& folder) {
