@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,9 +55,13 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   FileSink(const std::string& path, std::shared_ptr<TerminalSink> terminal)
       : path_(path),
         terminal_(std::move(terminal)),
-        descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-    if (descriptor_ >= 0) return;
-    throw Error(ErrorKind::resource, Place{path}, "cannot write: " + why(errno),
+        descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666)) {
+    struct stat status {};
+    const int error = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 ? 0 : errno;
+    if (error == 0 && S_ISREG(status.st_mode)) return;
+    if (descriptor_ >= 0) close(descriptor_);
+    throw Error(ErrorKind::resource, Place{path},
+                error == 0 || error == ENXIO ? "is not a regular file" : "cannot write: " + why(error),
                 "choose a run directory that can be written (--run-dir)");
   }
   ~FileSink() override { close(descriptor_); }

@@ -2,14 +2,19 @@
 #include "io/checkpoint/atomic_file.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -21,16 +26,40 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view prefix = ".partial-";
-constexpr std::int64_t chunk = 4 << 20;  // hashed while it is still in the cache
-
-std::string temporary_of(const fs::path& path) {
-  return (path.parent_path() / format("{}{}-{}", prefix, getpid(), path.filename().string())).string();
-}
+constexpr std::string_view prefix = ".partial-";  // then come process and host of the writer, and the final name
+constexpr std::int64_t chunk = 4 << 20;           // hashed while it is still in the cache
 
 std::string folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
+}
+
+// What follows the process in a temporary name of this host's.
+std::string end_of_temporary(const fs::path& path) {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  gethostname(host.data(), host.size() - 1);
+  return format("-{}-{}", host.data(), path.filename().string());
+}
+
+// The process of this host that writes `path` under a temporary name; nothing for other names.
+std::optional<pid_t> writer_of(std::string_view name, std::string_view end) {
+  if (!name.starts_with(prefix) || !name.ends_with(end) || name.size() < prefix.size() + end.size()) return {};
+  const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - end.size());
+  pid_t process = 0;
+  const auto [last, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), process);
+  const bool number = problem == std::errc() && last == digits.data() + digits.size() && process > 0;
+  return number ? std::optional(process) : std::nullopt;
+}
+
+// The temporary name for a file or folder. What writers of the same one have left, because they were killed, goes.
+std::string temporary_of(const fs::path& path) {
+  const std::string end = end_of_temporary(path), folder = folder_of(path.string());
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::optional<pid_t> writer = writer_of(entry.path().filename().string(), end);
+    if (writer && kill(*writer, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
+  }
+  return (path.parent_path() / format("{}{}{}", prefix, getpid(), end)).string();
 }
 
 // " (1.2 MB are needed, 512 bytes are free)", or that there are no inodes; "" where neither is known.
@@ -81,9 +110,17 @@ void sync_folder(const std::string& folder, const std::string& shown) {
   if (error != 0 && error != EINVAL) throw_resource(shown, error);  // EINVAL: a file system without fsync of folders
 }
 
+// Renames, and takes that back where it does not reach the disk: what has failed leaves nothing that is new.
 void rename_over(const std::string& from, const std::string& to) {
+  struct stat status {};
+  const bool is_new = lstat(to.c_str(), &status) != 0;
   if (rename(from.c_str(), to.c_str()) != 0) throw_resource(to, errno);
-  sync_folder(folder_of(to), to);
+  try {
+    sync_folder(folder_of(to), to);
+  } catch (...) {
+    if (is_new) rename(to.c_str(), from.c_str());
+    throw;
+  }
 }
 
 }  // namespace
@@ -134,11 +171,9 @@ AtomicFolder::~AtomicFolder() {
 
 void AtomicFolder::commit() {
   sync_folder(temporary_, path_);
-  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
-    sync_folder(folder_of(path_), path_);
-    return;
-  }
-  if (errno == EEXIST && renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+  struct stat status {};
+  if (lstat(path_.c_str(), &status) != 0) return rename_over(temporary_, path_);
+  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
     sync_folder(folder_of(path_), path_);
     return;
   }

@@ -174,7 +174,7 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
 void RunDirectory::claim(const Node& config) {
   const bool was_held = lock_.held();
   lock_.take(path_);
-  bool wrote_config = false;
+  bool writes_config = false;
   try {
     if (!was_held && inspect_run(path_, request_.config).state != found_) {
       throw Error(ErrorKind::config, Place{path_}, "another run has begun there meanwhile", "run again");
@@ -184,11 +184,11 @@ void RunDirectory::claim(const Node& config) {
                   "cannot be removed: " + std::generic_category().message(errno));
     }
     remove_leftovers(path_);
+    writes_config = true;
     write_file(path_ + "/config.yaml", to_yaml(config));
-    wrote_config = true;
     log::add_file(path_ + "/log.txt");
   } catch (...) {
-    if (verdict_ == RunVerdict::start && wrote_config) unlink((path_ + "/config.yaml").c_str());
+    if (verdict_ == RunVerdict::start && writes_config) unlink((path_ + "/config.yaml").c_str());
     lock_.release_and_remove();
     throw;
   }

@@ -12,11 +12,11 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
@@ -56,6 +56,11 @@ std::vector<std::string> missing_folders(const std::string& folder) {
   return missing;
 }
 
+bool is_regular(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 // Whether the file of this name is still the one that was opened: who gives up a lock may have removed it.
 bool is_same_file(int descriptor, const std::string& file) {
   struct stat opened {
@@ -67,9 +72,13 @@ bool is_same_file(int descriptor, const std::string& file) {
 }  // namespace
 
 std::string lock_holder(const std::string& folder) {
-  std::string who;
-  std::getline(std::ifstream(folder + "/lock"), who);
-  return who;
+  constexpr std::int64_t most = 4096;
+  try {
+    const std::string text = read_file(folder + "/lock", most);
+    return text.substr(0, text.find('\n'));
+  } catch (const Error&) {  // there is none, or it is no file of ours
+    return "";
+  }
 }
 
 std::optional<bool> holder_exists(const std::string& holder) {
@@ -93,6 +102,11 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     if (descriptor_ < 0 && errno == EINTR) continue;
     if (descriptor_ < 0 && errno == ENOENT && (flags & O_CREAT) == 0) return false;
     if (descriptor_ < 0) throw_unwritable(folder, errno);
+    if (!is_regular(descriptor_)) {
+      release();
+      throw Error(ErrorKind::resource, Place{file}, "is not a regular file, and cannot be the lock of a run",
+                  "remove it, or choose another run directory (--run-dir)");
+    }
     int error = 0;
     do {
       error = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;

@@ -101,6 +101,41 @@ TEST_CASE("write_file replaces a file whole or leaves it") {
   CHECK(resource_failure([] { OutputFile("/dev/full", "f", 5).write("12345", 5); }).find("f: cannot write") == 0);
 }
 
+TEST_CASE("what killed writers have left of a file goes when it is written again") {
+  const TemporaryFolder folder;
+  int told[2];
+  REQUIRE(pipe(told) == 0);
+  const auto start_writer = [&](const std::string& name) {  // which does not come to its end
+    const pid_t child = fork();
+    if (child != 0) {
+      char byte;
+      REQUIRE(read(told[0], &byte, 1) == 1);
+      return child;
+    }
+    write_file(folder / name, 1, [&](OutputFile& file) {
+      file.write("x", 1);
+      if (write(told[1], "", 1) == 1) pause();
+    });
+    _exit(0);
+  };
+  const pid_t dead = start_writer("a"), alive = start_writer("a"), other = start_writer("b");
+  CHECK(count_of(folder.path) == 3);
+  for (const pid_t child : {dead, other}) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  write_text(folder / (".partial-" + std::to_string(dead) + "-another.host-a"), "of a host that shares the folder");
+  write_file(folder / "a", "whole");
+  // The living writer's, the other file's, the other host's, and the file itself.
+  CHECK(count_of(folder.path) == 4);
+  kill(alive, SIGKILL);
+  waitpid(alive, nullptr, 0);
+  { AtomicFolder again(folder / "b"); }
+  replace_link(folder / "a", "b");
+  CHECK(count_of(folder.path) == 2);
+  for (const int end : told) close(end);
+}
+
 TEST_CASE("what a killed process leaves is whole") {
   const TemporaryFolder run;
   const bool in_parts = GENERATE(false, true);

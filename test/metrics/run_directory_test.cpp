@@ -1,6 +1,7 @@
 // Which directory a run takes, and who may write there.
 #include "io/metrics/run_directory.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +221,30 @@ TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") 
   fs::create_directory("there");
   probe_run_directory("there");
   CHECK(entries_of("there") == 0);
+}
+
+TEST_CASE("a lock or a log that is no regular file is told of, not waited for") {
+  const WorkingFolder working;
+  make_run(config("64"), "locked", "stopped");
+  fs::remove("locked/lock");
+  REQUIRE(mkfifo("locked/lock", 0600) == 0);
+  CHECK(lock_holder("locked").empty());
+  ErrorKind kind{};
+  CHECK(failure_of([] { RunDirectory run(request(config("64"), "locked")); }, &kind)
+            .starts_with("locked/lock: is not a regular file"));
+  CHECK(kind == ErrorKind::resource);
+  make_run(config("64"), "logged", "stopped");
+  fs::remove("logged/log.txt");
+  REQUIRE(mkfifo("logged/log.txt", 0600) == 0);
+  kind = {};
+  const std::string text = failure_of(
+      [] {
+        RunDirectory run(request(config("64"), "logged"));
+        run.claim(config("64"));
+      },
+      &kind);
+  CHECK(text.starts_with("logged/log.txt: is not a regular file"));
+  CHECK(kind == ErrorKind::resource);
 }
 
 TEST_CASE("a run directory has one writer") {

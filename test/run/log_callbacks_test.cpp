@@ -1,4 +1,10 @@
 // log.callbacks: what commands are told, and that those that fail or hang change nothing.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+
 #include "core/base/format.h"
 #include "test/catch.h"
 #include "test/run/command.h"
@@ -61,6 +67,55 @@ log: {callbacks: [{end: "env >> seen.txt"}]}
   CHECK(contains(seen, "SEEN=1"));
   CHECK(contains(seen, "SEEN=2"));
   CHECK_FALSE(contains(seen, "0123456789abcdef"));
+}
+
+// Whether a process of the group runs; one that nobody has waited for yet does not.
+bool runs_in(pid_t group) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string stat = read_file(entry.path() / "stat");
+    const std::size_t name_end = stat.rfind(')');
+    int parent = 0, of = 0;
+    char state = 0;
+    if (name_end == std::string::npos) continue;
+    if (std::sscanf(stat.c_str() + name_end + 1, " %c %d %d", &state, &parent, &of) == 3 && of == group && state != 'Z')
+      return true;
+  }
+  return false;
+}
+
+TEST_CASE("a command ends with its run, however that ends") {
+  const Folder folder;
+  const std::string config = folder.write("killed.yaml", R"(
+data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5}
+log:
+  callbacks:
+    - epoch: {command: 'echo $$ > group.txt; sleep 300; true', timeout: 400 s}
+)" + mlp_model + train_section("batch_size: 20, epochs: 100000, optimizer: sgd"));
+  const int ranks = GENERATE(1, 2);
+  CAPTURE(ranks);
+  Command run(folder, {"run", config, "--ranks", std::to_string(ranks)});
+  REQUIRE(comes_true([&] { return contains(read_file(folder / "group.txt"), "\n"); }));
+  const pid_t group = std::stoi(read_file(folder / "group.txt"));
+  REQUIRE(runs_in(group));
+  run.send(SIGKILL);
+  run.wait();
+  CHECK(comes_true([&] { return !runs_in(group); }));  // neither the shell nor what it has started
+  CHECK(run.left_no_process());
+}
+
+TEST_CASE("a callbacks.log that is a pipe is told of, not waited for") {
+  const Folder folder;
+  const std::string config = folder.write("pipe.yaml", R"(
+data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5}
+log: {callbacks: [{epoch: echo}]}
+)" + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  REQUIRE(trainctl(folder, {"run", config, "--ranks", "1"}).code == 0);
+  std::filesystem::remove(folder / "runs/pipe/callbacks.log");
+  REQUIRE(mkfifo((folder / "runs/pipe/callbacks.log").c_str(), 0600) == 0);
+  const Finished run =
+      trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", "runs/pipe", "--set", "train.epochs=2"});
+  CHECK(run.code == 0);
+  CHECK(contains(run.errors, "cannot be started: No such device or address"));
 }
 
 }  // namespace trainctl::test::log_callbacks_test

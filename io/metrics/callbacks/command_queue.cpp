@@ -26,9 +26,17 @@ namespace {
 
 // Variables that tell a program it is a rank of this run, which a command is not.
 bool makes_a_rank(std::string_view variable) {
-  static constexpr std::array<std::string_view, 10> prefixes{
-      "OMPI_",         "PMIX_",          "PMI_",          "MPI_LOCAL",     "SLURM_STEP",
-      "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NODEID=", "TRAINCTL_TERM", "TRAINCTL_STATUS_FILE="};
+  static constexpr std::array<std::string_view, 11> prefixes{"OMPI_",
+                                                             "PMIX_",
+                                                             "PMI_",
+                                                             "MPI_LOCAL",
+                                                             "SLURM_STEP",
+                                                             "SLURM_PROCID=",
+                                                             "SLURM_LOCALID=",
+                                                             "SLURM_NODEID=",
+                                                             "TRAINCTL_TERM",
+                                                             "TRAINCTL_STATUS_FILE=",
+                                                             "TRAINCTL_CONFIG_TEXT"};
   for (const std::string_view prefix : prefixes) {
     if (variable.starts_with(prefix)) return true;
   }
@@ -47,12 +55,19 @@ std::vector<std::string> environment_of(const CommandQueue::Command& command) {
   return all;
 }
 
+// The file for what commands write, or -1 with errno. A pipe without a reader is refused, not waited for.
+int open_command_log(const std::string& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+}
+
 // Starts the command; its process, or -1 with errno.
 pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
+  const int log = open_command_log(log_file);
+  if (log < 0) return -1;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&files, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -73,6 +88,7 @@ pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   const int error = posix_spawn(&process, "/bin/sh", &files, &attributes, arguments, environment.data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
+  close(log);
   errno = error;
   return error == 0 ? process : -1;
 }
@@ -116,6 +132,13 @@ CommandQueue::Clock::time_point CommandQueue::last_moment() {
 std::string CommandQueue::run(const Command& command) {
   const pid_t process = start(command, log_file_);
   if (process < 0) return format("cannot be started: {}", strerror(errno));
+  guard_.guard(process);
+  const std::string failure = wait(process, command);
+  guard_.release();
+  return failure;
+}
+
+std::string CommandQueue::wait(pid_t process, const Command& command) {
   const Clock::time_point begin = Clock::now(), deadline = begin + seconds(command.timeout);
   int status = 0;
   auto pause = std::chrono::milliseconds(1);

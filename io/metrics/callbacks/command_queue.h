@@ -1,4 +1,4 @@
-// Commands that run beside the program, one after another.
+// Commands that run beside the program, one after another, and end with it.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "io/metrics/callbacks/group_guard.h"
 
 namespace trainctl {
 
@@ -36,9 +38,12 @@ class CommandQueue {
   void work();
   // Why a command has failed; "" where it has not.
   std::string run(const Command& command);
+  // The same of one that runs as this process.
+  std::string wait(pid_t process, const Command& command);
   Clock::time_point last_moment();
 
   std::string log_file_;
+  GroupGuard guard_;  // of the command that runs
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command> commands_;
