@@ -14,6 +14,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/stack.h"
 #include "core/base/version.h"
 #include "core/spec/reader.h"
 #include "core/spec/suggestion.h"
@@ -68,6 +69,18 @@ Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int arg
   return {code, (text.empty() ? error.what() : text) + "\nRun with --help for more information."};
 }
 
+// An empty word is most often a variable of a script that is not set: no option takes one, and none means its default.
+void refuse_empty_words(const CLI::App& app) {
+  for (const CLI::App* parsed : app.get_subcommands()) {
+    for (const CLI::Option* option : parsed->get_options()) {
+      const std::vector<std::string>& words = option->results();
+      if (std::find(words.begin(), words.end(), "") == words.end()) continue;
+      throw CLI::ValidationError(option->get_name(), "is empty; give it a value, or leave it out for its default");
+    }
+    refuse_empty_words(*parsed);
+  }
+}
+
 // Known before the command line is read: what cannot be read is reported as it asks for, too.
 bool asks_for_json(int argc, char** argv) {
   return std::any_of(argv + 1, argv + std::max(argc, 1),
@@ -110,12 +123,15 @@ void require_absent(const std::string& path, bool force) {
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
   if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
-  common.text = find_config_text(common.config, read_config_text);
-  return load_run_spec(common.config, common.sets, common.text);
+  const std::optional<std::string> passed = take_passed_config(common.config);
+  if (passed) common.files = ConfigFiles::unpack(*passed).value_or(common.files);
+  return load_run_spec(common.config, common.sets, common.files);
 }
 
 LaunchedConfig launched_config(const CommonOptions& common) {
-  return {common.config, common.text, [&common] { return variables_of(common.config, common.sets, common.text); }};
+  if (common.config.empty()) return {};
+  return {common.config, common.files.pack(),
+          [&common] { return variables_of(common.config, common.sets, common.files); }};
 }
 
 int run_command_line(int argc, char** argv) {
@@ -136,7 +152,9 @@ int run_command_line(int argc, char** argv) {
   const StopAtOnce stop(json ? STDOUT_FILENO : STDERR_FILENO, stop_message(json, situation));
   Failure failure;
   try {
+    require_stack();
     app.parse(argc, argv);
+    refuse_empty_words(app);
     const int code = chosen();
     finish_output();
     return code;
@@ -148,6 +166,10 @@ int run_command_line(int argc, char** argv) {
     }
   } catch (...) {
     failure = failure_of(std::current_exception());
+  }
+  // Errors of a rank beside others come to one screen with theirs.
+  if (failure.exit_code != 0 && situation.is_rank() && situation.ranks > 1) {
+    name_rank(failure, situation.rank, situation.local_ranks == situation.ranks ? "" : this_host());
   }
   // Ranks of the user's own mpirun that cannot begin have one reason, told as a document by the first.
   return failure.exit_code == 0 ? 0 : report(failure, json && situation.rank == 0, situation);

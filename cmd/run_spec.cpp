@@ -129,24 +129,25 @@ Keys<RunSpec> RunSpec::keys() {
 }
 
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
-                 const VariableLookup& variables, const std::optional<std::string>& text) {
-  Node document = load_yaml(file, variables, reader, text);
-  for (const std::string& setting : settings) apply_setting(document, setting, variables, reader);
+                 const VariableLookup& variables, ConfigFiles& files) {
+  Node document = load_yaml(file, variables, reader, files);
+  for (const std::string& setting : settings) apply_setting(document, setting, variables, reader, files.directory());
+  const PresetLoader load = preset_loader(variables, files);
   for (Node::Entry& entry : document.entries) {
-    if (entry.key == "model") entry.value = expand_preset(entry.value, load_preset, reader);
+    if (entry.key == "model") entry.value = expand_preset(entry.value, load, reader);
   }
   return document;
 }
 
 std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
-                                      const std::optional<std::string>& text) {
+                                      ConfigFiles files) {
   std::set<std::string> names;
   Reader ignored;
   const VariableLookup noting = [&names](const std::string& name) {
     names.insert(name);
     return environment()(name);
   };
-  load_config(file, settings, ignored, noting, text);
+  load_config(file, settings, ignored, noting, files);
   return {names.begin(), names.end()};
 }
 
@@ -170,11 +171,10 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   return spec;
 }
 
-RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings,
-                      const std::optional<std::string>& text) {
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files) {
   require_working_directory();  // relative paths begin there
   Reader reader;
-  const Node document = load_config(file, settings, reader, environment(), text);
+  const Node document = load_config(file, settings, reader, environment(), files);
   // A file without a document, or of one that is too large, has said what is wrong; that it lacks all else is no news.
   if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
   refuse_preset(document, reader);
@@ -183,6 +183,12 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
   require_utf8_values(section_of<RunSpec>().write(&spec), "", {file, 0, 0}, reader);
   reader.throw_if_failed();
   return spec;
+}
+
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings,
+                      const std::optional<std::string>& text) {
+  ConfigFiles files = text ? ConfigFiles::of(file, *text) : ConfigFiles();
+  return load_run_spec(file, settings, files);
 }
 
 DataUse data_use(const RunSpec& spec) {

@@ -34,19 +34,21 @@ struct RunSpec {
 };
 
 // The document of a config file: variables, includes, settings (PATH=VALUE) and the model's preset in their places.
-// `text`, here and below: what the file holds, where it was read before.
+// `files`, here and below: those of the config's files that were read before; others are added.
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
-                 const VariableLookup& variables = environment(), const std::optional<std::string>& text = {});
+                 const VariableLookup& variables, ConfigFiles& files);
 
 // The variables of the environment that a config refers to, sorted: ranks on other hosts need them.
 std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
-                                      const std::optional<std::string>& text = {});
+                                      ConfigFiles files);
 
 // Reads a document; everything wrong goes to the reader.
 RunSpec read_run_spec(const Node& document, Reader& reader);
 
 // Both. Throws ConfigError with every error of the file, its includes, its preset and the settings, and Error{resource}
 // where there is no working directory.
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files);
+// The same of a file alone, or of a `text` that is to be in that file and is not yet.
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {},
                       const std::optional<std::string>& text = {});
 

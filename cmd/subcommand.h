@@ -25,10 +25,10 @@ struct Subcommand {
 
 // Options that several subcommands have in common.
 struct CommonOptions {
-  std::string config;               // path of the YAML file
-  std::optional<std::string> text;  // what it holds, where it is no regular file and can be read only once
-  std::vector<std::string> sets;    // --set path=value
-  bool json = false;                // one JSON document on stdout and nothing else there
+  std::string config;             // path of the YAML file
+  ConfigFiles files;              // its text, and those of what it includes, once they are read
+  std::vector<std::string> sets;  // --set path=value
+  bool json = false;              // one JSON document on stdout and nothing else there
   bool quiet = false;
   bool verbose = false;
 };

@@ -28,7 +28,7 @@ void require_below(const std::string& path, const std::string& what) {
 // What the config reads of this process's environment may be another in the pods.
 void warn_of_variables(const CommonOptions& common) {
   const Variables here = Variables::of_process();
-  for (const std::string& name : variables_of(common.config, common.sets, common.text)) {
+  for (const std::string& name : variables_of(common.config, common.sets, common.files)) {
     if (here.has(name))
       log::warning(format("the config refers to {}, which is set here and will not be in the pods", name));
   }

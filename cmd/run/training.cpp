@@ -119,7 +119,8 @@ void require_room(Run& run, const Job& job) {
   JointAttempt attempt(run.context.world.communicator(), run.device.host);
   attempt.run([&] {
     if (!run.files.directory) return;
-    const std::int64_t bytes = checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only);
+    const std::int64_t bytes =
+        checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + records_of_run;
     const std::string why = why_no_room(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "there is no room for a checkpoint: " + why,

@@ -50,7 +50,7 @@ std::optional<std::int64_t> first_difference(const ScaledRun& a, const ScaledRun
 
 ScalingRuns::ScalingRuns(const CommonOptions& common)
     : scratch_(std::filesystem::temp_directory_path()), common_(common) {
-  if (common.text) pass_config_text(common.config, *common.text);
+  pass_config(common.config, common.files.pack());
 }
 
 ScaledRun ScalingRuns::run(int ranks, const ScalingRequest& request) {

@@ -17,38 +17,43 @@ namespace fs = std::filesystem;
 
 class Loader {
  public:
-  Loader(const VariableLookup& variables, Reader& reader) : variables_(variables), reader_(reader) {}
+  Loader(const VariableLookup& variables, Reader& reader, ConfigFiles& files)
+      : variables_(variables), reader_(reader), files_(files) {}
 
   // `from` is where the file is named: an include's place, or the file itself.
-  Node load(const fs::path& file, const std::string& shown, const Place& from,
-            const std::optional<std::string>& known) {
+  Node load(const std::string& file, const std::string& shown, const Place& from) {
     Node nothing;
     nothing.place = {shown, 1, 1};
     if (!reader_.take_file(from)) return nothing;
-    const bool included = from.file != shown;
-    const auto text = known ? known
-                            : read_text(file.string(), included ? FileKind::regular : FileKind::any, from,
-                                        included ? "included file '" + shown + "'" : "the config", reader_);
-    if (!text) return nothing;
-    Node node = parse_yaml(*text, shown, absolute(file).parent_path().string(), reader_);
-    expand_variables(node, variables_, reader_);
-    open_.push_back(identity(file));
+    const std::string path = files_.absolute(file);
+    const std::string* text = text_of(file, path, shown, from);
+    if (text == nullptr) return nothing;
+    Node node = parse_yaml(*text, shown, fs::path(path).parent_path().string(), reader_);
+    expand_variables(node, variables_, reader_, files_.directory());
+    open_.push_back(identity(path));
     include(node, 0);
     open_.pop_back();
     return node;
   }
 
  private:
-  static fs::path absolute(const fs::path& file) {
-    std::error_code failure;
-    const fs::path path = fs::absolute(file, failure);
-    return failure ? file : path;
+  // The text of a file; null after reporting one that cannot be read.
+  const std::string* text_of(const std::string& file, const std::string& path, const std::string& shown,
+                             const Place& from) {
+    if (const std::string* known = files_.find(path)) return known;
+    const bool included = from.file != shown;
+    auto text = read_text(file, included ? FileKind::regular : FileKind::any, from,
+                          included ? "included file '" + shown + "'" : "the config", reader_);
+    if (!text) return nullptr;
+    files_.add(path, std::move(*text));
+    return files_.find(path);
   }
 
-  static fs::path identity(const fs::path& file) {
+  // What two names of one file have in common.
+  static fs::path identity(const fs::path& path) {
     std::error_code failure;
-    const fs::path path = fs::weakly_canonical(file, failure);
-    return failure ? absolute(file) : path;
+    const fs::path canonical = fs::weakly_canonical(path, failure);
+    return failure ? path : canonical;
   }
 
   // Merges the includes of this map, which stands `depth` levels deep in its file, and of all below it.
@@ -78,10 +83,8 @@ class Loader {
       reader_.error(name.place, "'" + name.text + "' includes itself");
       return;
     }
-    std::error_code failure;
-    const fs::path here = fs::current_path(failure);
-    const fs::path shown = fs::path(name.text).is_absolute() || failure ? file : file.lexically_proximate(here);
-    Node other = load(file, shown.string(), name.place, {});
+    const fs::path shown = fs::path(name.text).is_absolute() ? file : file.lexically_proximate(files_.directory());
+    Node other = load(file.string(), shown.string(), name.place);
     if (reader_.reported(name.place) || other.is_null()) return;
     if (!other.is_map()) {
       reader_.error(name.place, "included file '" + shown.string() + "' must hold a map, not " + describe(other));
@@ -116,22 +119,20 @@ class Loader {
 
   const VariableLookup& variables_;
   Reader& reader_;
+  ConfigFiles& files_;
   std::vector<fs::path> open_;  // the files that include each other, outermost first
   std::size_t depth_ = 0;       // levels of the document above what is being included
 };
 
 }  // namespace
 
-Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader,
-               const std::optional<std::string>& text) {
-  return Loader(variables, reader).load(file, file, {file, 0, 0}, text);
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader, ConfigFiles& files) {
+  return Loader(variables, reader, files).load(file, file, {file, 0, 0});
 }
 
-std::string read_config_text(const std::string& file) {
-  Reader reader;
-  const auto text = read_text(file, FileKind::any, {file, 0, 0}, "the config", reader);
-  reader.throw_if_failed();
-  return *text;
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader) {
+  ConfigFiles files;
+  return load_yaml(file, variables, reader, files);
 }
 
 }  // namespace trainctl

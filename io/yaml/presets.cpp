@@ -13,6 +13,39 @@ namespace fs = std::filesystem;
 
 bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
+// The path of a preset's file, "" where there is none. Of a preset of trainctl's own it is noted under the preset's
+// name: a process that is given the files looks for them where they were read.
+std::string path_of_preset(const Node& preset, ConfigFiles& files) {
+  if (is_path(preset.text)) return files.absolute((fs::path(preset.base_directory) / preset.text).string());
+  if (const std::string* known = files.find(preset.text)) return *known;
+  const auto found = find_in_configs(fs::path("models") / (preset.text + ".yaml"));
+  if (!found) return "";
+  files.add(preset.text, found->lexically_normal().string());
+  return *files.find(preset.text);
+}
+
+Node load_preset_file(const Node& preset, const VariableLookup& variables, Reader& reader, ConfigFiles& files) {
+  const std::string path = path_of_preset(preset, files);
+  FileType type = FileType::absent;
+  try {
+    if (!path.empty()) type = files.find(path) != nullptr ? FileType::regular : file_type(path, {ErrorKind::config});
+  } catch (const Error& error) {
+    reader.error(preset.place, format("preset {}", error.what()));
+    return {};
+  }
+  if (type == FileType::regular) return load_yaml(path, variables, reader, files);
+  if (is_path(preset.text)) {
+    reader.error(preset.place, type == FileType::absent ? format("there is no preset file '{}'", path)
+                                                        : format("preset '{}' is no regular file", path));
+    return {};
+  }
+  const std::vector<std::string> names = preset_names();
+  std::string hint = suggestion(preset.text, names);
+  if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
+  reader.error(preset.place, format("there is no preset '{}'{}", preset.text, hint));
+  return {};
+}
+
 }  // namespace
 
 std::optional<fs::path> find_in_configs(const fs::path& relative) {
@@ -40,27 +73,14 @@ std::vector<std::string> preset_names() {
 }
 
 Node load_preset(const Node& preset, Reader& reader) {
-  const auto file = is_path(preset.text) ? fs::path(preset.base_directory) / preset.text
-                                         : find_in_configs(fs::path("models") / (preset.text + ".yaml")).value_or("");
-  const std::string path = file.lexically_normal().string();
-  FileType type = FileType::absent;
-  try {
-    if (!path.empty()) type = file_type(path, {ErrorKind::config});
-  } catch (const Error& error) {
-    reader.error(preset.place, format("preset {}", error.what()));
-    return {};
-  }
-  if (type == FileType::regular) return load_yaml(path, environment(), reader);
-  if (is_path(preset.text)) {
-    reader.error(preset.place, type == FileType::absent ? format("there is no preset file '{}'", path)
-                                                        : format("preset '{}' is no regular file", path));
-    return {};
-  }
-  const std::vector<std::string> names = preset_names();
-  std::string hint = suggestion(preset.text, names);
-  if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
-  reader.error(preset.place, format("there is no preset '{}'{}", preset.text, hint));
-  return {};
+  ConfigFiles files;
+  return load_preset_file(preset, environment(), reader, files);
+}
+
+PresetLoader preset_loader(const VariableLookup& variables, ConfigFiles& files) {
+  return [&variables, &files](const Node& preset, Reader& reader) {
+    return load_preset_file(preset, variables, reader, files);
+  };
 }
 
 }  // namespace trainctl

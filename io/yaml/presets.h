@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/layers/model/preset.h"
+#include "io/yaml/yaml.h"
 
 namespace trainctl {
 
@@ -20,5 +21,8 @@ std::vector<std::string> preset_names();
 // A preset named `vgg16` is configs/models/vgg16.yaml; a name with a slash or an ending is a path, relative to the file
 // that names it. Reports one that is not there, with the presets that are.
 Node load_preset(const Node& preset, Reader& reader);
+
+// The same with these variables, and with the texts that `files` has; others are added to it. Refers to both.
+PresetLoader preset_loader(const VariableLookup& variables, ConfigFiles& files);
 
 }  // namespace trainctl

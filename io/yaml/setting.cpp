@@ -87,7 +87,8 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Place
 
 }  // namespace
 
-void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader) {
+void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader,
+                   const std::string& directory) {
   if (const auto invalid = find_invalid_utf8(setting)) {
     const std::string sound = setting.substr(0, std::min(*invalid, setting.find('=')));
     reader.error({"--set " + sound, 0, 0}, format("byte {} of the setting is not UTF-8", *invalid + 1));
@@ -102,7 +103,7 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
   const Place place{"--set " + path, 0, 0};
   Reader syntax;
   std::error_code failure;
-  const std::string here = std::filesystem::current_path(failure).string();
+  const std::string here = directory.empty() ? std::filesystem::current_path(failure).string() : directory;
   Node value = parse_yaml(setting.substr(equals + 1), place.file, here, syntax);
   if (!syntax.ok()) {
     reader.error(place, syntax.diagnostics().front().message);
@@ -115,7 +116,7 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
     return;
   }
   place_all(value, place);
-  expand_variables(value, variables, reader);
+  expand_variables(value, variables, reader, here);
   if (Node* target = descend(document, split(path), place, reader)) *target = std::move(value);
 }
 

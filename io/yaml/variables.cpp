@@ -70,12 +70,14 @@ VariableLookup environment() {
   };
 }
 
-void expand_variables(Node& node, const VariableLookup& variables, Reader& reader) {
-  for (Node& item : node.items) expand_variables(item, variables, reader);
-  for (Node::Entry& entry : node.entries) expand_variables(entry.value, variables, reader);
+void expand_variables(Node& node, const VariableLookup& variables, Reader& reader, const std::string& directory) {
+  for (Node& item : node.items) expand_variables(item, variables, reader, directory);
+  for (Node::Entry& entry : node.entries) expand_variables(entry.value, variables, reader, directory);
   if (!node.is_scalar() || node.text.find("${") == std::string::npos) return;
   std::error_code failure;
-  if (node.text.starts_with("${")) node.base_directory = std::filesystem::current_path(failure).string();
+  if (node.text.starts_with("${")) {
+    node.base_directory = directory.empty() ? std::filesystem::current_path(failure).string() : directory;
+  }
   try {
     node.text = expand(node.text, variables, 0);
     if (find_invalid_utf8(node.text)) throw Undefined{"the value of a variable in it is not UTF-8"};

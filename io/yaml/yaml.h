@@ -8,6 +8,7 @@
 
 #include "core/base/document.h"
 #include "core/spec/reader.h"
+#include "io/yaml/config_files.h"
 
 namespace trainctl {
 
@@ -27,21 +28,19 @@ Node parse_value(const std::string& text);
 
 // The document of a file: variables replaced and includes merged. A map's `include: FILE` adds the keys of FILE's map;
 // the including map wins. Everything wrong is reported, a file that cannot be read too. Included files are regular
-// files; the file itself may be a pipe, which can be read once: then its `text` is given.
-Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader,
-               const std::optional<std::string>& text = {});
-
-// The text of a config file of whatever kind, for load_yaml(). Throws ConfigError where it cannot be read or is too
-// large.
-std::string read_config_text(const std::string& file);
+// files; the file itself may be a pipe. Texts that `files` has are taken from there, others are added to it.
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader, ConfigFiles& files);
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader);
 
 // Replaces `${NAME}` and `${NAME:-default}` in all scalars ("$${" is a literal "${"). Relative paths in values that
-// begin with a variable are relative to the working directory.
-void expand_variables(Node& node, const VariableLookup& variables, Reader& reader);
+// begin with a variable are relative to `directory`, "" for the working directory.
+void expand_variables(Node& node, const VariableLookup& variables, Reader& reader, const std::string& directory = "");
 
 // Applies `--set PATH=VALUE`, VALUE being YAML: "train.optimizer.learning_rate=0.1", "model.layers.0.dense.units=5".
 // A bare choice on the way becomes a map: `optimizer: adam` becomes `optimizer: {name: adam, learning_rate: 0.1}`.
-void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader);
+// Relative paths are relative to `directory`, "" for the working directory.
+void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader,
+                   const std::string& directory = "");
 
 // Block YAML that parses and expands to an equal document.
 std::string to_yaml(const Node& document);

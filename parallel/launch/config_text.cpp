@@ -1,6 +1,7 @@
-// Passing a config's text through the environment.
+// Passing the texts of a config through the environment, in pieces, since Linux takes 128 KiB for a variable.
 #include "parallel/launch/config_text.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -9,34 +10,53 @@
 #include "parallel/launch/situation.h"
 
 namespace trainctl {
+namespace {
 
-std::optional<std::string> find_config_text(const std::string& config,
-                                            const std::function<std::string(const std::string&)>& read) {
-  // /dev/stdin and /dev/fd/N are other files to other processes.
+constexpr std::size_t piece_bytes = 100'000;
+constexpr std::size_t most_pieces = 10;  // all variables and arguments together may have 2 MB
+
+std::string variable_of(std::size_t number) {
+  return number == 0 ? std::string(config_variable) : format("{}_{}", config_variable, number);
+}
+
+// /dev/stdin and /dev/fd/N are other files to other processes.
+bool is_own(const std::string& config) {
   std::error_code failure;
-  const bool own = config.starts_with("/dev/") || config.starts_with("/proc/");
-  if (!own && (std::filesystem::is_regular_file(config, failure) || !std::filesystem::exists(config, failure)))
-    return {};
+  if (config.starts_with("/dev/") || config.starts_with("/proc/")) return true;
+  return std::filesystem::exists(config, failure) && !std::filesystem::is_regular_file(config, failure);
+}
+
+}  // namespace
+
+std::optional<std::string> take_passed_config(const std::string& config) {
   const Variables variables = Variables::of_process();
-  const std::string passed = variables.text(config_variable);
+  std::string passed;
+  for (std::size_t number = 0; variables.has(variable_of(number)); ++number) {
+    passed += variables.text(variable_of(number));
+    unsetenv(variable_of(number).c_str());
+  }
   if (passed.starts_with(config + "\n")) return passed.substr(config.size() + 1);
   const Situation situation = find_situation(variables);
-  if (situation.is_rank() && situation.ranks > 1) {
+  if (situation.is_rank() && situation.ranks > 1 && is_own(config)) {
     throw Error(ErrorKind::config, Place{config, 0, 0}, "ranks cannot share a config that is no regular file",
                 "write it to a file, or leave it to trainctl to start the ranks (trainctl run CONFIG --ranks N)");
   }
-  return read(config);
+  return {};
 }
 
-void pass_config_text(const std::string& config, const std::string& text) {
-  constexpr std::size_t most = 100'000;  // Linux takes 128 KiB for a variable
-  if (text.size() > most) {
-    throw Error(ErrorKind::config, Place{config, 0, 0},
-                format("the config has {}; one that is no regular file may have {}", byte_text(std::ssize(text)),
-                       byte_text(most)),
-                "write it to a file");
+void pass_config(const std::string& config, const std::string& files) {
+  const std::string text = config + "\n" + files;
+  if (text.size() <= piece_bytes * most_pieces) {
+    for (std::size_t number = 0; number * piece_bytes < text.size(); ++number) {
+      setenv(variable_of(number).c_str(), text.substr(number * piece_bytes, piece_bytes).c_str(), 1);
+    }
+    return;
   }
-  setenv(std::string(config_variable).c_str(), (config + "\n" + text).c_str(), 1);
+  if (!is_own(config)) return;
+  throw Error(ErrorKind::config, Place{config, 0, 0},
+              format("the config has {}; one that is no regular file may have {}", byte_text(std::ssize(files)),
+                     byte_text(piece_bytes * most_pieces)),
+              "write it to a file");
 }
 
 }  // namespace trainctl

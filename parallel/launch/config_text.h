@@ -1,20 +1,20 @@
-// Configs that are no regular file (a pipe, /dev/stdin): the first process reads them, and its ranks get the text.
+// The files of a config on their way to the processes that work on it: the first process reads them, and its ranks get
+// their texts through the environment, whatever lies on their hosts.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
 namespace trainctl {
 
-// The text of a config that is no regular file: what this process was given by the one that started it, or what `read`
-// reads now. Nothing for a regular file, and for one that is not there. Throws Error{config} in a rank of a user's own
-// launcher, whose ranks cannot share it.
-std::optional<std::string> find_config_text(const std::string& config,
-                                            const std::function<std::string(const std::string&)>& read);
+// What the process that started this one has passed with pass_config() for the config of this name; nothing where it
+// has passed nothing. The processes that this one starts do not inherit it. Throws Error{config} in a rank of a user's
+// own launcher where the config is no regular file: ranks cannot share a pipe.
+std::optional<std::string> take_passed_config(const std::string& config);
 
-// Gives the text to all processes that this one starts, and to itself where it starts again. Throws Error{config} where
-// it is too large for that.
-void pass_config_text(const std::string& config, const std::string& text);
+// Passes `files`, the texts of the config's files, to all processes that this one starts, and to itself where it starts
+// again. Where they are too large for that, ranks read the files on their own hosts; throws Error{config} where they
+// cannot, because the config is no regular file.
+void pass_config(const std::string& config, const std::string& files);
 
 }  // namespace trainctl

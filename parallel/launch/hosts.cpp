@@ -1,7 +1,10 @@
 // Reading lists of hosts.
 #include "parallel/launch/hosts.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -49,6 +52,52 @@ class HostList {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
+// The words of a line of a hostfile, with '=' as a word of its own wherever it stands.
+std::vector<std::string> words_of_line(const std::string& line) {
+  std::string spaced;
+  for (const char c : line) spaced += c == '=' ? std::string(" = ") : std::string(1, c);
+  std::istringstream stream(spaced);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+enum class HostKey { slots, most_slots, user };
+
+// The keys of OpenMPI's hostfiles that can have a meaning here. In "max-slots" and the like OpenMPI also takes '_'.
+std::optional<HostKey> host_key(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  for (const std::string unit : {"slots", "cpus", "cpu", "count"}) {
+    if (name == unit) return HostKey::slots;
+    if (name == "max-" + unit || name == unit + "-max") return HostKey::most_slots;
+  }
+  if (name == "username" || name == "user-name" || name == "user") return HostKey::user;
+  return {};
+}
+
+// The host of a line, nothing where the line is empty or a comment. Throws Error{config} without a place.
+std::optional<Host> read_host_line(const std::string& line) {
+  const std::vector<std::string> words = words_of_line(line.substr(0, line.find('#')));
+  if (words.empty()) return {};
+  Host host{words.front()};
+  if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is no name of a host", host.name));
+  for (std::size_t i = 1; i < words.size(); i += 3) {
+    const std::optional<HostKey> key = host_key(words[i]);
+    if (!key || i + 1 == words.size() || words[i + 1] != "=")
+      throw Error(ErrorKind::config, format("'{}' is not understood", words[i]));
+    const std::string value = i + 2 < words.size() ? words[i + 2] : "";
+    const std::optional<int> count = positive(value);
+    if (key != HostKey::user && !count) {
+      throw Error(ErrorKind::config,
+                  format("{} is '{}', and must be a number from 1 to {}", words[i], value, most_slots));
+    }
+    if (key == HostKey::slots) host.slots = *count;
+    if (key == HostKey::user) host.name = value + "@" + host.name;
+    if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is no name of a user", value));
+  }
+  return host;
+}
+
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
@@ -58,10 +107,21 @@ std::string_view without_spaces(std::string_view text) {
 }  // namespace
 
 bool is_host_name(std::string_view text) {
-  return !text.empty() && text.size() <= longest_name && text.front() != '-' &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_'; });
+  const auto is_name = [](std::string_view part) {
+    return !part.empty() && part.size() <= longest_name && part.front() != '-' && std::all_of(part.begin(), part.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+    });
+  };
+  const std::size_t at = text.find('@');
+  return at == std::string_view::npos ? is_name(text) : is_name(text.substr(0, at)) && is_name(text.substr(at + 1));
 }
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+std::string without_user(const std::string& host) { return host.substr(host.find('@') + 1); }
 
 int total_slots(const std::vector<Host>& hosts) {
   std::int64_t sum = 0;
@@ -88,25 +148,17 @@ std::vector<Host> parse_hosts(std::string_view text) {
 }
 
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";  // of UTF-8, which editors of Windows put in front
+  if (text.starts_with(mark)) text.remove_prefix(mark.size());
   HostList hosts;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string name;
-    if (!(words >> name)) continue;
-    const Place place{file, number, 1};
-    if (!is_host_name(name)) throw Error(ErrorKind::config, place, format("'{}' is no name of a host", name));
-    std::optional<int> slots = 1;
-    for (std::string word; words >> word;) {
-      if (word.starts_with("slots=")) slots = positive(std::string_view(word).substr(6));
-      if (!slots ||
-          (!word.starts_with("slots=") && !word.starts_with("max_slots=") && !word.starts_with("max-slots="))) {
-        throw Error(ErrorKind::config, place, format("'{}' is not understood", word),
-                    "a line of a hostfile is a name and slots=N");
-      }
+    try {
+      if (const std::optional<Host> host = read_host_line(line)) hosts.add(host->name, host->slots);
+    } catch (const Error& error) {
+      throw Error(error.kind(), Place{file, number, 1}, error.what(), "a line of a hostfile is a name and slots=N");
     }
-    hosts.add(name, *slots);
   }
   std::vector<Host> found = hosts.take();
   if (found.empty()) throw Error(ErrorKind::config, Place{file, 0, 0}, "names no host");

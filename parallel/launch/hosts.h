@@ -11,8 +11,8 @@
 namespace trainctl {
 
 struct Host {
-  std::string name;
-  int slots = 1;  // how many ranks it takes
+  std::string name;  // as ssh takes it: "node1" or "user@node1"
+  int slots = 1;     // how many ranks it takes
 
   bool operator==(const Host&) const = default;
 };
@@ -20,9 +20,15 @@ struct Host {
 // The most slots of a host, and of all together.
 inline constexpr int most_slots = 1 << 20;
 
-// Whether a text can name a host: up to 255 letters, digits, '-', '.' and '_', and no '-' in front, where programs have
-// options.
+// Whether a text can name a host, or a user on a host as in "user@node1": up to 255 letters, digits, '-', '.' and '_'
+// each, and no '-' in front, where programs have options.
 bool is_host_name(std::string_view text);
+
+// The name of this host.
+std::string this_host();
+
+// "node1" of "user@node1" and of "node1".
+std::string without_user(const std::string& host);
 
 // Throws Error{config} where there are more than most_slots.
 int total_slots(const std::vector<Host>& hosts);
@@ -31,8 +37,9 @@ int total_slots(const std::vector<Host>& hosts);
 // Throws Error{config}.
 std::vector<Host> parse_hosts(std::string_view text);
 
-// OpenMPI's hostfile: a line for each host, "node1 slots=8"; # begins a comment; a host without slots has one for each
-// line. `file` is for messages. Throws Error{config}.
+// OpenMPI's hostfile: a line for each host, "node1 slots=8", also with spaces around '='; # begins a comment; a host
+// without slots has one for each line. `cpus` and `count` mean slots, the most slots that a host may have are ignored,
+// and `username=NAME` means "NAME@node1". `file` is for messages. Throws Error{config}.
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file);
 
 // Reads and parses a hostfile. Throws Error{config} also where it cannot be read.

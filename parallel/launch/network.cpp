@@ -8,12 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "core/base/format.h"
+#include "parallel/launch/hosts.h"
 
 namespace trainctl {
 namespace {
@@ -86,11 +90,45 @@ std::optional<Network> network_with(std::uint32_t own) {
   return {};
 }
 
-std::string text_of(const Network& network) {
-  in_addr base{htonl(network.base)};
+std::string address_text(std::uint32_t address) {
+  const in_addr bytes{htonl(address)};
   std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &base, text.data(), text.size());
-  return format("{}/{}", text.data(), std::popcount(network.mask));
+  inet_ntop(AF_INET, &bytes, text.data(), text.size());
+  return text.data();
+}
+
+std::string text_of(const Network& network) {
+  return format("{}/{}", address_text(network.base), std::popcount(network.mask));
+}
+
+std::optional<std::uint32_t> parse_address(const std::string& text) {
+  in_addr bytes{};
+  return inet_pton(AF_INET, text.c_str(), &bytes) == 1 ? std::optional(ntohl(bytes.s_addr)) : std::nullopt;
+}
+
+struct PrefixedAddress {
+  std::uint32_t address = 0;
+  Network network;
+};
+
+// "10.1.0.7/16".
+std::optional<PrefixedAddress> parse_prefixed(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const std::optional<std::uint32_t> address = parse_address(text.substr(0, slash));
+  const int bits = slash == std::string::npos ? 0 : std::atoi(text.c_str() + slash + 1);
+  if (!address || bits < 1 || bits > 32) return {};
+  const std::uint32_t mask = ~std::uint32_t{0} << (32 - bits);
+  return PrefixedAddress{*address, {*address & mask, mask}};
+}
+
+// The addresses of a host that lie in a network.
+std::vector<std::uint32_t> addresses_within(const Network& network, const std::vector<std::string>& host) {
+  std::vector<std::uint32_t> within;
+  for (const std::string& text : host) {
+    const std::optional<std::uint32_t> address = parse_address(text);
+    if (address && (*address & network.mask) == network.base) within.push_back(*address);
+  }
+  return within;
 }
 
 }  // namespace
@@ -98,13 +136,45 @@ std::string text_of(const Network& network) {
 std::string network_of(const std::vector<std::string>& other_hosts) {
   std::optional<Network> all;
   for (const std::string& host : other_hosts) {
-    const std::optional<std::uint32_t> address = resolve(host);
+    const std::optional<std::uint32_t> address = resolve(without_user(host));
     const std::optional<std::uint32_t> own = address ? own_address_towards(*address) : std::nullopt;
     const std::optional<Network> network = own ? network_with(*own) : std::nullopt;
     if (!network || (*address & network->mask) != network->base || (all && !(*all == *network))) return "";
     all = network;
   }
   return all ? text_of(*all) : "";
+}
+
+std::vector<std::string> own_networks() {
+  std::vector<std::string> all;
+  for (const OwnAddress& each : own_addresses()) {
+    constexpr std::uint32_t loopback = 127;
+    if (each.address >> 24 == loopback) continue;
+    all.push_back(format("{}/{}", address_text(each.address), std::popcount(each.network.mask)));
+  }
+  return all;
+}
+
+Ways find_ways(const std::vector<std::string>& own, const std::vector<std::vector<std::string>>& others) {
+  Ways ways;
+  for (const std::string& text : own) {
+    const std::optional<PrefixedAddress> here = parse_prefixed(text);
+    if (!here) continue;
+    std::map<std::uint32_t, int> hosts_with{{here->address, 1}};  // by address
+    for (const auto& host : others) {
+      for (const std::uint32_t address : addresses_within(here->network, host)) ++hosts_with[address];
+    }
+    const auto has_own = [&](const std::vector<std::string>& host) {
+      const std::vector<std::uint32_t> within = addresses_within(here->network, host);
+      return std::any_of(within.begin(), within.end(), [&](std::uint32_t each) { return hosts_with[each] == 1; });
+    };
+    const bool joins = hosts_with[here->address] == 1 && std::all_of(others.begin(), others.end(), has_own);
+    const bool shared =
+        std::any_of(hosts_with.begin(), hosts_with.end(), [](const auto& each) { return each.second > 1; });
+    if (joins && ways.joining.empty()) ways.joining = text_of(here->network);
+    if (shared) ways.useless.push_back(text_of(here->network));
+  }
+  return ways;
 }
 
 std::string interface_of(const std::string& network) {

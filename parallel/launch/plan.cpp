@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <numeric>
 #include <string>
@@ -19,7 +18,8 @@
 namespace trainctl {
 namespace {
 
-bool is_local(const std::string& host, const std::string& this_host) {
+bool is_local(const std::string& stated, const std::string& this_host) {
+  const std::string host = without_user(stated);
   return host == "localhost" || host == "127.0.0.1" || host == this_host ||
          host == this_host.substr(0, this_host.find('.'));
 }
@@ -111,8 +111,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
     for (const auto& [name, slots] : options.hosts) request.hosts.push_back({name, slots});
   }
   request.slurm = find_slurm_job(request.variables);
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) == 0) request.this_host = name.data();
+  request.this_host = this_host();
   const auto count_gpus = [&] {
     const FoundGpus found = find_gpus(name_of(options.device));
     request.gpus = static_cast<int>(found.gpus.size());
@@ -122,6 +121,9 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
     count_gpus();  // each task is taken to have as many
     request.hosts = tf_hosts(*request.tf_config, request.ranks, request.gpus);
     request.this_host = request.tf_config->tasks[request.tf_config->own].host;
+  }
+  for (Host& host : request.hosts) {  // where no remote shell is needed, no user is
+    if (is_local(host.name, request.this_host)) host.name = without_user(host.name);
   }
   request.cores = find_cores(request.variables);
   std::vector<std::string> others;
@@ -157,6 +159,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   plan.ranks_here = plan.first_rank_here ? here : 0;
   plan.oversubscribed = plan.one_host && plan.ranks > request.cores.usable;
   plan.threads = std::max(1, request.cores.usable / here);
+  plan.cores_here = request.cores.usable;
   if (plan.oversubscribed && plan.hosts.empty()) {
     plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
                                    request.cores.usable, request.cores.usable));

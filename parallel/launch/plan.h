@@ -28,8 +28,9 @@ struct LaunchRequest {
   Transport communication = Transport::automatic;
   std::chrono::milliseconds start_timeout{0};
   bool root = false;
-  Variables variables;                 // of this process
-  std::string network;                 // that joins the hosts, where there is one: "10.1.0.0/16"
+  Variables variables;                        // of this process
+  std::string network;                        // that joins the hosts, where there is one: "10.1.0.0/16"
+  std::vector<std::string> useless_networks;  // where none joins them: those that lead from no host to another
   std::vector<std::string> forwarded;  // more variables that ranks on other hosts need: those that the config names
 };
 
@@ -61,12 +62,13 @@ struct LaunchPlan {
   std::optional<TfConfig> tf_config;           // where launch agents wait for word of this process
   std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
   std::vector<std::string> other_hosts;        // those of them that are not this one
-  bool sync = false;                           // sends trainctl there first, where it is missing
+  bool hosts_answer = false;                   // these have answered to a remote shell
   bool one_host = true;                        // all ranks on this host
   bool first_rank_here = true;                 // rank 0 is
   bool oversubscribed = false;                 // more ranks than cores
   int ranks_here = 1;                          // on this host, as far as it is known
   int threads = 1;                             // for each rank, on this host
+  int cores_here = 1;                          // that the ranks of this host may use together
   std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: for ever
   // Where mpirun and its daemons, and ranks, may listen; empty: everywhere. See preload/listen.cpp.
   std::string listen_on, ranks_listen_on;

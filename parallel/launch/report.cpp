@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "parallel/launch/status.h"
@@ -25,6 +26,12 @@ void finish_output() {
   const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.flush().good();
   if (arrived || errno == EPIPE) return;
   throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(errno));
+}
+
+void name_rank(Failure& failure, int rank, const std::string& host) {
+  const std::string who = host.empty() ? format(" (rank {})", rank) : format(" (rank {} on {})", rank, host);
+  failure.message += who;
+  for (Diagnostic& error : failure.errors) error.message += who;
 }
 
 int report(const Failure& failure, bool json, const Situation& situation) {

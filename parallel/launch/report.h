@@ -16,6 +16,9 @@ void answer(std::string_view text);
 // Sees to it that what was printed through stdio and std::cout has arrived, as answer() does.
 void finish_output();
 
+// Adds to the messages of a rank's failure which rank it is, and on which host, unless `host` is empty.
+void name_rank(Failure& failure, int rank, const std::string& host);
+
 // Reports how this process failed: to its supervisor where there is one, else on standard error and in the log, and
 // with `json` as a document on standard output. Returns the exit code: that of the failure, or 6 where the document
 // cannot be written.

@@ -1,7 +1,10 @@
 // Asks for space, open files and the working directory.
 #include "parallel/launch/room.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -9,11 +12,34 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
+#include "core/base/control_groups.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/memory.h"
 
 namespace trainctl {
+namespace {
+
+constexpr int threads_beside = 4;                       // of MPI, of the launcher, and of the loader
+constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // its own, beside what ranks share
+
+// How many processes and threads may still be started; nothing where there is no limit.
+std::optional<std::int64_t> processes_left() {
+  std::optional<std::int64_t> left;
+  const auto limit_to = [&left](std::int64_t count) { left = std::min(left.value_or(count), count); };
+  for (const ControlGroup& group : control_groups("pids")) {
+    const auto most = number_in(group, "pids.max");
+    if (most) limit_to(std::max<std::int64_t>(0, *most - number_in(group, "pids.current").value_or(0)));
+  }
+  rlimit limit{};
+  const bool limited = geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (limited) limit_to(static_cast<std::int64_t>(limit.rlim_cur));
+  return left;
+}
+
+}  // namespace
 
 RoomNeeded room_needed(int ranks_here) {
   // As OpenMPI 4.1 and PMIx 4 were seen to take, with some to spare: two files of 4 MiB and a page for each rank;
@@ -24,6 +50,55 @@ RoomNeeded room_needed(int ranks_here) {
   needed.file_size = (std::int64_t{4} << 20) + 4096;
   needed.open_files = 40 + 4 * ranks_here;
   return needed;
+}
+
+void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds start_timeout) {
+  const char* remedy = "start fewer ranks on this host (--ranks, --hosts)";
+  const std::int64_t processes = std::int64_t{need.ranks} * (need.threads + threads_beside) + 16;
+  if (const auto left = processes_left(); left && *left < processes) {
+    throw Error(
+        ErrorKind::resource,
+        format("{} ranks need about {} processes and threads, and {} more may run", need.ranks, processes, *left),
+        std::string("raise the limit (ulimit -u, or that of the container), or ") + remedy);
+  }
+  const std::int64_t memory = need.ranks * memory_of_empty_rank;
+  if (const auto left = available_memory(); left && *left < memory) {
+    throw Error(ErrorKind::resource,
+                format("{} ranks need {} to start, before any network, and {} are left", need.ranks, byte_text(memory),
+                       byte_text(*left)),
+                remedy);
+  }
+  const double seconds = start_seconds(need);
+  if (start_timeout.count() == 0 || seconds * 1000 < static_cast<double>(start_timeout.count())) return;
+  throw Error(
+      ErrorKind::resource,
+      format("{}, and cluster.timeout is {:g} s", start_text(need), static_cast<double>(start_timeout.count()) / 1000),
+      std::string(remedy) + ", or raise cluster.timeout");
+}
+
+double start_seconds(const RanksNeed& need) {
+  // As OpenMPI 4.1 was seen to take on two cores for 16 to 64 ranks: each rank makes itself known to all others.
+  const double ranks = need.ranks;
+  return (0.05 + 0.0007 * ranks) * ranks / std::max(1, need.cores);
+}
+
+std::string start_text(const RanksNeed& need) {
+  const std::string cores = need.cores == 1 ? "1 core" : format("{} cores", need.cores);
+  return format("{} ranks on {} take about {:.0f} s to start", need.ranks, cores, start_seconds(need));
+}
+
+void require_loopback() {
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return;
+  bool found = false;
+  for (const ifaddrs* each = interfaces; each != nullptr; each = each->ifa_next) {
+    found =
+        found || ((each->ifa_flags & IFF_UP) != 0 && each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET);
+  }
+  freeifaddrs(interfaces);
+  if (found) return;
+  throw Error(ErrorKind::resource, "no network is up, not even the loopback that mpirun and its ranks talk through",
+              "bring it up (ip link set lo up), or use --ranks 1");
 }
 
 std::string nearest_folder(const std::string& path) {

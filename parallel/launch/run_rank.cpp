@@ -33,10 +33,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 [[noreturn]] void abort_ranks(const Situation& situation, World& world, bool json, Failure failure) {
   const std::vector<std::string>& hosts = world.hosts();
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
-  const std::string where = several ? " on " + hosts[static_cast<std::size_t>(world.rank())] : "";
-  const std::string who = format(" (rank {}{})", world.rank(), where);
-  failure.message += who;
-  for (Diagnostic& error : failure.errors) error.message += who;
+  name_rank(failure, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
   report(failure, json, situation);
   world.communicator().abort(failure.exit_code);
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return

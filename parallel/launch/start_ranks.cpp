@@ -13,6 +13,7 @@
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
+#include "parallel/launch/network.h"
 #include "parallel/launch/remote/install.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/report.h"
@@ -48,15 +49,25 @@ void dismiss_agents(const LaunchPlan& plan) {
   Leases(*plan.tf_config, secret_for(*plan.tf_config, Variables::of_process()), plan.start_timeout).end(0);
 }
 
-// Throws where a stated host cannot take part.
-void ask_hosts(const LaunchPlan& plan) {
-  HostCheck how{shell_agent(Variables::of_process()), own_path(), room_needed(plan.ranks).temporary};
+// Asks the other hosts of a plan, and plans again where their addresses tell how they are joined. Throws where a host
+// cannot take part.
+void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
+  HostCheck how{shell_agent(request.variables), own_path(), room_needed(plan.ranks).temporary};
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
   if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
-  if (plan.sync) {
+  if (sync) {
     for (const std::string& host : sync_hosts(plan.other_hosts, how)) log::info(format("sent trainctl to {}", host));
   }
-  for (const std::string& warning : check_hosts(plan.other_hosts, how)) log::warning(warning);
+  const CheckedHosts checked = check_hosts(plan.other_hosts, how);
+  for (const std::string& warning : checked.warnings) log::warning(warning);
+  if (request.network.empty()) {
+    Ways ways = find_ways(own_networks(), checked.addresses);
+    LaunchRequest joined = request;
+    joined.network = std::move(ways.joining);
+    joined.useless_networks = std::move(ways.useless);
+    plan = plan_launch(joined);
+  }
+  plan.hosts_answer = true;
 }
 
 }  // namespace
@@ -64,24 +75,25 @@ void ask_hosts(const LaunchPlan& plan) {
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                      const LaunchedConfig& config, const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
-  if (config.text) pass_config_text(config.file, *config.text);
+  if (!config.file.empty()) pass_config(config.file, config.files);
   LaunchRequest request = launch_request(cluster, flags);
   if (!config.file.empty()) request.forwarded = config.variables();
   LaunchPlan plan = plan_launch(request);
-  plan.sync = flags.sync;
-  if (plan.sync && plan.hosts.empty()) {
+  if (flags.sync && plan.hosts.empty()) {
     throw Error(ErrorKind::config, "--sync sends trainctl to the hosts that a run names, and this one names none",
                 "name them (--hosts, cluster.hosts)");
   }
   for (const std::string& warning : plan.warnings) log::warning(warning);
-  if (!plan.mpirun.empty()) return plan;
+  if (!plan.mpirun.empty()) {
+    ask_hosts(request, flags.sync, plan);
+    return plan;
+  }
   dismiss_agents(plan);
   start_again_with(plan.environment);
   return std::nullopt;
 }
 
 Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
-  ask_hosts(plan);
   if (!plan.tf_config) return run_supervised(plan, own_command(), options);
   const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
   Leases agents(*plan.tf_config, secret, plan.start_timeout);

@@ -16,12 +16,13 @@ namespace trainctl {
 // The config of a command, as far as ranks that are started depend on it.
 struct LaunchedConfig {
   std::string file;                                     // empty: the command has none
-  std::optional<std::string> text;                      // see find_config_text()
+  std::string files;                                    // the texts of its files, see pass_config()
   std::function<std::vector<std::string>()> variables;  // names of the environment's that it refers to
 };
 
 // Where this process was started by a user and several ranks are wanted: how. Nothing where it is itself a rank, or the
-// only one, which may start again with another environment.
+// only one, which may start again with another environment. Asks the stated hosts, and throws Error{peer} where one
+// cannot take part (check_hosts()).
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                      const LaunchedConfig& config, const Situation& situation);
 
@@ -30,8 +31,7 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
                          const LaunchFlags& flags, const RankFacts& options = {});
 
-// Starts this same command line under mpirun, waits, and returns how it ended. Throws Error{peer} where a stated host
-// cannot take part (check_hosts()).
+// Starts this same command line under mpirun, waits, and returns how it ended.
 Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
 // plan_ranks() and run_ranks(); where there was a plan it reports what went wrong and returns the exit code. Output

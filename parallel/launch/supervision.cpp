@@ -36,6 +36,18 @@ bool read_all(int descriptor, const Take& take) {
   return count != 0;
 }
 
+// Signals that nobody sends here for a purpose, and that end a process unless it handles them.
+std::vector<int> other_ends() {
+  std::vector<int> numbers = {SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) numbers.push_back(number);
+  return numbers;
+}
+
+bool is_other_end(int number) {
+  const std::vector<int> numbers = other_ends();
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
 }  // namespace
 
 Signals::Signals() {
@@ -43,6 +55,7 @@ Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
   for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
+  for (int number : other_ends()) sigaddset(&set, number);
   sigprocmask(SIG_BLOCK, &set, &previous_);
   descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -142,7 +155,7 @@ void Supervision::see_ranks() {
 void Supervision::on_signal(int number) {
   if (number == SIGCHLD) {
     reap();
-  } else if (!options_.stops_in_order || (number == SIGINT && requested_)) {
+  } else if (!options_.stops_in_order || (number == SIGINT && requested_) || is_other_end(number)) {
     stopped_at_once_ = true;
   } else if (!requested_) {
     requested_ = true;

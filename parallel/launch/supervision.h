@@ -15,7 +15,8 @@
 namespace trainctl {
 
 // The signals that a supervisor waits for, as a descriptor; they do nothing else while the object lives, and requests
-// to stop are ignored from its end on. Also makes this process the parent of what its children leave behind.
+// to stop are ignored from its end on. Signals that otherwise end a process are among them, so that none leaves
+// children and temporary files behind. Also makes this process the parent of what its children leave behind.
 class Signals {
  public:
   Signals();

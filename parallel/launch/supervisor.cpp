@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -29,7 +30,7 @@ namespace {
 // The folder for temporary files. Throws Error{resource} where mpirun's have no room in it.
 std::string temporary_folder(const RoomNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
-  std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  std::string folder = chosen != nullptr && *chosen != '\0' ? std::filesystem::absolute(chosen).string() : "/tmp";
   const std::string why = why_no_room(folder, needed.temporary);
   if (why.empty()) {
     require_file_size(folder, needed.file_size);
@@ -70,6 +71,13 @@ std::string listen_library() {
     if (fs::exists(file, ignored)) return file.lexically_normal();
   }
   return "";
+}
+
+// Says that the ranks take long to start; throws where they cannot (require_ranks_can_start()).
+void warn_of_long_start(const RanksNeed& need, std::chrono::milliseconds start_timeout) {
+  constexpr double long_start = 30;
+  require_ranks_can_start(need, start_timeout);
+  if (start_seconds(need) > long_start) log::warning(start_text(need));
 }
 
 // The user's terminal, where there is one that can redraw a line, as variables for the ranks: its width now, and the
@@ -153,7 +161,10 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   require_working_directory();
   const RoomNeeded needed = room_needed(plan.ranks_here);
   permit_open_files(needed.open_files);
-  const ScratchFolder scratch(temporary_folder(needed));
+  require_loopback();
+  warn_of_long_start({plan.ranks_here, plan.threads, plan.cores_here}, plan.start_timeout);
+  const std::string temporary = temporary_folder(needed);
+  const ScratchFolder scratch(temporary);
   const std::optional<ScratchFolder> memory = shared_memory_scratch(plan, needed, scratch.path());
   const std::string status_file = scratch.path() + "/status";
 
@@ -161,6 +172,7 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   words.front() = program;
   Variables::Map environment = plan.environment;
   environment[std::string(status_file_variable)] = status_file;
+  environment["TMPDIR"] = temporary;  // absolute: PMIx takes no other
   append(words, mpirun->pass(std::string(status_file_variable)));
   const Variables::Map screen = terminal(plan.first_rank_here);
   for (const auto& [name, value] : screen) {
@@ -176,6 +188,11 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
     environment[variable] = std::to_string(messages_descriptor);
     append(words, mpirun->give(variable, std::to_string(STDERR_FILENO)));
   }
+  if (has_users(plan)) {
+    const std::string hostfile = scratch.path() + "/hosts";
+    std::ofstream(hostfile) << mpirun->hostfile(plan);
+    append(words, {"--hostfile", hostfile});
+  }
   if (plan.one_host) append(words, mpirun->keep_files(scratch.path(), memory ? memory->path() : scratch.path()));
   confine_listening(plan, *mpirun, environment, words);
   words.insert(words.end(), command.begin(), command.end());
@@ -188,8 +205,12 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   }
   if (!supervision.why_not_started().empty()) {
     supervision.show_held_errors();
-    const Error error(ErrorKind::peer, supervision.why_not_started(),
-                      "`ssh HOST true` must work for each host without a password; see cluster.timeout");
+    const Error error(
+        ErrorKind::peer, supervision.why_not_started(),
+        plan.hosts_answer
+            ? "a remote shell works on all hosts, so that a network between them is at fault: all TCP ports must be "
+              "open in both directions, and which network to use can be stated (docs/cluster.md); see cluster.timeout"
+            : "`ssh HOST true` must work for each host without a password; see cluster.timeout");
     return {{exit_code(error.kind()), error.what()}, ""};
   }
   const std::optional<RankStatus> status = read_status(status_file);

@@ -38,9 +38,8 @@ inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";
 inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";  // set where the user has one
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";         // and rank 0 reaches it: its path
 inline constexpr std::string_view output_variable =
-    "TRAINCTL_OUTPUT_TERMINAL";  // 1 where standard output is one, else 0
-inline constexpr std::string_view config_variable =
-    "TRAINCTL_CONFIG_TEXT";  // "NAME\nTEXT", where it is no regular file
+    "TRAINCTL_OUTPUT_TERMINAL";                                              // 1 where standard output is one, else 0
+inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";  // see config_text.h
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";  // ranks are bound to cores
 
 // Where mpirun, its daemons and ranks may listen (preload/listen.cpp), and how the C library is told to load that.

@@ -158,7 +158,7 @@ TEST_CASE("a host whose small all-reduces take long is named, and so is such a p
   CHECK(problems({first, well(1, "b", "G1"), well(2, "c", "G2")}).empty());
 }
 
-TEST_CASE("room for one checkpoint is needed to run, room for two is worth a note") {
+TEST_CASE("room for one checkpoint and a run's records is needed, room for two checkpoints is worth a note") {
   Json first = well(0, "a", "G0");
   const auto with = [&](double free) {
     first["run_directory"]["free_bytes"] = free;
@@ -166,12 +166,18 @@ TEST_CASE("room for one checkpoint is needed to run, room for two is worth a not
     add_room_problem(first, 1'500'000'000, found);
     return found;
   };
-  CHECK(with(3e9).empty());
+  CHECK(with(3.001e9).empty());
   REQUIRE(with(2.9e9).size() == 1);
   CHECK_FALSE(with(2.9e9)[0].stops_a_run);
   REQUIRE(with(1.4e9).size() == 1);
   CHECK(with(1.4e9)[0].stops_a_run);
   CHECK(contains(with(1.4e9)[0].message, "/data has 1.4 GB left; a checkpoint takes 1.5 GB"));
+  first["run_directory"]["free_bytes"] = 4096;
+  std::vector<Problem> found;
+  add_room_problem(first, 0, found);  // of no config, or of a network whose checkpoint would fit
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].stops_a_run);
+  CHECK(contains(found[0].message, "/data has 4.1 kB left, and a run's log"));
 }
 
 }  // namespace trainctl::doctor_test

@@ -38,6 +38,37 @@ TEST_CASE("a hostfile reads like OpenMPI's, and errors name the line") {
   CHECK_THROWS_AS(read_hostfile("/nonexistent/hosts"), Error);
 }
 
+TEST_CASE("a hostfile may have each form that OpenMPI reads") {
+  const std::vector<Host> two = {{"n1", 8}, {"n2", 2}};
+  CHECK(parse_hostfile("n1 slots = 8\nn2 slots= 2 max_slots =4\n", "hosts") == two);
+  CHECK(parse_hostfile("\xef\xbb\xbfn1 slots=8\r\nn2\tslots=2\r\n", "hosts") == two);
+  CHECK(parse_hostfile("n1 cpus=8\nn2 count=2 max-slots=2\n", "hosts") == two);
+  CHECK(parse_hostfile("n1 cpu=8 slots_max=16\nn2 slots=1\nn2 # once more\n", "hosts") == two);
+  CHECK(parse_hostfile("me@n1 slots=8\nn2 slots=2 username = you\n", "hosts") ==
+        std::vector<Host>{{"me@n1", 8}, {"you@n2", 2}});
+  for (const char* wrong :
+       {"n1 slots", "n1 slots =", "n1 slots 8", "n1 slots=8=9", "n1 = 8", "n1 slots=0", "n1 slots=x", "n1 rank=1",
+        "me@ slots=2", "@n1", "a@b@c", "n1 username=-x", "n1 max_slots=-1", "=8"}) {
+    CAPTURE(wrong);
+    try {
+      parse_hostfile("# a comment\n" + std::string(wrong), "hosts");
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).starts_with("hosts:2:1: "));
+    }
+  }
+}
+
+TEST_CASE("a user may stand in front of a host's name, and means the same host") {
+  CHECK(parse_hosts("me@n1:8,n2") == std::vector<Host>{{"me@n1", 8}, {"n2", 1}});
+  CHECK(without_user("me@n1") == "n1");
+  CHECK(without_user("n1") == "n1");
+  for (const char* wrong : {"me@:1", "@n1:1", "-oProxyCommand@n1:1", "me@-x:1", "a@b@c:1"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(parse_hosts(wrong), Error);
+  }
+}
+
 TEST_CASE("a hostfile that is no regular file is refused, not waited for") {
   std::string folder = "/tmp/trainctl-hosts-XXXXXX";
   REQUIRE(mkdtemp(folder.data()) != nullptr);

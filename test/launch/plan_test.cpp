@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "parallel/launch/mpirun/mpirun.h"
 #include "test/catch.h"
 
 namespace trainctl::plan_test {
@@ -271,6 +272,35 @@ TEST_CASE("the command line wins over the config") {
     CAPTURE(wrong);
     CHECK_THROWS_AS(launch_request(options, {wrong}), Error);
   }
+}
+
+TEST_CASE("hosts keep their domains, and users go into a file of hosts") {
+  LaunchRequest request = on_cores(2);
+  request.hosts = {{"desk", 1}, {"10.1.0.2", 1}};
+  CHECK(has(plan_launch(request), "-H desk:1,10.1.0.2:1"));
+  CHECK_FALSE(has(plan_launch(request), "keep_fqdn"));
+  request.hosts[1].name = "node2.example.org";
+  CHECK(has(plan_launch(request), "--mca orte_keep_fqdn_hostnames 1"));
+  CHECK(plan_launch(request).other_hosts == std::vector<std::string>{"node2.example.org"});
+  request.hosts[1].name = "me@node2";
+  const LaunchPlan plan = plan_launch(request);
+  CHECK_FALSE(has(plan, "-H "));
+  CHECK(plan.other_hosts == std::vector<std::string>{"me@node2"});
+  CHECK(openmpi_mpirun(4)->hostfile(plan) == "desk slots=1\nme@node2 slots=1\n");
+  CHECK(mpich_mpirun()->hostfile(plan) == "desk:1\nnode2:1 user=me\n");
+  request.hosts = {{"me@desk.example", 2}};
+  CHECK(plan_launch(request).one_host);
+}
+
+TEST_CASE("networks that join no hosts are kept out where no other is known") {
+  LaunchRequest request = on_cores(2);
+  request.hosts = {{"desk", 1}, {"n2", 1}};
+  request.useless_networks = {"172.17.0.0/16", "10.88.0.0/16"};
+  CHECK(has(plan_launch(request), "--mca oob_tcp_if_exclude 127.0.0.0/8,172.17.0.0/16,10.88.0.0/16"));
+  CHECK(has(plan_launch(request), "--mca btl_tcp_if_exclude 127.0.0.0/8,172.17.0.0/16,10.88.0.0/16"));
+  request.network = "10.1.0.0/16";
+  CHECK(has(plan_launch(request), "--mca oob_tcp_if_include 10.1.0.0/16"));
+  CHECK_FALSE(has(plan_launch(request), "exclude"));
 }
 
 }  // namespace

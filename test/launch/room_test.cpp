@@ -43,6 +43,30 @@ TEST_CASE("room is what the file system has left") {
   CHECK(why_no_room("/proc", 1).empty());  // which counts nothing
 }
 
+TEST_CASE("ranks that cannot all start are refused before any does") {
+  const auto start = [](int ranks, int seconds) {
+    return in_a_process([=] { require_ranks_can_start({ranks, 1, 2}, std::chrono::seconds(seconds)); });
+  };
+  CHECK(start(4, 60) == 0);
+  CHECK(start(100'000'000, 0) == 6);  // more than a host has memory
+  CHECK(start(100, 1) == 6);          // in a second, on two cores
+  CHECK(start(8, 1) == 0);
+  CHECK(start(100, 0) == 0);
+  CHECK(start_seconds({64, 1, 2}) > 2);
+  CHECK(start_seconds({64, 1, 2}) < 12);
+  CHECK(start_text({1000, 1, 2}) == "1000 ranks on 2 cores take about 375 s to start");
+  const auto limited = [](int ranks, rlim_t most) {
+    return in_a_process([=] {
+      const rlimit both{most, most};
+      if (setrlimit(RLIMIT_NPROC, &both) != 0 || setuid(65534) != 0) _exit(99);
+      require_ranks_can_start({ranks, 1, 2}, std::chrono::seconds(0));
+    });
+  };
+  if (geteuid() != 0) return;  // the limit is a user's, and root has none
+  CHECK(limited(4, 100) == 0);
+  CHECK(limited(40, 100) == 6);
+}
+
 TEST_CASE("a working directory that was deleted is an error of resources") {
   CHECK(in_a_process([] { require_working_directory(); }) == 0);
   CHECK(in_a_process([] {

@@ -142,6 +142,18 @@ TEST_CASE("how many processes mpirun has taken down is not for standard output")
   CHECK_FALSE(contains(missing.output(), "total processes"));
 }
 
+TEST_CASE("a signal that would end the supervisor leaves neither ranks nor files behind") {
+  for (const int signal : {SIGUSR2, SIGQUIT, SIGALRM, SIGXCPU, SIGRTMIN + 3}) {
+    CAPTURE(signal);
+    SupervisedRun run(2, "rank that never stops");
+    REQUIRE(run.ranks_run());
+    run.send(signal);
+    CHECK(run.wait() == 130);
+    CHECK(run.ranks_gone());
+    CHECK(run.left_nothing());
+  }
+}
+
 TEST_CASE("a supervisor that is killed leaves no rank behind") {
   SupervisedRun run(2, "rank that trains until it is stopped");
   REQUIRE(run.ranks_run());

@@ -62,10 +62,22 @@ TEST_CASE("what has no counterpart in TF_CONFIG is refused with what to do") {
 }
 
 TEST_CASE("a damaged TF_CONFIG is refused") {
-  for (const char* text : {"{", "[]", "7", R"({"cluster": {"worker": ["a:1"]}})",
+  for (const char* text : {"{",
+                           "[]",
+                           "7",
+                           R"({"cluster": {"worker": ["a:1"]}})",
                            R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}})",
                            R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}})",
                            R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "x"}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 4294967296}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0.5}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": -1}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "0x"}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": " 0"}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": "4294967296"}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": [0]}})",
+                           R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": null}})",
+                           R"({"cluster": {"worker": ["me@a:1"]}, "task": {"type": "worker", "index": 0}})",
                            R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})",
                            R"({"cluster": {"worker": ["a:0"]}, "task": {"type": "worker", "index": 0}})",
                            R"({"cluster": {"worker": ["a:99999"]}, "task": {"type": "worker", "index": 0}})",

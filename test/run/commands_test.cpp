@@ -209,6 +209,13 @@ TEST_CASE("what a new user types wrongly is answered in a way that helps") {
   says({"run", config, "--rank", "2"}, "did you mean '--ranks'");
   says({"run", "confg.yaml"}, "confg.yaml");
   says({"run", config, "--ranks", "two"}, "--ranks");
+  for (const char* option : {"--ranks", "--hosts", "--run-dir", "--resume", "--set", "--progress"}) {
+    says({"run", config, option, ""}, std::string(option));  // a variable of a script that is not set
+  }
+  says({"run", config, "--ranks="}, "--ranks");
+  says({"run", ""}, "CONFIG");
+  says({"check", config, "--device", ""}, "--device");
+  says({"launch", "slurm", config, "--time", ""}, "--time");
   says({"run", config, "--set", "train.epoch=3"}, "did you mean 'epochs'");
   says({"run", config, "--ranks", "2", "--set", "train.gradient_accumulation=4"}, "4 does not divide the 10 samples");
   says({"check", config, "--ranks", "2", "--set", "train.gradient_accumulation=4"}, "multiple of ranks times");

@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "core/base/format.h"
+#include "io/yaml/presets.h"
 #include "test/catch.h"
 
 namespace trainctl::yaml_test {
@@ -213,10 +216,69 @@ TEST_CASE("what is no file of text is refused, and an error of reading is no emp
   folder.write("c.yaml", "include: .\n");
   CHECK(load_error("c.yaml").ends_with("is a folder"));
   std::thread writer([] { std::ofstream("pipe") << "a: [1, 2]\n"; });
-  const std::string text = read_config_text("pipe");
-  writer.join();
   Reader reader;
-  CHECK(flow_text(load_yaml("pipe", variables, reader, text)) == "{a: [1, 2]}");
+  ConfigFiles files;
+  CHECK(flow_text(load_yaml("pipe", variables, reader, files)) == "{a: [1, 2]}");
+  writer.join();
+  CHECK(flow_text(load_yaml("pipe", variables, reader, files)) == "{a: [1, 2]}");  // which is read once
+  CHECK(reader.ok());
+}
+
+TEST_CASE("a pipe is waited for as long as somebody may write to it") {
+  const Folder folder;
+  REQUIRE(mkfifo("pipe", 0600) == 0);
+  CHECK(load_error("pipe") ==
+        "pipe: the config is a pipe, and nobody has written to it within 5 s; write the config to a file");
+  std::thread writer([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::ofstream pipe("pipe");
+    pipe << "a: 1\n" << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    pipe << "b: 2\n";
+  });
+  Reader reader;
+  CHECK(flow_text(load_yaml("pipe", variables, reader)) == "{a: 1, b: 2}");
+  writer.join();
+  std::thread silent([] { std::ofstream("pipe").flush(); });
+  CHECK(load_yaml("pipe", variables, reader).is_null());
+  silent.join();
+}
+
+TEST_CASE("the files of a config go to other processes as one text") {
+  const Folder folder;
+  folder.write("main.yaml", "include: parts/base.yaml\ndata: {path: images}\n");
+  folder.write("parts/base.yaml", "name: \"a \\\"b\\\" \xc3\xa9\"\nmodel: {preset: net.yaml}\n");
+  folder.write("parts/net.yaml",
+               "parameters: {n: 3}\nlayers: [{dense: {units: $n}}, {dense: {units: '${WIDTH:-4}'}}]\n");
+  const auto load = [](ConfigFiles& files, std::vector<std::string>* seen = nullptr) {
+    Reader reader;
+    const VariableLookup noting = [seen](const std::string& name) {
+      if (seen != nullptr) seen->push_back(name);
+      return std::optional<std::string>();
+    };
+    const Node root = load_yaml("main.yaml", noting, reader, files);
+    const PresetLoader load_preset_of = preset_loader(noting, files);
+    const Node preset = load_preset_of(*root.find("model")->find("preset"), reader);
+    const Node named = load_preset_of(scalar_node("vgg16"), reader);
+    CHECK(messages(reader).empty());
+    CHECK(named.find("layers") != nullptr);
+    return flow_text(root) + flow_text(preset) + root.find("data")->find("path")->base_directory;
+  };
+  ConfigFiles read;
+  std::vector<std::string> variables_seen;
+  const std::string before = load(read, &variables_seen);
+  CHECK(before.find(folder.path().string()) != std::string::npos);
+  CHECK(std::count(variables_seen.begin(), variables_seen.end(), "WIDTH") == 1);  // of a preset
+  auto passed = ConfigFiles::unpack(read.pack());
+  REQUIRE(passed);
+  const fs::path here = fs::current_path();
+  for (const char* file : {"main.yaml", "parts/base.yaml", "parts/net.yaml"}) fs::remove(file);
+  fs::current_path("/");  // another process may begin elsewhere
+  const std::string after = load(*passed);
+  fs::current_path(here);
+  CHECK(after == before);
+  CHECK_FALSE(ConfigFiles::unpack("{}"));
+  CHECK_FALSE(ConfigFiles::unpack("a: 1"));
 }
 
 TEST_CASE("a repeated key of an included file is reported") {

@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "parallel/health/doctor/gpus.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace {
@@ -237,8 +238,15 @@ void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vec
   const Json& folder = first["run_directory"];
   if (!folder["free_bytes"].is_number()) return;
   const auto room = folder["free_bytes"].get<std::int64_t>();
-  if (room >= 2 * checkpoint_bytes) return;
-  problems.push_back({room < checkpoint_bytes, first["host"],
+  if (room < records_of_run) {
+    problems.push_back({true, first["host"],
+                        format("{} has {} left, and a run's log, metrics and report take {}", text_of(folder["path"]),
+                               byte_text(room), byte_text(records_of_run)),
+                        "make room, or choose another run directory (--run-dir)"});
+    return;
+  }
+  if (room >= 2 * checkpoint_bytes + records_of_run) return;
+  problems.push_back({room < checkpoint_bytes + records_of_run, first["host"],
                       format("{} has {} left; a checkpoint takes {}, and a new one is whole before an old one goes",
                              text_of(folder["path"]), byte_text(room), byte_text(checkpoint_bytes)),
                       "make room, or choose another run directory"});

@@ -39,6 +39,15 @@ class Mpich final : public Mpirun {
   Words give(const std::string& variable, const std::string& value) const override {
     return {"-genv", variable, value};
   }
+  std::string hostfile(const LaunchPlan& plan) const override {
+    std::string text;
+    for (const Host& host : plan.hosts) {
+      const std::string name = without_user(host.name);
+      const std::string user = host.name == name ? "" : host.name.substr(0, host.name.find('@'));
+      text += format("{}:{}{}\n", name, host.slots, user.empty() ? "" : " user=" + user);
+    }
+    return text;
+  }
   Words keep_files(const std::string&, const std::string&) const override { return {}; }  // it keeps none with names
   Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
   std::string messages_variable() const override { return ""; }
@@ -78,7 +87,8 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   for (const std::string_view secret : {secret_variable, secret_file_variable}) {  // of this process alone
     if (variables.has(secret)) plan.environment[std::string(secret)] = "";
   }
-  if (!plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user", "-hosts", host_list(plan)});
+  if (!plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user"});
+  if (!plan.hosts.empty() && !has_users(plan)) plan.mpirun.insert(plan.mpirun.end(), {"-hosts", host_list(plan)});
   const std::string stated = variables.text("HYDRA_IFACE");
   plan.listen_on = plan.ranks_listen_on = stated.empty() ? request.network : stated;
   const std::string interface = interface_of(request.network);

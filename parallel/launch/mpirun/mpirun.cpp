@@ -1,6 +1,8 @@
 // The launchers that there are, and what they have in common.
 #include "parallel/launch/mpirun/mpirun.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/format.h"
 
@@ -21,6 +23,11 @@ std::unique_ptr<Mpirun> mpirun_of(MpiLibrary library) {
       ErrorKind::config,
       format("trainctl knows how OpenMPI 4 and 5 and MPICH start ranks, and runs with {}", mpi_versions().found),
       "use --ranks 1, or start the ranks yourself: mpirun -n 2 trainctl run CONFIG");
+}
+
+bool has_users(const LaunchPlan& plan) {
+  return std::any_of(plan.hosts.begin(), plan.hosts.end(),
+                     [](const Host& host) { return host.name != without_user(host.name); });
 }
 
 std::string host_list(const LaunchPlan& plan) {

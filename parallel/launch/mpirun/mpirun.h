@@ -41,6 +41,9 @@ class Mpirun {
   // Words by which all ranks have a variable: with the value that it has for the launcher, or with another one.
   virtual Words pass(const std::string& variable) const = 0;
   virtual Words give(const std::string& variable, const std::string& value) const = 0;
+  // The hosts of a plan as a file for --hostfile: where users stand in front of them, the command line cannot name
+  // them.
+  virtual std::string hostfile(const LaunchPlan& plan) const = 0;
   // Words by which, on one host, files are kept in these folders: the launcher's, and those of memory that ranks share.
   virtual Words keep_files(const std::string& temporary, const std::string& shared_memory) const = 0;
   // Words by which the launcher's daemons on other hosts are started through a command ("env NAME=VALUE").
@@ -60,6 +63,9 @@ std::unique_ptr<Mpirun> mpich_mpirun();
 
 // The launcher of a library. Throws Error{config} where it is not known.
 std::unique_ptr<Mpirun> mpirun_of(MpiLibrary library);
+
+// Whether the remote shell of a host of the plan is to be another user's.
+bool has_users(const LaunchPlan& plan);
 
 // "a:2,b:2": the hosts of a plan and the ranks that they can take.
 std::string host_list(const LaunchPlan& plan);

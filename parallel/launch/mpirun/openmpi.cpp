@@ -27,6 +27,7 @@ struct OpenMpiNames {
   const char* launch_agent;
   const char* daemon;
   const char* stay_attached;
+  const char* whole_names;  // of hosts, with their domains
 };
 
 constexpr OpenMpiNames names_of_4 = {"--mca",
@@ -37,7 +38,8 @@ constexpr OpenMpiNames names_of_4 = {"--mca",
                                      "rsh",
                                      "orte_launch_agent",
                                      "orted",
-                                     "orte_leave_session_attached"};
+                                     "orte_leave_session_attached",
+                                     "orte_keep_fqdn_hostnames"};
 constexpr OpenMpiNames names_of_5 = {"--prtemca",
                                      "PRTE_MCA_",
                                      "prte_if_include",
@@ -46,7 +48,8 @@ constexpr OpenMpiNames names_of_5 = {"--prtemca",
                                      "ssh",
                                      "prte_launch_agent",
                                      "prted",
-                                     "prte_leave_session_attached"};
+                                     "prte_leave_session_attached",
+                                     "prte_keep_fqdn_hostnames"};
 
 // Names of the variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the
 // config names; those of this process alone.
@@ -83,6 +86,11 @@ class OpenMpi final : public Mpirun {
   Words pass(const std::string& variable) const override { return {"-x", variable}; }
   Words give(const std::string& variable, const std::string& value) const override {
     return {"-x", format("{}={}", variable, value)};
+  }
+  std::string hostfile(const LaunchPlan& plan) const override {
+    std::string text;
+    for (const Host& host : plan.hosts) text += format("{} slots={}\n", host.name, host.slots);
+    return text;
   }
   Words keep_files(const std::string& temporary, const std::string& shared_memory) const override {
     return {names_.runtime_option,
@@ -134,11 +142,19 @@ std::string OpenMpi::confine(LaunchPlan& plan, const LaunchRequest& request, boo
   const std::string exclude = std::regex_replace(include, std::regex("include$"), "exclude");
   const std::string stated = variables.text(prefix + include);
   if (!stated.empty() || variables.has(prefix + exclude)) return stated;
-  if (request.network.empty()) return "";
-  if (runtime) {
-    set_runtime(plan, variables, include, request.network);
-  } else {
-    set_mpi(plan, variables, include, request.network);
+  const auto set_networks = [&](const std::string& name, const std::string& networks) {
+    if (runtime) {
+      set_runtime(plan, variables, name, networks);
+    } else {
+      set_mpi(plan, variables, name, networks);
+    }
+  };
+  if (!request.network.empty()) {
+    set_networks(include, request.network);
+  } else if (!request.useless_networks.empty()) {
+    std::string networks = "127.0.0.0/8";
+    for (const std::string& network : request.useless_networks) networks += "," + network;
+    set_networks(exclude, networks);
   }
   return request.network;
 }
@@ -163,6 +179,14 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
   plan.ranks_listen_on = confine(plan, request, false);
   for (const std::string& name : forwarded_variables(request)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
   for (const auto& [name, value] : plan.environment) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
+  // OpenMPI cuts "node1.example.org" down to "node1", which need not be a name.
+  const auto has_domain = [](const Host& host) {
+    const bool is_address = host.name.find_first_not_of("0123456789.") == std::string::npos;
+    return !is_address && host.name.find('.') != std::string::npos;
+  };
+  if (std::any_of(plan.hosts.begin(), plan.hosts.end(), has_domain)) {
+    set_runtime(plan, variables, names_.whole_names, "1");
+  }
   if (!request.tf_config) return;
   // In the place of ssh; a daemon that left its session would be no child of the agent's.
   const std::string shell = names_.remote_shell;
@@ -176,7 +200,8 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
 void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   const Variables& variables = request.variables;
   plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
-  if (plan.one_host || !plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
+  if (plan.one_host || (!plan.hosts.empty() && !has_users(plan)))
+    plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
   // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
   plan.mpirun.insert(plan.mpirun.end(), {"--bind-to", "none", "-x", format("{}=1", bound_variable)});
   if (plan.oversubscribed) {

@@ -1,10 +1,13 @@
-// A shell on each host tells the program's SHA-256, the room for temporary files and the time.
+// A shell on each host tells the program's SHA-256, the room for temporary files, the host's addresses and the time.
 #include "parallel/launch/remote/host_check.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <sstream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -27,33 +30,62 @@ std::string hash_of(const std::string& path) {
 
 enum class Holds { same, other, nothing, unknown };
 
-// What a host says of the program, of its folder for temporary files, and of its clock.
+// What a host says of the program, of its folder for temporary files, of its clock and of its addresses.
 struct HostFacts {
   Holds program = Holds::unknown;
   std::optional<std::int64_t> bytes_left;  // in the file system of that folder,
   std::string mounted_at;                  // which lies here
   std::int64_t seconds_ahead = 0;          // as far as the time that the answer took can tell
+  std::vector<std::string> addresses;
 };
 
-HostFacts facts_of(const RemoteAnswer& answer, const std::string& hash) {
+// A word that no login script of another host prints by chance. What it stands around is the probe's.
+std::string new_mark() {
+  std::random_device random;
+  return format("trainctl-{:08x}{:08x}", random(), random());
+}
+
+// The value that the probe has said under a name, "" where it has not: whatever a login script prints around it.
+std::string value_of(const std::string& output, const std::string& mark, const std::string& name) {
+  const std::string before = format("{} {} ", mark, name);
+  const std::size_t found = output.find(before);
+  if (found == std::string::npos) return "";
+  const std::size_t begin = found + before.size(), end = output.find(" " + mark, begin);
+  return end == std::string::npos ? "" : output.substr(begin, end - begin);
+}
+
+// The addresses of a host by the kernel's /proc/net/fib_trie: "|-- 10.1.0.7" and then "/32 host LOCAL".
+std::vector<std::string> addresses_in(const std::string& trie) {
+  std::vector<std::string> addresses;
+  std::istringstream words(trie);
+  std::string address, before;
+  for (std::string word; words >> word; before = word) {
+    if (before == "|--") address = word;
+    if (before == "host" && word == "LOCAL" && !address.starts_with("127.")) addresses.push_back(address);
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
+}
+
+HostFacts facts_of(const RemoteAnswer& answer, const std::string& mark, const std::string& hash) {
   HostFacts facts;
-  if (!answer.good()) return facts;
-  std::istringstream lines(answer.output);
-  std::string program, space, seconds;
-  std::getline(lines, program);
-  for (std::string line; std::getline(lines, line); seconds = line) space = seconds;
-  if (seconds.empty()) return facts;
+  const std::string seconds = value_of(answer.output, mark, "seconds");
+  if (!answer.good() || seconds.empty()) return facts;
+  const std::string program = value_of(answer.output, mark, "program");
   const std::string first = program.substr(0, program.find(' '));
   facts.program = first == hash                 ? Holds::same
                   : first == "missing"          ? Holds::nothing
                   : first.size() == hash.size() ? Holds::other
                                                 : Holds::unknown;
-  std::istringstream words(space);  // of df -P: file system, size, used and left in KiB, share, where it is mounted
+  // df -P: file system, size, used and left in KiB, share, where it is mounted
+  std::istringstream words(value_of(answer.output, mark, "disk"));
   std::string skipped;
   std::int64_t left = 0;
   if (words >> skipped >> skipped >> skipped >> left >> skipped >> facts.mounted_at) facts.bytes_left = left * 1024;
   const std::int64_t there = std::strtoll(seconds.c_str(), nullptr, 10);
   facts.seconds_ahead = there > answer.end ? there - answer.end : there < answer.begin ? there - answer.begin : 0;
+  facts.addresses = addresses_in(value_of(answer.output, mark, "addresses"));
   return facts;
 }
 
@@ -74,32 +106,45 @@ std::string problem_of(const RemoteAnswer& answer, const HostFacts& facts, const
   return answer.why(how.deadline);
 }
 
-std::vector<RemoteAnswer> ask(const std::vector<std::string>& hosts, const HostCheck& how) {
-  const std::string path = shell_word(how.program);
-  return run_on_hosts(how.agent, hosts,
-                      format("if [ -f {0} ]; then sha256sum < {0}; else echo missing; fi; "
-                             "df -Pk \"${{TMPDIR:-/tmp}}\" 2>/dev/null | tail -n 1; date +%s",
-                             path),
-                      how.deadline);
+// What each host says, with the shell's own answer.
+struct AskedHost {
+  RemoteAnswer answer;
+  HostFacts facts;
+};
+
+std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostCheck& how) {
+  const std::string path = shell_word(how.program), mark = new_mark(), hash = hash_of(how.program);
+  const auto say = [&mark](const std::string& name, const std::string& command) {
+    return format("echo; echo \"{} {} $({}) {}\"; ", mark, name, command, mark);
+  };
+  const std::string script =
+      say("program", format("if [ -f {0} ]; then sha256sum < {0}; else echo missing; fi", path)) +
+      say("disk", "df -Pk \"${TMPDIR:-/tmp}\" 2>/dev/null | tail -n 1") +
+      say("addresses", "tr \"\\n\" \" \" 2>/dev/null < /proc/net/fib_trie") + say("seconds", "date +%s");
+  std::vector<AskedHost> asked;
+  for (RemoteAnswer& answer : run_on_hosts(how.agent, hosts, script, how.deadline)) {
+    HostFacts facts = facts_of(answer, mark, hash);
+    asked.push_back({std::move(answer), std::move(facts)});
+  }
+  return asked;
 }
 
 }  // namespace
 
-std::vector<std::string> check_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {
-  const std::string hash = hash_of(how.program);
+CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {
   std::string problems;
-  std::vector<std::string> warnings;
+  CheckedHosts checked;
   int bad = 0;
-  for (const RemoteAnswer& answer : ask(hosts, how)) {
-    const HostFacts facts = facts_of(answer, hash);
+  for (const auto& [answer, facts] : ask(hosts, how)) {
+    checked.addresses.push_back(facts.addresses);
     if (const std::string problem = problem_of(answer, facts, how); !problem.empty()) {
       problems += format("{}{}: {}", bad++ == 0 ? "" : "; ", answer.host, problem);
     } else if (const std::int64_t ahead = facts.seconds_ahead; std::abs(ahead) > 5) {
-      warnings.push_back(format("the clock of {} is {} s {} this host's", answer.host, std::abs(ahead),
-                                ahead > 0 ? "ahead of" : "behind"));
+      checked.warnings.push_back(format("the clock of {} is {} s {} this host's", answer.host, std::abs(ahead),
+                                        ahead > 0 ? "ahead of" : "behind"));
     }
   }
-  if (bad == 0) return warnings;
+  if (bad == 0) return checked;
   throw Error(ErrorKind::peer, format("{} of the {} other hosts cannot take part: {}", bad, hosts.size(), problems),
               format("each must answer `{} HOST true` without a password, and hold the same trainctl at the same place "
                      "(--sync sends it there)",
@@ -107,11 +152,9 @@ std::vector<std::string> check_hosts(const std::vector<std::string>& hosts, cons
 }
 
 std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how) {
-  const std::string hash = hash_of(how.program);
   std::vector<std::string> without;
-  for (const RemoteAnswer& answer : ask(hosts, how)) {
-    const Holds program = facts_of(answer, hash).program;
-    if (program == Holds::other || program == Holds::nothing) without.push_back(answer.host);
+  for (const auto& [answer, facts] : ask(hosts, how)) {
+    if (facts.program == Holds::other || facts.program == Holds::nothing) without.push_back(answer.host);
   }
   return without;
 }

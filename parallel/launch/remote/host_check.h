@@ -16,10 +16,16 @@ struct HostCheck {
   std::chrono::milliseconds deadline{10000};
 };
 
-// Asks all hosts at once whether they answer, hold the program, have room and this host's time. Returns warnings, of
-// clocks that are more than 5 s off. Throws Error{peer} that names every host that does not answer in time, lacks the
+// What hosts that can take part have said.
+struct CheckedHosts {
+  std::vector<std::string> warnings;                // clocks that are more than 5 s off
+  std::vector<std::vector<std::string>> addresses;  // of each host: all of IPv4 but loopback; none where unknown
+};
+
+// Asks all hosts at once whether they answer, hold the program, have room and this host's time. What a login script of
+// a host prints does no harm. Throws Error{peer} that names every host that does not answer in time, lacks the
 // program or holds another one, or whose disk is full.
-std::vector<std::string> check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
+CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 // Of the hosts that answer, those that lack the program or hold another one.
 std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how);

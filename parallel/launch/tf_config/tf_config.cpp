@@ -36,7 +36,7 @@ TfTask read_address(const std::string& text, const std::string& type, int index)
   const std::string digits = colon == std::string::npos ? "" : text.substr(colon + 1);
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), task.port);
   if (problem != std::errc() || end != digits.data() + digits.size() || task.port < 1 || task.port > 65535 ||
-      !is_host_name(task.host)) {
+      !is_host_name(task.host) || task.host != without_user(task.host)) {
     refuse(format("'{}' of {} is no address", text, task.name()), "write addresses as host:port");
   }
   return task;
@@ -51,12 +51,20 @@ void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
   }
 }
 
+// A number from 0, as a number or in a string.
+int read_index(const Json& stated) {
+  const std::string text = stated.is_string() ? stated.get<std::string>() : stated.dump();
+  int index = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (problem == std::errc() && end == text.data() + text.size() && index >= 0) return index;
+  refuse(format("the task's index is {}, and must be a whole number from 0", stated.dump()));
+}
+
 TfConfig read(const Json& json) {
   TfConfig config;
   const Json& cluster = json.at("cluster");
   const std::string type = json.at("task").at("type");
-  const Json& stated = json["task"].at("index");
-  const int index = stated.is_string() ? std::stoi(stated.get<std::string>()) : stated.get<int>();
+  const int index = read_index(json["task"].at("index"));
   refuse_other_tasks(type, cluster);
   for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
   const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
@@ -92,8 +100,6 @@ std::optional<TfConfig> find_tf_config(const Variables& variables) {
     return read(json);
   } catch (const Json::exception& error) {
     refuse(error.what());
-  } catch (const std::logic_error&) {  // stoi
-    refuse("the task's index is no number");
   }
 }
 
