@@ -46,6 +46,11 @@ class Communicator {
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
 
+  // The size up to which a rank does best to exchange messages between its computations, on the thread that computes: a
+  // send of so many bytes ends without its receive, and a thread beside would take the rank's only core from the
+  // computation. 0: messages travel beside.
+  virtual std::int64_t bytes_in_turn() const { return 0; }
+
   // Ranks with the same color form a new communicator, ordered by key, with the same attendance. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 

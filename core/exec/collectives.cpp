@@ -1,6 +1,7 @@
 // Kernels of collectives, made of a communicator's calls.
 #include "core/exec/collectives.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -162,6 +163,7 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
     lanes_[static_cast<std::size_t>(axis)].communicator = communicators.find(axis);
   }
   backward_.communicator = communicators.backward();
+  choose_turns(programs);
   for (const PlacedProgram& program : programs) {
     for (const PlacedSegment& segment : program.segments) {
       for (const PlacedOp& op : segment.ops) {
@@ -170,6 +172,51 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
         }
       }
     }
+  }
+}
+
+// A receive in turn; what waits for it runs it.
+class CollectiveBinder::Receiving final : public Kernel {
+ public:
+  Receiving(Call receive, Ended& end) : receive_(std::move(receive)), end_(end) {}
+  void run(Stream&, const Slot& slot) override { end_.receive = end_.receives->add(receive_, slot); }
+
+ private:
+  Call receive_;
+  Ended& end_;
+};
+
+class CollectiveBinder::Received final : public Kernel {
+ public:
+  explicit Received(const Ended& end) : end_(end) {}
+  void run(Stream& compute, const Slot&) override {
+    if (end_.receives != nullptr) end_.receives->run_until(end_.receive, compute);
+  }
+
+ private:
+  const Ended& end_;
+};
+
+// The pipeline's messages run in turn if the communicators are made for messages as large as the largest. A message of
+// several tensors runs beside: the memory that the first one is sent through may be too small for the next one, whose
+// send then waits for its receive.
+void CollectiveBinder::choose_turns(const std::vector<PlacedProgram>& programs) {
+  std::int64_t largest = 0;
+  for (const PlacedProgram& program : programs) {
+    for (const PlacedSegment& segment : program.segments) {
+      int tensors = 0;
+      for (const PlacedOp& op : segment.ops) {
+        const auto* collective = op.op.get_if<Collective>();
+        if (collective == nullptr || collective->axis != MeshAxis::pipeline || !collective->asynchronous) continue;
+        if (op.op.get_if<Send>() == nullptr && op.op.get_if<Receive>() == nullptr) return;
+        if (++tensors > 1) return;
+        largest = std::max(largest, program.program.tensor(op.op.outputs[0]).type.bytes());
+      }
+    }
+  }
+  for (Lane* lane : {&lanes_[static_cast<std::size_t>(MeshAxis::pipeline)], &backward_}) {
+    const bool in_turn = lane->communicator != nullptr && lane->communicator->bytes_in_turn() >= largest;
+    if (in_turn && largest > 0) lane->receives = std::make_unique<DeferredReceives>();
   }
 }
 
@@ -182,6 +229,11 @@ CollectiveBinder::Lane& CollectiveBinder::lane(const Collective& collective) {
 // the collective.
 void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane& used) {
   require(used.communicator != nullptr, "a collective has a communicator along its axis");
+  if (used.receives != nullptr) {
+    DeferredReceives* receives = op.get_if<Receive>() == nullptr ? nullptr : used.receives.get();
+    ended_[{&program, op.outputs[0]}] = {nullptr, used.communicator, receives};
+    return;
+  }
   if (used.stream == nullptr) {
     used.stream = backend_.asynchronous_stream();
     streams_.push_back(used.stream.get());
@@ -194,6 +246,7 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
   if (op.get_if<Wait>() != nullptr) {
     const auto found = ended_.find({&program, op.inputs[0]});
     require(found != ended_.end(), format("an asynchronous collective comes before the wait '{}'", op.name));
+    if (found->second.event == nullptr) return std::make_unique<Received>(found->second);
     return std::make_unique<WaitKernel>(*found->second.event);
   }
   const auto& collective = op.as<Collective>();
@@ -210,6 +263,9 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
   };
   Calls calls = calls_of(op, placed(op.inputs, places.inputs), placed(op.outputs, places.outputs), places.workspace,
                          backend_, *used.communicator);
+  if (collective.asynchronous && used.receives != nullptr && op.get_if<Receive>() != nullptr) {
+    return std::make_unique<Receiving>(std::move(calls.communicate), ended_.at({&program, op.outputs[0]}));
+  }
   if (used.stream == nullptr) return std::make_unique<CollectiveKernel>(std::move(calls));
   Event* ended = collective.asynchronous ? ended_.at({&program, op.outputs[0]}).event.get() : nullptr;
   return std::make_unique<CollectiveKernel>(std::move(calls), backend_, *used.stream, ended);

@@ -10,6 +10,7 @@
 #include "core/backend/communicator.h"
 #include "core/backend/kernel.h"
 #include "core/compile/placed_program.h"
+#include "core/exec/deferred_receives.h"
 
 namespace trainctl {
 
@@ -39,7 +40,8 @@ class MeshCommunicators {
 
 // Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
 // program: a stream beside the compute stream where any program has an asynchronous collective on it, else the compute
-// stream.
+// stream. Messages of a pipeline for which that is better (Communicator::bytes_in_turn()) run on the compute stream
+// too: sends at once, receives at the wait for them.
 class CollectiveBinder {
  public:
   CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
@@ -55,14 +57,20 @@ class CollectiveBinder {
  private:
   struct Lane {
     Communicator* communicator = nullptr;
-    std::unique_ptr<Stream> stream;  // null: the compute stream
+    std::unique_ptr<Stream> stream;              // null: the compute stream
+    std::unique_ptr<DeferredReceives> receives;  // of messages in turn; null: none
   };
   // The end of an asynchronous collective, on which the Wait for its output waits.
   struct Ended {
-    std::unique_ptr<Event> event;
+    std::unique_ptr<Event> event;  // null: the collective runs in turn
     Communicator* communicator = nullptr;
+    DeferredReceives* receives = nullptr;  // null: it is no receive in turn
+    std::uint64_t receive = 0;             // the number of the one under way
   };
+  class Receiving;
+  class Received;
   Lane& lane(const Collective& collective);
+  void choose_turns(const std::vector<PlacedProgram>& programs);
   void prepare(const PlacedProgram& program, const Op& op, Lane& used);
 
   Backend& backend_;

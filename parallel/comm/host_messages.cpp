@@ -113,6 +113,8 @@ std::int64_t HostMessages::base_bytes(int ranks) {
   return static_cast<std::int64_t>(sizeof(Block) + static_cast<std::size_t>(ranks) * sizeof(Ring));
 }
 
+std::int64_t HostMessages::buffered_bytes() { return largest_ring / messages_in_ring; }
+
 HostMessages::HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
                            Attendance& attendance)
     : rank_(rank),

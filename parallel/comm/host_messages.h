@@ -18,6 +18,9 @@ class HostMessages {
   // Bytes of zeroed, shared memory that each rank provides for a group of so many ranks.
   static std::int64_t base_bytes(int ranks);
 
+  // A send of so many bytes ends without its receive while the receiver is no more than a few messages behind.
+  static std::int64_t buffered_bytes();
+
   // `bases`: that memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers in messages.
   HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, Attendance& attendance);
   ~HostMessages();

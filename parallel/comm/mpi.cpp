@@ -53,11 +53,18 @@ MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
   return options.ranks_per_host == 0 ? host : split_by(host, rank_of(host) / options.ranks_per_host, 0);
 }
 
-// More ranks than the processors that they may use together.
-bool is_oversubscribed(MPI_Comm host) {
+// The processors that this rank may use; none if they are not known.
+cpu_set_t own_processors() {
   cpu_set_t own;
   CPU_ZERO(&own);
-  if (sched_getaffinity(0, sizeof own, &own) != 0) return true;
+  if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_ZERO(&own);
+  return own;
+}
+
+// More ranks than the processors that they may use together.
+bool is_oversubscribed(MPI_Comm host) {
+  const cpu_set_t own = own_processors();
+  if (CPU_COUNT(&own) == 0) return true;
   cpu_set_t all;
   check_mpi(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, host), "counting processors");
   return count_of(host) > CPU_COUNT(&all);
@@ -71,6 +78,9 @@ class Mpi final : public QueuedCommunicator {
   int size() const override { return size_; }
   std::string_view name() const override { return "mpi"; }
   Memory allocate(std::int64_t bytes) override;
+  std::int64_t bytes_in_turn() const override {
+    return messages_ && !bridge_ && has_one_core_ ? HostMessages::buffered_bytes() : 0;
+  }
   std::unique_ptr<Communicator> split(int color, int key) override;
 
   [[noreturn]] void abort(int exit_code) override {
@@ -99,7 +109,8 @@ class Mpi final : public QueuedCommunicator {
   std::unique_ptr<MpiBridge> bridge_;  // null: one host
   std::unique_ptr<HostGroup> group_;
   std::unique_ptr<HostMessages> messages_;  // null: this rank shares memory with no other
-  std::vector<int> on_host_;                // by rank: its number on this host, -1 elsewhere
+  bool has_one_core_ = false;
+  std::vector<int> on_host_;  // by rank: its number on this host, -1 elsewhere
 };
 
 Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> attendance)
@@ -118,6 +129,8 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> 
   group_ = std::make_unique<HostGroup>(rank_of(host_), bases_, gather(host_, rank_of(MPI_COMM_WORLD)), addresses,
                                        is_oversubscribed(host_), bridge_.get(), this->attendance());
   if (regions_) share_messages();
+  const cpu_set_t own = own_processors();
+  has_one_core_ = CPU_COUNT(&own) == 1;
 }
 
 // Finds the ranks of this host, and the memory for messages between them, which lies behind that of their group.
