@@ -50,6 +50,20 @@ std::string skips_on(const Folder& folder, const std::string& further = "") {
                                         further);
 }
 
+// One tensor travels there, and two from within the block, whose addition is a part of the op before it.
+TEST_CASE("balanced stages of a residual network are cut between its blocks") {
+  const Folder folder;
+  const std::string config = folder.write("resnet20.yaml", R"(
+data: {dataset: synthetic, samples: 256, shape: [32, 32, 3], classes: 10}
+model: {preset: resnet20, with: {classes: 10}}
+)" + train_section("batch_size: 128, epochs: 1, optimizer: sgd"));
+  const Finished check =
+      trainctl(folder, {"check", config, "--ranks", "2", "--device", "cpu", "--json", "--set", "strategy.pipeline=2"});
+  INFO(tail(check.errors));
+  REQUIRE(check.code == 0);
+  CHECK(Json::parse(check.out).at("mesh").at(0).at("layers").back() == "stage2_first");
+}
+
 TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one rank") {
   const Folder folder;
   const std::string config = skips_on(folder);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/format.h"
+#include "core/graph/fuse.h"
 #include "core/layers/model/names.h"
 #include "core/spec/suggestion.h"
 #include "parallel/strategies/pipeline/pipeline.h"
@@ -83,7 +84,13 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
     if (shared.tensor->role != Role::statistic) continue;
     for (std::size_t i = *shared.units.begin(); i < *shared.units.rbegin(); ++i) units[i].ends = false;
   }
-  const std::set<TensorId> trained = trained_tensors(graph);
+  // What an op takes after it costs nothing more: an addition at the end of a residual block, say.
+  const Graph fused = fuse(graph);
+  const std::set<TensorId> trained = trained_tensors(fused);
+  for (const Op& op : fused.ops) {
+    if (prepares_input(fused, op)) continue;
+    units[number.at(op.name)].cost += (1 + backward_costs(fused, op, trained)) * cost_of(op, fused.tensors, bytes_cost);
+  }
   std::map<TensorId, std::size_t> maker;
   std::map<TensorId, std::size_t> last_reader;
   for (const Op& op : graph.ops) {
@@ -93,7 +100,6 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
     for (TensorId id : op.outputs) maker[id] = own;
-    units[own].cost += (1 + backward_costs(graph, op, trained)) * cost_of(op, graph.tensors, bytes_cost);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
