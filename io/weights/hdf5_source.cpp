@@ -1,0 +1,69 @@
+// Reads fields of an HDF5 file, every number checked.
+#include "io/weights/hdf5_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t most_blocks = 500'000;
+// Bytes of headers, names and texts that may be read: so many times the file's size, and these.
+constexpr std::uint64_t most_readings = 4, always_read = 32 << 20;
+
+}  // namespace
+
+Hdf5Source::Hdf5Source(Bytes file, std::string shown)
+    : file_(std::move(file)),
+      shown_(std::move(shown)),
+      left_(most_readings * static_cast<std::uint64_t>(file_.size()) + always_read) {}
+
+void Hdf5Source::damaged(const std::string& what) const {
+  throw Error(ErrorKind::data, Place{shown_}, "a damaged HDF5 file: " + what, "get the file again");
+}
+
+void Hdf5Source::unknown(const std::string& what) const {
+  throw Error(ErrorKind::data, Place{shown_}, "an HDF5 file with " + what + ", which is not read here",
+              "save it anew from Keras, or by h5py without options");
+}
+
+void Hdf5Source::count_block() {
+  if (++blocks_ > most_blocks) damaged("it refers to itself, or has too many objects");
+}
+
+void Hdf5Source::spend(std::uint64_t bytes) const {
+  if (bytes > left_) damaged("its objects share so many headers and texts that it is many times as large as its bytes");
+  left_ -= bytes;
+}
+
+Hdf5Fields::Hdf5Fields(const Hdf5Source& source, std::uint64_t offset, std::uint64_t size) : source_(&source) {
+  const std::uint64_t end = source.size();
+  if (offset > end || size > end - offset) source.damaged(format("something lies at byte {}, behind its end", offset));
+  source.spend(size);
+  bytes_.resize(size);
+  source.bytes().read(static_cast<std::int64_t>(offset), bytes_.data(), static_cast<std::int64_t>(size));
+}
+
+std::uint64_t Hdf5Fields::number(std::size_t bytes) {
+  std::uint64_t value = 0;
+  const std::string part = text(bytes);
+  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(part[i]);
+  return value;
+}
+
+std::string Hdf5Fields::text(std::size_t bytes) {
+  if (bytes > left()) source_->damaged("a header is too short");
+  at_ += bytes;
+  return bytes_.substr(at_ - bytes, bytes);
+}
+
+void Hdf5Fields::skip(std::size_t bytes) { text(std::min(bytes, left())); }
+
+void Hdf5Fields::expect(const std::string& signature) {
+  if (text(signature.size()) != signature) source_->damaged(format("no {} where one belongs", signature));
+}
+
+}  // namespace trainctl
