@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/layers/model/continued.h"
 #include "core/spec/values.h"
 #include "io/yaml/text.h"
 #include "io/yaml/yaml.h"
@@ -31,7 +32,7 @@ class Loader {
     Node node = parse_yaml(*text, shown, fs::path(path).parent_path().string(), reader_);
     expand_variables(node, variables_, reader_, files_.directory());
     open_.push_back(identity(path));
-    include(node, 0);
+    include(node, "", 0);
     open_.pop_back();
     return node;
   }
@@ -56,11 +57,11 @@ class Loader {
     return failure ? path : canonical;
   }
 
-  // Merges the includes of this map, which stands `depth` levels deep in its file, and of all below it.
-  void include(Node& node, std::size_t depth) {
+  // Merges the includes of this map, which stands under `key` and `depth` levels deep in its file, and of all below it.
+  void include(Node& node, const std::string& key, std::size_t depth) {
     if (reader_.refused()) return;
-    for (Node& item : node.items) include(item, depth + 1);
-    for (Node::Entry& entry : node.entries) include(entry.value, depth + 1);
+    for (Node& item : node.items) include(item, "", depth + 1);
+    for (Node::Entry& entry : node.entries) include(entry.value, entry.key, depth + 1);
     auto is_include = [](const Node::Entry& entry) { return entry.key == "include" && entry.value.is_scalar(); };
     const auto found = std::find_if(node.entries.begin(), node.entries.end(), is_include);
     if (found == node.entries.end()) return;
@@ -73,11 +74,12 @@ class Loader {
       return;
     }
     depth_ += depth;
-    merge(node, entry.value);
+    merge(node, entry.value, key);
     depth_ -= depth;
   }
 
-  void merge(Node& node, const Node& name) {
+  // Of a whole config that is included under a key, the section of that key is meant.
+  void merge(Node& node, const Node& name, const std::string& key) {
     const fs::path file = (fs::path(name.base_directory) / name.text).lexically_normal();
     if (std::find(open_.begin(), open_.end(), identity(file)) != open_.end()) {
       reader_.error(name.place, "'" + name.text + "' includes itself");
@@ -94,6 +96,10 @@ class Loader {
       reader_.error(name.place, format("more than {} levels", ConfigLimits::levels));
       return;
     }
+    if (const Node* section = key.empty() ? nullptr : other.find(key); section != nullptr && section->is_map()) {
+      other = Node(*section);
+    }
+    if (key == "model") continue_network(node, other, reader_);
     merge_missing(node, std::move(other));
   }
 

@@ -59,6 +59,9 @@ std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t outpu
 }
 
 void check_model(const ModelOptions& model, const Node&, Reader& reader) {
+  if (!model.until.name.empty()) {
+    reader.error(model.until.place, "until names a layer of an included network: it needs `include: FILE` beside it");
+  }
   check_list(model.inputs, "input", reader);
   check_list(model.outputs, "output", reader);
   const bool read = std::all_of(model.layers.begin(), model.layers.end(), [](const Choice& layer) { return !!layer; });
@@ -86,6 +89,10 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("layers", &ModelOptions::layers,
            "The layers in order; each takes the output of the one before. At most 5000, "
            "those of a repeat counted each time.")
+      .key(
+          "until", &ModelOptions::until,
+          "Beside `include: FILE`, a config with another network, as `trainctl import` writes it: its layers are taken "
+          "up to the one of this name, and `layers` follow. The new layers keep their initial values.")
       .key("weights", &ModelOptions::weights, "Weights to begin with, from a file.")
       .key("inputs", &ModelOptions::inputs,
            "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "

@@ -15,6 +15,7 @@ namespace trainctl {
 struct ModelOptions {
   Reference preset;
   Node with;
+  Reference until;  // is gone when an included network was continued (core/layers/model/continued.h)
   LayerList layers;
   std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
