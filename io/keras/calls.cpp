@@ -1,6 +1,8 @@
 // Reads the calls of layers.
 #include "io/keras/calls.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/base/json.h"
@@ -14,42 +16,71 @@ LayerOutput output_of(const Json& history) {
           static_cast<std::size_t>(whole_number(history.at(2)))};
 }
 
-// Keras 3: tensors anywhere among the positional arguments, or `inputs` by name.
+std::string shown_argument(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > 100 ? text.substr(0, 100) + "..." : text;
+}
+
+void add_tensor(const LayerOutput& tensor, CallArguments& arguments) {
+  arguments.tensors.push_back(tensor);
+  arguments.operands.emplace_back();
+}
+
+// Keras 2: ["dense", 0, 0] with its call's named arguments behind it, or without.
+bool is_history(const Json& value) {
+  return value.is_array() && (value.size() == 3 || value.size() == 4) && value[0].is_string() && value[1].is_number();
+}
+
+// An argument: tensors anywhere in it, or a number.
 void collect(const Json& value, CallArguments& arguments) {
-  if (value.is_array()) {
+  if (is_history(value)) {
+    add_tensor(output_of(value), arguments);
+  } else if (value.is_array()) {
     for (const Json& item : value) collect(item, arguments);
   } else if (value.is_object() && value.value("class_name", "") == "__keras_tensor__") {
-    arguments.tensors.push_back(output_of(value.at("config").at("keras_history")));
+    add_tensor(output_of(value.at("config").at("keras_history")), arguments);
   } else if (value.is_object() && value.value("class_name", "") == "__tuple__") {
     collect(value.at("items"), arguments);
+  } else if (value.is_number()) {
+    arguments.operands.emplace_back(value.get<double>());
   } else if (!value.is_null()) {
-    arguments.other = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    arguments.other = shown_argument(value);
   }
 }
 
-// `training=False` is what evaluation does anyway.
+// `training=False` is what evaluation does anyway. An operation's operands may have names.
 void look_at_named(const Json& named, CallArguments& arguments) {
+  static constexpr std::array operands{"x", "y", "x1", "x2", "inputs"};
   for (const auto& [key, value] : named.items()) {
-    if (key == "inputs") {
+    if (std::find(operands.begin(), operands.end(), key) != operands.end()) {
       collect(value, arguments);
-    } else if (!value.is_null() && !(key == "training" && value == false)) {
+    } else if (!value.is_null() && key != "name" && !(key == "training" && value == false)) {
       arguments.other = key;
     }
   }
+}
+
+// Keras 2: [layer, node, output, named arguments], or a number in the place of a tensor.
+void collect_call(const Json& call, CallArguments& arguments) {
+  if (call.at(0) == "_CONSTANT_VALUE") {
+    collect(call.at(2), arguments);
+  } else {
+    add_tensor(output_of(call), arguments);
+  }
+  if (call.size() > 3) look_at_named(call.at(3), arguments);
 }
 
 }  // namespace
 
 CallArguments arguments_of(const Json& node) {
   CallArguments arguments;
-  if (node.is_object()) {
+  if (node.is_object()) {  // Keras 3
     collect(node.at("args"), arguments);
     look_at_named(node.at("kwargs"), arguments);
-    return arguments;
-  }
-  for (const Json& tensor : node) {  // Keras 2: a list of [layer, node, output, named arguments]
-    arguments.tensors.push_back(output_of(tensor));
-    if (tensor.size() > 3) look_at_named(tensor.at(3), arguments);
+  } else if (!node.empty() && node.at(0).is_string()) {  // Keras 2's operations have one call alone
+    collect_call(node, arguments);
+  } else {
+    for (const Json& call : node) collect_call(call, arguments);
   }
   return arguments;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct LayerOutput {
 // What one call of a layer takes.
 struct CallArguments {
   std::vector<LayerOutput> tensors;
-  std::string other;  // an argument that is no tensor and has an effect
+  std::vector<std::optional<double>> operands;  // the arguments in their order: numbers, and nothing for a tensor
+  std::string other;                            // another argument, which has an effect
 };
 
 // An item of a layer's `inbound_nodes`, as Keras 2 or 3 writes it. Throws Json::exception where it is neither.

@@ -20,14 +20,14 @@ bool is_plain(const Json& value) {
 }
 
 // The object as a choice of the table; null where it has no counterpart, or options that the choice has not.
-Node as_choice(const ChoiceTable& table, const Json& value) {
-  const auto [name, config] = keras_object(value);
+Node as_choice(const ChoiceTable& table, const std::string& name, const Json* config) {
   const Section* section = table.find(name);
   if (section == nullptr) return {};
   Node options = map_node();
   for (const auto& [key, option] : config->items()) {
     const bool neutral = option.is_null() || option == false || key == "name" || key == "dtype" || key == "axis" ||
-                         key == "reduction" || key == "ema_momentum" || key == "fn" || key == "steps_per_execution";
+                         key == "reduction" || key == "ema_momentum" || key == "fn" || key == "steps_per_execution" ||
+                         key == "jit_compile";
     if (section->find(key) != nullptr && !option.is_null()) {
       if (!is_plain(option)) return {};  // a schedule of the learning rate
       append(options, key, plain_node(option));
@@ -41,6 +41,30 @@ Node as_choice(const ChoiceTable& table, const Json& value) {
   Choice read;
   Reader reader;
   return read_choice(table, choice, reader, read) ? choice : Node{};
+}
+
+Node as_choice(const ChoiceTable& table, const Json& value) {
+  const auto [name, config] = keras_object(value);
+  return as_choice(table, name, config);
+}
+
+// Keras decouples weight decay from the gradient in all optimizers, which adamw and lion alone do here; its Adam adds
+// epsilon before the bias correction.
+Node as_optimizer(const Json& value) {
+  auto [name, config] = keras_object(value);
+  const auto decay = config->find("weight_decay");
+  const bool decays = decay != config->end() && !decay->is_null() && *decay != 0 && *decay != false;
+  if (decays && name == "adam") name = "adamw";
+  if (decays && name != "adamw" && name != "lion") return {};
+  Node choice = as_choice(optimizer_choices(), name, config);
+  if (choice.is_null() || optimizer_choices().find(name)->find("epsilon_hat") == nullptr) return choice;
+  if (choice.is_scalar()) {
+    const Node own = choice;
+    choice = map_node();
+    append(choice, "name", own);
+  }
+  append(choice, "epsilon_hat", scalar_node("true"));
+  return choice;
 }
 
 bool is_said(const Json& config, const char* key) { return config.contains(key) && !config[key].is_null(); }
@@ -89,7 +113,7 @@ CompiledWith compiled_with(const Json& config) {
   }
   const char* key = config.contains("optimizer_config") ? "optimizer_config" : "optimizer";  // .h5, .keras
   if (is_said(config, key)) {
-    Node optimizer = as_choice(optimizer_choices(), config[key]);
+    Node optimizer = as_optimizer(config[key]);
     if (optimizer.is_null()) {
       leave_out("optimizer", config[key]);
     } else {

@@ -14,8 +14,8 @@
 #include "io/keras/layers.h"
 #include "io/keras/model_writer.h"
 #include "io/keras/network.h"
-#include "io/keras/saved_model.h"
 #include "io/keras/statistics.h"
+#include "io/weights/saved_model.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -33,17 +33,12 @@ void set_place(Node& node, const std::string& path) {
 // `model.weights` for the file itself.
 Node weights_node(const std::string& path, const std::vector<RenamedLayer>& renamed,
                   const std::vector<std::string>& skipped) {
-  Node nested = sequence_node(), flat = sequence_node();
+  Node rules = sequence_node(), names = map_node(), weights = map_node(), skip = sequence_node();
   for (const RenamedLayer& layer : renamed) {
-    nested.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.keras)));
-    flat.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.h5)));
+    rules.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.keras)));
   }
-  Node names = map_node(), weights = map_node(), skip = sequence_node();
   for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern));
-  if (!renamed.empty()) {
-    append(names, "keras", std::move(nested));
-    append(names, "h5", std::move(flat));
-  }
+  if (!renamed.empty()) append(names, "keras", std::move(rules));
   append(weights, "file", scalar_node(std::filesystem::absolute(path).string(), true));
   append(weights, "names", std::move(names));
   append(weights, "skip", std::move(skip));
@@ -107,6 +102,7 @@ class Importer {
     Node& model = written.model;
     ImportedNetwork result;
     note_open_inputs();
+    note_left_out();
     build(model, written.layers, result);
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
@@ -131,6 +127,16 @@ class Importer {
                  "sizes as far as the layers allow; --input-shape checks with those.",
                  input.name, stand_in, flow_text(shape_node(input.sample))));
     }
+  }
+
+  void note_left_out() {
+    std::string names;
+    for (const std::string& layer : network_.left_out) names += (names.empty() ? "" : ", ") + layer;
+    if (names.empty()) return;
+    notes_.push_back(
+        format("Left out, since nothing of it is done in prediction: {}. Images are changed at random by "
+               "`data.augment` in training.",
+               names));
   }
 
   // Layers that do not fit each other may do so with other samples.

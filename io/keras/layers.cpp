@@ -12,6 +12,7 @@
 #include "core/layers/activations.h"
 #include "core/layers/initializers.h"
 #include "core/layers/table.h"
+#include "io/keras/operations.h"
 #include "io/keras/values.h"
 
 namespace trainctl {
@@ -31,7 +32,9 @@ class LayerReader {
     static const Json nothing;
     taken_.insert(key);
     const auto found = config_.find(key);
-    return found == config_.end() ? nothing : *found;
+    if (found == config_.end()) return nothing;
+    const bool is_numpy = found->is_object() && found->value("class_name", "") == "__numpy__";  // Keras 2.12
+    return is_numpy ? found->at("config").at("value") : *found;
   }
   // Translates an option that has the same name here.
   void copy(const std::string& key, Node& options) {
@@ -272,6 +275,26 @@ void normalization(LayerReader&, Translation& result) {
   }
 }
 
+// A factor for each channel, as a convolution of each channel with a window of one pixel.
+void layer_scale(LayerReader& reader, Translation& result) {
+  Node& options = result.layers[0].options;
+  reader.take("projection_dim");
+  append(options, "kernel_size", scalar_node("1"));
+  append(options, "use_bias", scalar_node("false"));
+  Node initializer = map_node();
+  append(initializer, "name", scalar_node("constant"));
+  append(initializer, "value", plain_node(reader.take("init_values")));
+  append(options, "depthwise_initializer", std::move(initializer));
+}
+
+// ConvNeXt's: a residual block's inner part is dropped as a whole.
+void stochastic_depth(LayerReader& reader, Translation& result) {
+  append(result.layers[0].options, "rate", plain_node(reader.take("drop_path_rate")));
+  Node shape = sequence_node();
+  for (int i = 0; i < 3; ++i) shape.items.push_back(scalar_node("1"));
+  append(result.layers[0].options, "noise_shape", std::move(shape));
+}
+
 struct Row {
   std::string_view keras, kind;
   std::string_view options;  // those of the same name
@@ -315,6 +338,8 @@ constexpr Row rows[] = {
     {"SpatialDropout1D", "spatial_dropout", "rate"},
     {"SpatialDropout2D", "spatial_dropout", "rate"},
     {"GaussianNoise", "gaussian_noise", "stddev"},
+    {"LayerScale", "depthwise_conv2d", "", layer_scale},
+    {"StochasticDepth", "dropout", "", stochastic_depth},
     {"Activation", "activation", "activation", activation},
     {"Identity", "activation", "", identity},
     {"ReLU", "activation", "", relu},
@@ -343,6 +368,7 @@ constexpr Row rows[] = {
 }  // namespace
 
 Translation translate(const LayerUse& use, const std::string& keras_version, const std::string& path, Reader& reader) {
+  if (is_operation(*use.layer)) return translate_operation(use, path, reader);
   LayerReader layer(use, keras_version, path, reader);
   const std::string kind = layer.kind();
   const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.keras == kind; });

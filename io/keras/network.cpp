@@ -11,7 +11,9 @@
 #include "core/base/json.h"
 #include "core/layers/model/names.h"
 #include "io/keras/calls.h"
+#include "io/keras/operations.h"
 #include "io/keras/values.h"
+#include "io/weights/keras_layers.h"
 
 namespace trainctl {
 namespace {
@@ -19,7 +21,34 @@ namespace {
 constexpr std::size_t most_uses = 5'000;
 constexpr int deepest_network = 32;
 
-bool is_network(const std::string& kind) { return kind == "Sequential" || kind == "Functional" || kind == "Model"; }
+// Layers that change their input in training alone, and are not computed here.
+bool does_nothing_in_prediction(const std::string& kind) {
+  static const std::set<std::string> kinds{"RandomFlip",
+                                           "RandomRotation",
+                                           "RandomZoom",
+                                           "RandomTranslation",
+                                           "RandomHeight",
+                                           "RandomWidth",
+                                           "RandomContrast",
+                                           "RandomHue",
+                                           "RandomSaturation",
+                                           "RandomShear",
+                                           "RandomBrightness",
+                                           "RandomSharpness",
+                                           "RandomInvert",
+                                           "RandomGaussianBlur",
+                                           "RandomColorJitter",
+                                           "RandomGrayscale",
+                                           "RandomPosterization",
+                                           "RandomPerspective",
+                                           "RandomElasticTransform",
+                                           "RandomErasing",
+                                           "RandomColorDegeneration",
+                                           "GaussianDropout",
+                                           "AlphaDropout",
+                                           "ActivityRegularization"};
+  return kinds.contains(kind);
+}
 
 class Walk {
  public:
@@ -28,7 +57,7 @@ class Walk {
 
   KerasNetwork run(const Json& saved) {
     const std::string kind = saved.at("class_name").get<std::string>();
-    if (!is_network(kind)) {
+    if (!is_keras_network(kind)) {
       reader_.error({path_},
                     format("the network is a {}: only Sequential and Functional ones say what they compute", kind));
       return {};
@@ -64,10 +93,10 @@ class Walk {
     for (const Json& layer : layers) {
       count();
       if (layer.at("class_name") == "InputLayer") {
-        if (level == 0) last = {add_input(name_of(layer), shape_of(layer.at("config")))};
+        if (level == 0) last = {add_input(layer_name(layer), shape_of(layer.at("config")))};
         continue;
       }
-      last = use(layer, prefix, place, last, "", level);
+      last = use(layer, prefix, place, last, {}, level);
     }
     return last;
   }
@@ -97,13 +126,20 @@ class Walk {
     std::vector<Node> waiting;
     std::map<std::string, const Json*> layers;
     for (const Json& layer : config.at("layers")) {
-      layers[name_of(layer)] = &layer;
+      layers[layer_name(layer)] = &layer;
       const Json nodes = layer.value("inbound_nodes", Json::array());
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         count();
         waiting.push_back({&layer, i, arguments_of(nodes[i])});
       }
     }
+    const std::vector<LayerOutput> outputs_stated = outputs_in(config.at("output_layers"));
+    const auto numbers = call_numbers([&](const auto& look) {
+      for (const Node& node : waiting) {
+        for (const LayerOutput& output : node.arguments.tensors) look(output);
+      }
+      for (const LayerOutput& output : outputs_stated) look(output);
+    });
     const std::vector<LayerOutput> stated = outputs_in(config.at("input_layers"));
     for (std::size_t i = 0; i < stated.size(); ++i) {
       const auto layer = layers.find(stated[i].layer);
@@ -131,13 +167,16 @@ class Walk {
           later.push_back(std::move(node));
           continue;
         }
-        const std::string name = name_of(*node.layer);
-        done[{name, node.number}] = use(*node.layer, prefix, place, from, node.arguments.other, level);
+        const std::string name = layer_name(*node.layer);
+        const auto known = numbers.find(name);
+        const bool is_known = known != numbers.end() && node.number < known->second.size();
+        const std::size_t number = is_known ? known->second[node.number] : node.number;
+        done[{name, number}] = use(*node.layer, prefix, place, from, node.arguments, level);
       }
       waiting = std::move(later);
     }
     Uses outputs;
-    for (const LayerOutput& output : outputs_in(config.at("output_layers"))) {
+    for (const LayerOutput& output : outputs_stated) {
       const auto found = find(output);
       if (!found) damaged(format("'{}' takes what no layer before it gives", prefix + output.layer));
       outputs.push_back(*found);
@@ -146,21 +185,86 @@ class Walk {
     return outputs;
   }
 
-  // One use of a layer, or of all layers of a network inside.
-  Uses use(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from,
-           const std::string& other_argument, int level) {
-    const std::string name = name_of(layer), kind = layer.at("class_name").get<std::string>();
-    if (!other_argument.empty()) {
-      reader_.error({path_}, format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name,
-                                    other_argument));
-    }
-    if (is_network(kind)) return expand(layer, prefix + name + ".", place + name + "/", from, level + 1);
-    return {add({config_name(prefix, place, name), &layer, from})};
+  // By which numbers Keras refers to the calls of each layer, in their order: some versions count the making of a
+  // network or calls in other networks, too. Since every saved call is referred to, the numbers that occur tell.
+  template <class References>
+  static std::map<std::string, std::vector<std::size_t>> call_numbers(const References& for_each_reference) {
+    std::map<std::string, std::set<std::size_t>> found;
+    for_each_reference([&](const LayerOutput& output) { found[output.layer].insert(output.node); });
+    std::map<std::string, std::vector<std::size_t>> numbers;
+    for (const auto& [layer, own] : found) numbers[layer].assign(own.begin(), own.end());
+    return numbers;
   }
 
-  // The name in the config of the layer `name` of the network at `place` ("outer/inner/", or ""), always the same.
-  std::string config_name(const std::string& prefix, const std::string& place, const std::string& name) {
-    const auto [known, is_new] = names_.try_emplace(place + "\n" + name);
+  // One use of a layer, or of all layers of a network inside.
+  Uses use(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from,
+           const CallArguments& arguments, int level) {
+    const std::string name = layer_name(layer), kind = layer_class(layer);
+    if (is_operation(layer)) {
+      return {add({config_name(prefix, place, name), &layer, from, {}, false, arguments.operands, arguments.other})};
+    }
+    if (from.size() == 1 && does_nothing_in_prediction(kind)) {
+      const std::string left_out = format("{} '{}'", kind, prefix + name);
+      if (left_out_.insert(left_out).second) network_.left_out.push_back(left_out);
+      return from;
+    }
+    std::string other = arguments.other;
+    for (const std::optional<double>& operand : arguments.operands) {
+      if (operand) other = format("{}", *operand);
+    }
+    if (!other.empty()) {
+      reader_.error({path_},
+                    format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name, other));
+    }
+    if (is_keras_network(kind)) return expand(layer, prefix + name + ".", place + name + "/", from, level + 1);
+    if (kind == "Bidirectional") return use_both_ways(layer, prefix, place, from);
+    return {add({config_name(prefix, place, name, shared_layer(layer)), &layer, from})};
+  }
+
+  // A Bidirectional layer as its two layers and one that puts their outputs together.
+  Uses use_both_ways(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from) {
+    const std::string name = layer_name(layer);
+    const Json &config = layer.at("config"), &inner = config.at("layer");
+    const auto stated = config.find("backward_layer");
+    Json forward = inner, backward = stated != config.end() && !stated->is_null() ? *stated : inner;
+    if (stated == config.end() || stated->is_null()) {
+      const auto way = inner.at("config").find("go_backwards");
+      backward["config"]["go_backwards"] = way == inner.at("config").end() || *way == false;
+    }
+    if (inner.at("config").value("return_sequences", false)) {
+      reader_.error({path_},
+                    format("Bidirectional '{}': return_sequences: true has no counterpart here, since no layer "
+                           "turns a sequence around; the last outputs of both directions have",
+                           prefix + name));
+    }
+    static const std::map<std::string, std::string> merges{
+        {"concat", "Concatenate"}, {"sum", "Add"}, {"mul", "Multiply"}, {"ave", "Average"}};
+    const Json mode = config.value("merge_mode", Json("concat"));
+    const auto merge = merges.find(mode.is_string() ? mode.get<std::string>() : "");
+    if (merge == merges.end()) {
+      reader_.error({path_}, format("Bidirectional '{}': merge_mode: {} has no counterpart here", prefix + name,
+                                    mode.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      return from;
+    }
+    Uses both;
+    for (auto& [part, json] : {std::pair<std::string, Json&>("forward_layer", forward), {"backward_layer", backward}}) {
+      if (const auto trainable = config.find("trainable"); trainable != config.end()) {
+        json["config"]["trainable"] = *trainable;
+      }
+      network_.parts.push_back(std::make_shared<const Json>(std::move(json)));
+      both.push_back(
+          add({config_name(prefix + name + ".", place + name + "/", part), network_.parts.back().get(), from}));
+    }
+    Json merged{{"class_name", merge->second}, {"config", {{"name", name}, {"trainable", true}}}};
+    network_.parts.push_back(std::make_shared<const Json>(std::move(merged)));
+    return {add({config_name(prefix, place, name), network_.parts.back().get(), both})};
+  }
+
+  // The name in the config of the layer `name` of the network at `place` ("outer/inner/", or ""), always the same, also
+  // for a layer that stands in several networks.
+  std::string config_name(const std::string& prefix, const std::string& place, const std::string& name,
+                          const std::string& shared = "") {
+    const auto [known, is_new] = names_.try_emplace(shared.empty() ? place + "\n" + name : "\n" + shared);
     if (!is_new) return known->second;
     std::string usual = prefix + name;
     for (char& c : usual) {
@@ -174,8 +278,7 @@ class Walk {
         reader_.error({path_},
                       format("layer '{}': no name with a {{ can be imported: rename it in Keras", place + name));
       }
-      const std::string outer = place.substr(0, place.find('/') + 1);
-      network_.renamed.push_back({own, place + name, outer + name});
+      network_.renamed.push_back({own, place + name});
     }
     return known->second = own;
   }
@@ -216,8 +319,6 @@ class Walk {
     return network_.uses.size() - 1;
   }
 
-  static std::string name_of(const Json& layer) { return layer.at("config").at("name").get<std::string>(); }
-
   // Drops the uses that no output depends on; inputs stay.
   void prune() {
     std::vector<bool> needed(network_.uses.size());
@@ -255,6 +356,7 @@ class Walk {
   std::size_t looked_at_ = 0;                 // layers and networks, each use of them
   std::map<std::string, std::string> names_;  // in the config, by place and name
   std::set<std::string> taken_;               // those names
+  std::set<std::string> left_out_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ struct LayerUse {
   std::vector<std::size_t> from;  // the uses whose outputs it takes, all of them before it
   Shape sample = {};              // of an input
   bool is_open = false;           // an input of which Keras leaves dimensions open, which are stand_in in `sample`
+  // Of an operation: its arguments in their order, numbers and, without a value, tensors; and another argument.
+  std::vector<std::optional<double>> operands = {};
+  std::string other_argument = {};
 };
 
 // The size that stands for an open dimension while shapes are checked: a power of two, as networks halve images.
@@ -26,14 +31,16 @@ inline constexpr std::int64_t stand_in = 256;
 // A layer that has another name in the config than in the network: networks inside of others are dissolved, their
 // layers are called "inner.dense", and what no name of a config may hold becomes '_'.
 struct RenamedLayer {
-  std::string name;       // in the config
-  std::string keras, h5;  // in files of weights: "outer/inner/dense", in .h5 files "outer/dense"
+  std::string name;   // in the config
+  std::string keras;  // in files of weights: "outer/inner/dense"
 };
 
 struct KerasNetwork {
   std::vector<LayerUse> uses;  // only those that outputs depend on
   std::vector<std::size_t> inputs, outputs;
   std::vector<RenamedLayer> renamed;
+  std::vector<std::string> left_out;               // layers that do nothing in prediction, with their classes
+  std::vector<std::shared_ptr<const Json>> parts;  // layers of which a layer of the network is made
 };
 
 // `saved` is what read_saved_model() gave and must outlive the result. `open_shapes` are shapes of samples for the

@@ -41,7 +41,7 @@ std::vector<std::string> add_statistics(const std::string& path, const KerasNetw
     const std::string& own = network.uses[i].name;
     std::vector<std::string> names{own};
     for (const RenamedLayer& renamed : network.renamed) {
-      if (renamed.name == own) names = {renamed.keras, renamed.h5};
+      if (renamed.name == own) names = {renamed.keras};
     }
     Node mean, variance;
     for (const std::string& name : names) {

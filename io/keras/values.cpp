@@ -53,10 +53,10 @@ Node window_node(const Json& value) {
 
 std::string snake_case(const std::string& name) {
   std::string text;
-  for (const char c : name) {
-    const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
-    if (upper && !text.empty() && std::islower(static_cast<unsigned char>(text.back())) != 0) text += '_';
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto is = [&](int (*kind)(int), std::size_t at) { return kind(static_cast<unsigned char>(name[at])) != 0; };
+    if (i > 0 && is(std::isupper, i) && is(std::islower, i - 1)) text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
   }
   return text;
 }

@@ -17,7 +17,7 @@ Node plain_node(const Json& value);
 // Likewise, of a window: [3, 3] is 3, [[1, 1], [2, 2]] is [1, 2].
 Node window_node(const Json& value);
 
-// "HeNormal" as "he_normal", "L1L2" as "l1l2", "Conv2D" as "conv2d".
+// "HeNormal" as "he_normal", "L1L2" as "l1l2", "Conv2D" as "conv2d", "SGD" as "sgd".
 std::string snake_case(const std::string& name);
 
 // What Keras writes as a name, or as an object with "class_name" and "config".

@@ -106,7 +106,9 @@ bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout)
     return rows || (stored == expected && tensor.leaf() == "bias");  // the only one of other layers
   }
   if (stored == expected) return true;
-  if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {  // (height, width, channels, multiplier)
+  if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {
+    if (stored == Shape{expected.count()} && expected == Shape{1, 1, 1, expected.count()}) return true;  // LayerScale
+    // (height, width, channels, multiplier)
     return stored.rank() == 4 && stored[0] == expected[0] && stored[1] == expected[1] &&
            saturated_multiply(stored[2], stored[3]) == expected[3];
   }

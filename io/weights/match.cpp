@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/format.h"
+#include "io/weights/keras_structure.h"
 
 namespace trainctl {
 namespace {
@@ -69,13 +70,19 @@ class Matcher {
   Matcher(const std::vector<WantedTensor>& wanted, const WeightsFile& file, const WeightsOptions& options,
           Reader& reader)
       : wanted_(wanted), stored_(file.tensors()), options_(options), reader_(reader) {
-    for (std::size_t i = 0; i < stored_.size(); ++i) by_name_.emplace(stored_[i].name, i);
+    for (std::size_t i = 0; i < stored_.size(); ++i) {
+      by_name_.emplace(stored_[i].name, i);
+      for (const std::string& name : stored_[i].other_names) by_name_.emplace(name, i);
+    }
     for (const WantedTensor& tensor : wanted_) leaves_[tensor.layer()].push_back(tensor.leaf());
     for (auto& [layer, leaves] : leaves_) {
       std::sort(leaves.begin(), leaves.end(), [](auto& a, auto& b) { return keras_rank(a) < keras_rank(b); });
     }
     choose(file.origin());
     if (file.origin() == WeightsOrigin::keras) remedy_ = "; of a whole model `trainctl import` makes a config";
+    if (std::any_of(stored_.begin(), stored_.end(), is_counted)) {
+      remedy_ += "; a Keras before 3.6 counted its layers by class and did not name them: save it with a newer one";
+    }
   }
 
   WeightsMatch match() {
@@ -141,6 +148,7 @@ class Matcher {
         conventions.push_back({program + "'s names", layout, rules_of(rules)});
       }
       conventions.push_back({"the network's own names", layout});
+      if (keras) conventions.push_back({"the weights that layers have", layout, rules_by_structure(wanted_, stored_)});
     }
     for (const Convention& convention : conventions) {
       const auto count = std::count_if(wanted_.begin(), wanted_.end(), [&](const WantedTensor& tensor) {

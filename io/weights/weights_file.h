@@ -20,6 +20,7 @@ enum class WeightsOrigin {
 struct FileTensor {
   std::string name;
   Shape shape;
+  std::vector<std::string> other_names = {};  // by which it may be called, too
 };
 
 // A file open for reading. Only headers are read before read(), and memory stays in proportion to what they take.

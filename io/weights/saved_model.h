@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/base/json_fwd.h"
+#include "io/datasets/arrays/bytes.h"
+#include "io/weights/hdf5_file.h"
 
 namespace trainctl {
 
@@ -11,5 +13,9 @@ namespace trainctl {
 // where the network was compiled, and "keras_version". Its length and nesting are bounded. Throws Error{data} where the
 // file cannot be read, is damaged, or holds weights alone.
 Json read_saved_model(const std::string& path);
+
+// Likewise, of a file that is open; null if it holds weights alone. `path` is its name in messages.
+Json saved_model_in_hdf5(const Hdf5File& file, const std::string& path);
+Json saved_model_in_zip(const Bytes& archive, const std::string& path);
 
 }  // namespace trainctl

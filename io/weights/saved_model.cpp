@@ -1,5 +1,5 @@
 // Finds the JSON of a saved network in its file.
-#include "io/keras/saved_model.h"
+#include "io/weights/saved_model.h"
 
 #include <string_view>
 
@@ -8,7 +8,6 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/datasets/arrays/zip.h"
-#include "io/weights/hdf5_file.h"
 
 namespace trainctl {
 namespace {
@@ -39,21 +38,18 @@ Json parse(const std::string& text, const std::string& path) {
   damaged(path, "its description of the network is damaged: no JSON object");
 }
 
-Json from_hdf5(const std::string& path) {
-  const Hdf5File file(open_data(path), path);
+}  // namespace
+
+Json saved_model_in_hdf5(const Hdf5File& file, const std::string& path) {
   const auto network = file.text_attribute("", "model_config");
-  if (!network) {
-    damaged(path,
-            "it holds no network (no attribute model_config), weights alone: a config's `model.weights` reads it");
-  }
+  if (!network) return {};
   Json json = parse(*network, path);
   if (const auto compiled = file.text_attribute("", "training_config")) json["compile_config"] = parse(*compiled, path);
   json["keras_version"] = file.text_attribute("", "keras_version").value_or("");
   return json;
 }
 
-Json from_zip(const std::string& path) {
-  const Bytes archive = open_data(path);
+Json saved_model_in_zip(const Bytes& archive, const std::string& path) {
   const auto read = [&](const std::string& name) -> std::string {
     for (const ZipMember& member : list_zip(archive, path)) {
       if (member.name != name) continue;
@@ -64,22 +60,29 @@ Json from_zip(const std::string& path) {
     return "";
   };
   const std::string network = read("config.json");
-  if (network.empty()) damaged(path, "no .keras file: it holds no config.json");
+  if (network.empty()) return {};
   Json json = parse(network, path + "/config.json");
   const std::string metadata = read("metadata.json");
   json["keras_version"] = metadata.empty() ? "" : parse(metadata, path + "/metadata.json").value("keras_version", "");
   return json;
 }
 
-}  // namespace
-
 Json read_saved_model(const std::string& path) {
   using namespace std::string_view_literals;
   char bytes[8] = {};
   const InputFile file(path);
   const std::string_view beginning(bytes, static_cast<std::size_t>(file.read_some(0, bytes, sizeof bytes)));
-  if (beginning.starts_with("\x89HDF\r\n\x1a\n"sv)) return from_hdf5(path);
-  if (beginning.starts_with("PK\x03\x04"sv)) return from_zip(path);
+  if (beginning.starts_with("\x89HDF\r\n\x1a\n"sv)) {
+    Json network = saved_model_in_hdf5(Hdf5File(open_data(path), path), path);
+    if (!network.is_null()) return network;
+    damaged(path,
+            "it holds no network (no attribute model_config), weights alone: a config's `model.weights` reads it");
+  }
+  if (beginning.starts_with("PK\x03\x04"sv)) {
+    Json network = saved_model_in_zip(open_data(path), path);
+    if (!network.is_null()) return network;
+    damaged(path, "no .keras file: it holds no config.json");
+  }
   damaged(path, "neither a .keras nor an .h5 file");
 }
 

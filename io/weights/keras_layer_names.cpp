@@ -1,0 +1,175 @@
+// Names in .h5 files: a group for each layer, "dense_1", lists the names of its weights, "dense_1/kernel:0".
+//
+// The names in front of a weight's own are those of the scopes in which TensorFlow made it: "dense_1_1", "model/dense",
+// or another layer's. Keras looks at the group and at the order of its weights alone, and so does this.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "io/weights/keras_layers.h"
+#include "io/weights/keras_names.h"
+
+namespace trainctl {
+namespace {
+
+// A data set of a group: the scopes in which it was made, the last of them, and its own name.
+struct ScopedName {
+  std::string scope, inner, leaf;
+};
+
+// A recurrent layer's cell is a part of it: "lstm_cell_3".
+bool is_cell(std::string_view part) {
+  const std::size_t digits = part.find_last_not_of("0123456789") + 1;
+  const bool is_numbered = digits > 0 && digits < part.size() && part[digits - 1] == '_';
+  return (is_numbered ? part.substr(0, digits - 1) : part).ends_with("_cell");
+}
+
+ScopedName scoped_name(std::string_view path) {
+  ScopedName name;
+  for (std::size_t slash; (slash = path.find('/')) != std::string_view::npos; path.remove_prefix(slash + 1)) {
+    const std::string part(path.substr(0, slash));
+    name.scope += part + "/";
+    if (!is_cell(part)) name.inner = part;
+  }
+  name.leaf = path.substr(0, path.rfind(':'));
+  return name;
+}
+
+// A weight's name says the same as the one that is expected in its place, or nothing.
+bool agrees(const std::string& stored, const std::string& expected) {
+  static constexpr std::array known{"kernel",
+                                    "depthwise_kernel",
+                                    "pointwise_kernel",
+                                    "recurrent_kernel",
+                                    "bias",
+                                    "embeddings",
+                                    "gamma",
+                                    "beta",
+                                    "alpha",
+                                    "moving_mean",
+                                    "moving_variance",
+                                    "mean",
+                                    "variance"};
+  const std::string leaf = expected.substr(expected.rfind('/') + 1);
+  if (leaf == "depthwise_kernel" && (stored == "kernel" || stored == "gamma")) return true;  // gamma: of LayerScale
+  return stored == leaf || std::find(known.begin(), known.end(), stored) == known.end();
+}
+
+class LayerNames {
+ public:
+  LayerNames(const Hdf5File& file, std::string shown) : file_(file), shown_(std::move(shown)) {
+    const auto& sets = file.data_sets();
+    for (std::size_t i = 0; i < sets.size(); ++i) numbers_[sets[i].path] = i;
+    const bool is_model = std::any_of(sets.begin(), sets.end(), [](auto& s) { return s.path.starts_with(model); });
+    root_ = is_model ? model : "";
+    names_.resize(sets.size());
+  }
+
+  KerasNames run(const Json& network) {
+    std::map<std::string, const Json*> layers;
+    if (!network.is_null() && is_keras_network(network.value("class_name", ""))) {
+      for (const Json* layer : layers_of(network)) layers[layer_name(*layer)] = layer;
+    }
+    const bool is_keras3 = network.is_object() && network.value("keras_version", "").starts_with("3");
+    const std::string attributes_of = root_.substr(0, root_.find('/'));
+    for (const std::string& group : file_.text_list(attributes_of, "layer_names")) {
+      const std::vector<std::string> weights = file_.text_list(root_ + group, "weight_names");
+      const auto layer = layers.find(group);
+      if (layer == layers.end() || !by_order(*layer->second, group, weights, is_keras3)) by_scope(group, weights);
+    }
+    rest();
+    return std::move(names_);
+  }
+
+ private:
+  static constexpr const char* model = "model_weights/";
+
+  // Names the weights of a group by their order; false if the classes of some layers are unknown.
+  bool by_order(const Json& layer, const std::string& group, const std::vector<std::string>& weights, bool is_keras3) {
+    const auto expected = variables_in_h5(layer, is_keras3);
+    if (!expected) return false;
+    if (expected->size() != weights.size()) {
+      strange(group, format("it has {}, and {} '{}' {}", weights.size(), layer_class(layer), group, expected->size()));
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const LayerVariable& variable = (*expected)[i];
+      if (!agrees(scoped_name(weights[i]).leaf, variable.leaf)) {
+        strange(group, format("'{}' stands where '{}' belongs", weights[i], variable.name()));
+      }
+      const auto number = numbers_.find(root_ + group + "/" + weights[i]);
+      if (number == numbers_.end()) continue;  // a counter is no weight
+      // Weights of a layer that stands in several groups are all the same.
+      const std::string key = variable.shared.empty() ? "" : variable.shared + "/" + variable.leaf;
+      const auto [first, is_new] = shared_.try_emplace(key, number->second);
+      dealt_with_.insert(number->second);
+      names_[key.empty() || is_new ? number->second : first->second].push_back(variable.name());
+    }
+    return true;
+  }
+
+  // A group whose weights were made in one scope is a layer, or a network with one layer that has weights.
+  void by_scope(const std::string& group, const std::vector<std::string>& weights) {
+    std::set<std::string> scopes;
+    for (const std::string& weight : weights) scopes.insert(scoped_name(weight).scope);
+    for (const std::string& weight : weights) {
+      const ScopedName name = scoped_name(weight);
+      const std::string nested = group + "/" + (name.inner.empty() ? "" : name.inner + "/") + name.leaf;
+      if (scopes.size() > 1) {
+        set(group, weight, {nested});
+      } else {
+        set(group, weight, {group + "/" + name.leaf, nested});
+      }
+    }
+  }
+
+  // Data sets that no list names: files that other programs wrote.
+  void rest() {
+    std::map<std::string, std::vector<std::string>> groups;
+    for (const auto& [path, number] : numbers_) {
+      if (!path.starts_with(root_) || dealt_with_.contains(number) || path.starts_with("optimizer_weights/")) continue;
+      const std::string own = path.substr(root_.size());
+      const std::size_t slash = own.find('/');
+      if (slash == std::string::npos) {
+        names_[number] = {own};
+      } else {
+        groups[own.substr(0, slash)].push_back(own.substr(slash + 1));
+      }
+    }
+    for (const auto& [group, weights] : groups) by_scope(group, weights);
+  }
+
+  void set(const std::string& group, const std::string& weight, std::vector<std::string> names) {
+    const auto found = numbers_.find(root_ + group + "/" + weight);
+    if (found == numbers_.end()) return;  // a counter is no weight
+    dealt_with_.insert(found->second);
+    names_[found->second] = std::move(names);
+  }
+
+  [[noreturn]] void strange(const std::string& group, const std::string& what) const {
+    throw Error(
+        ErrorKind::data, Place{shown_},
+        format("the weights in the group '{}' are not those of the layer in the file's network: {}", group, what),
+        "save the network again, with model.save(\"network.keras\")");
+  }
+
+  const Hdf5File& file_;
+  const std::string shown_;
+  std::string root_;                            // of the layers' groups
+  std::map<std::string, std::size_t> numbers_;  // of data sets, by path
+  std::map<std::string, std::size_t> shared_;   // the first data set of a weight that several groups have
+  std::set<std::size_t> dealt_with_;
+  KerasNames names_;
+};
+
+}  // namespace
+
+KerasNames names_of_layers(const Hdf5File& file, const Json& network, const std::string& shown) {
+  return LayerNames(file, shown).run(network);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,288 @@
+// The layers of a saved network, and the weights that each of them has.
+#include "io/weights/keras_layers.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+#include "core/base/json.h"
+
+namespace trainctl {
+namespace {
+
+bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
+bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
+
+// Weights of a class by the options of the layer that it has them for: "use_bias:bias" is one if use_bias is not false.
+struct ClassWeights {
+  std::string_view class_name;
+  std::array<std::string_view, 4> weights;
+};
+
+constexpr std::array<std::string_view, 4> linear_weights{"kernel", "use_bias:bias"};
+constexpr std::array<std::string_view, 4> depthwise_weights{"depthwise_kernel", "use_bias:bias"};
+constexpr std::array<std::string_view, 4> separable_weights{"depthwise_kernel", "pointwise_kernel", "use_bias:bias"};
+constexpr std::array<std::string_view, 4> recurrent_weights{"kernel", "recurrent_kernel", "use_bias:bias"};
+constexpr std::array<std::string_view, 4> affine_weights{"scale:gamma", "center:beta"};
+
+constexpr ClassWeights classes[] = {
+    {"Dense", linear_weights},
+    {"Conv1D", linear_weights},
+    {"Conv2D", linear_weights},
+    {"Conv3D", linear_weights},
+    {"Conv1DTranspose", linear_weights},
+    {"Conv2DTranspose", linear_weights},
+    {"Conv3DTranspose", linear_weights},
+    {"DepthwiseConv1D", depthwise_weights},
+    {"DepthwiseConv2D", depthwise_weights},
+    {"SeparableConv1D", separable_weights},
+    {"SeparableConv2D", separable_weights},
+    {"SimpleRNN", recurrent_weights},
+    {"LSTM", recurrent_weights},
+    {"GRU", recurrent_weights},
+    {"Embedding", {"embeddings"}},
+    {"PReLU", {"alpha"}},
+    {"BatchNormalization", {"scale:gamma", "center:beta", "moving_mean", "moving_variance"}},
+    {"LayerNormalization", affine_weights},
+    {"GroupNormalization", affine_weights},
+    {"LayerScale", {"depthwise_kernel"}},
+};
+
+// Classes that have none, as far as they can stand in a network that is taken over.
+constexpr std::string_view weightless[] = {
+    "InputLayer",
+    "Activation",
+    "ReLU",
+    "LeakyReLU",
+    "ELU",
+    "Softmax",
+    "Dropout",
+    "GaussianNoise",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "Flatten",
+    "Reshape",
+    "Permute",
+    "Add",
+    "Subtract",
+    "Multiply",
+    "Average",
+    "Maximum",
+    "Minimum",
+    "Concatenate",
+    "Rescaling",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "Cropping2D",
+    "ZeroPadding2D",
+    "UpSampling2D",
+    "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D",
+    "TFOpLambda",
+    "SlicingOpLambda",
+    "Identity",
+    "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D",
+    "RandomFlip",
+    "RandomRotation",
+    "RandomZoom",
+    "RandomTranslation",
+    "RandomContrast",
+    "RandomBrightness",
+    "ActivityRegularization",
+    "GaussianDropout",
+    "AlphaDropout",
+    "SpatialDropout3D",
+    "Masking",
+    "Resizing",
+    "CenterCrop",
+    "Dot",
+    "ThresholdedReLU",
+    "ZeroPadding1D",
+    "Cropping1D",
+    "UpSampling1D",
+};
+
+using Variables = std::vector<LayerVariable>;
+
+bool is_off(const Json& config, const std::string& option) {
+  const auto found = config.find(option);
+  return found != config.end() && *found == false;
+}
+
+// The parts of a layer around another one, in front of the names of that one's weights; none if it is no such layer.
+std::vector<std::string> parts_of(const std::string& kind) {
+  if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
+  if (kind == "TimeDistributed") return {""};
+  return {};
+}
+
+std::optional<Variables> wrapper_variables(const Json& layer, const std::string& path) {
+  const Json& inner = layer.at("config").at("layer");
+  if (!parts_of(layer_class(inner)).empty()) return std::nullopt;
+  const auto variables = layer_variables(inner, path);
+  if (!variables) return std::nullopt;
+  Variables all;
+  for (const std::string& part : parts_of(layer_class(layer))) {
+    for (LayerVariable variable : *variables) {
+      variable.leaf.insert(0, part);
+      all.push_back(std::move(variable));
+    }
+  }
+  return all;
+}
+
+// The weights of a network of Keras 2 and before: those that are trained, and the others.
+struct Split {
+  Variables trained, fixed;
+};
+
+bool is_trainable(const Json& layer) { return !is_off(layer.at("config"), "trainable"); }
+
+bool append_all(const Json& layer, const std::string& path, Split& split) {
+  if (!is_keras_network(layer_class(layer))) {
+    const auto variables = layer_variables(layer, path);
+    if (!variables) return false;
+    for (const LayerVariable& variable : *variables) {
+      (variable.is_trained && is_trainable(layer) ? split.trained : split.fixed).push_back(variable);
+    }
+    return true;
+  }
+  Split own;
+  for (const Json* inner : layers_of(layer)) {
+    if (!append_all(*inner, path + "/" + layer_name(*inner), own)) return false;
+  }
+  const bool is_frozen = layer.at("config").is_object() && !is_trainable(layer);
+  Variables& trained = is_frozen ? split.fixed : split.trained;
+  trained.insert(trained.end(), own.trained.begin(), own.trained.end());
+  split.fixed.insert(split.fixed.end(), own.fixed.begin(), own.fixed.end());
+  return true;
+}
+
+// Those of Keras 3: a frozen network's are in the order of its layers.
+bool append_in_order(const Json& layer, const std::string& path, Variables& all) {
+  if (!is_keras_network(layer_class(layer))) {
+    auto variables = layer_variables(layer, path);
+    if (!variables) return false;
+    for (LayerVariable& variable : *variables) {
+      variable.is_trained = variable.is_trained && is_trainable(layer);
+      all.push_back(std::move(variable));
+    }
+    return true;
+  }
+  const std::vector<const Json*> layers = layers_of(layer);
+  return std::all_of(layers.begin(), layers.end(),
+                     [&](const Json* inner) { return append_in_order(*inner, path + "/" + layer_name(*inner), all); });
+}
+
+}  // namespace
+
+bool is_keras_network(const std::string& class_name) {
+  return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
+}
+
+std::string layer_name(const Json& layer) { return layer.at("config").at("name").get<std::string>(); }
+
+std::string layer_class(const Json& layer) { return layer.at("class_name").get<std::string>(); }
+
+std::string shared_layer(const Json& layer) {
+  const auto id = layer.find("shared_object_id");
+  if (id == layer.end() || id->is_null()) return "";
+  return id->dump() + " " + layer_class(layer) + " " + layer_name(layer);
+}
+
+std::vector<const Json*> layers_of(const Json& network) {
+  const Json& config = network.at("config");
+  std::vector<const Json*> layers;
+  for (const Json& layer : config.is_array() ? config : config.at("layers")) {  // Keras 1 wrote the list alone
+    const auto module = layer.find("module");
+    const bool is_operation =
+        module != layer.end() && module->is_string() && module->get<std::string>().find(".ops.") != std::string::npos;
+    if (!is_operation && layer_class(layer) != "InputLayer") layers.push_back(&layer);
+  }
+  return layers;
+}
+
+// Keras splits by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
+std::string usual_name(const std::string& class_name) {
+  std::string words, name;
+  for (std::size_t i = 0; i < class_name.size();) {
+    words += class_name[i++];
+    if (i + 1 >= class_name.size() || !is_upper(class_name[i]) || !is_lower(class_name[i + 1])) continue;
+    words += '_';
+    words += class_name[i++];
+    while (i < class_name.size() && is_lower(class_name[i])) words += class_name[i++];
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && is_lower(words[i - 1]) && is_upper(words[i])) name += '_';
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(words[i])));
+  }
+  return name;
+}
+
+std::vector<std::string> weights_of_class(const std::string& usual) {
+  std::vector<std::string> names;
+  for (const ClassWeights& known : classes) {
+    if (usual_name(std::string(known.class_name)) != usual) continue;
+    for (const std::string_view weight : known.weights) {
+      if (!weight.empty()) names.emplace_back(weight.substr(weight.find(':') + 1));
+    }
+  }
+  return names;
+}
+
+std::optional<Variables> layer_variables(const Json& layer, const std::string& path) {
+  const std::string kind = layer_class(layer), shared = shared_layer(layer);
+  const Json& config = layer.at("config");
+  Variables variables;
+  if (kind == "Normalization") {  // adapted by data, unless its statistics are options
+    const auto mean = config.find("mean");
+    if (mean != config.end() && !mean->is_null()) return variables;
+    for (const char* leaf : {"mean", "variance", "count"}) variables.push_back({path, leaf, false, shared});
+    return variables;
+  }
+  if (!parts_of(kind).empty()) return wrapper_variables(layer, path);
+  const auto known =
+      std::find_if(std::begin(classes), std::end(classes), [&](auto& c) { return c.class_name == kind; });
+  if (known == std::end(classes)) {
+    const bool has_none = std::find(std::begin(weightless), std::end(weightless), kind) != std::end(weightless);
+    return has_none ? std::optional(variables) : std::nullopt;
+  }
+  for (const std::string_view weight : known->weights) {
+    if (weight.empty()) break;
+    const std::size_t colon = weight.find(':');
+    const bool is_optional = colon != std::string_view::npos;
+    if (is_optional && is_off(config, std::string(weight.substr(0, colon)))) continue;
+    const std::string leaf(is_optional ? weight.substr(colon + 1) : weight);
+    variables.push_back({path, leaf, !leaf.starts_with("moving_"), shared});
+  }
+  return variables;
+}
+
+std::optional<Variables> variables_in_h5(const Json& layer, bool is_keras3) {
+  const std::string name = layer_name(layer);
+  const auto once = [](Variables all) {  // a layer that stands in several networks inside of one
+    std::set<std::string> shared;
+    std::erase_if(all, [&](const LayerVariable& one) {
+      return !one.shared.empty() && !shared.insert(one.shared + "/" + one.leaf).second;
+    });
+    return all;
+  };
+  if (!is_keras3) {
+    Split split;
+    if (!append_all(layer, name, split)) return std::nullopt;
+    split.trained.insert(split.trained.end(), split.fixed.begin(), split.fixed.end());
+    return once(std::move(split.trained));
+  }
+  Variables all;
+  if (!append_in_order(layer, name, all)) return std::nullopt;
+  if (is_trainable(layer)) std::stable_partition(all.begin(), all.end(), [](auto& one) { return one.is_trained; });
+  return once(std::move(all));
+}
+
+}  // namespace trainctl
