@@ -1,14 +1,19 @@
 // trainctl run: trains, as a supervisor of ranks, as one of them, or alone.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 
 #include "cmd/run/training.h"
 #include "cmd/subcommands.h"
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/launch/agent/agent.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/report.h"
 #include "parallel/launch/run_rank.h"
+#include "parallel/launch/stop.h"
 
 namespace trainctl {
 namespace {
@@ -30,25 +35,28 @@ RankFacts profile_facts(const TrainingRequest& request) {
 }
 
 int run(RunOptions& options) {
-  const RunSpec spec = load_run_spec(options.common, options.launch);
   const Variables variables = Variables::of_process();
   const Situation situation = find_situation(variables);
+  const bool json = options.common.json;
+  const StopAtOnce unstarted(json ? STDOUT_FILENO : STDERR_FILENO, unstarted_message(json, situation),
+                             exit_code(ErrorKind::stopped));
+  const RunSpec spec = load_run_spec(options.common, options.launch);
   options.launch.reads_tf_config = situation.started_by == StartedBy::user;
   if (const auto tasks = tf_config_for(spec.cluster, options.launch, variables); tasks && !tasks->is_chief()) {
     return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
   }
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
-                                                      situation, {true, options.common.json}))
+  if (const std::optional<int> code =
+          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {true, json}))
     return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.config_file = options.common.config;
   options.training.quiet = options.common.quiet;
   options.training.terminal = {situation.terminal_columns, situation.terminal};
-  options.training.json = options.common.json;
+  options.training.json = json;
   RankCommand command =
       rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_facts(options.training));
   command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));
-  return run_as_rank(situation, options.common.json, command,
+  return run_as_rank(situation, json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });
 }
 

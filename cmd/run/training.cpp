@@ -23,6 +23,7 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/room.h"
+#include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 #include "parallel/plan/prediction.h"
 #include "parallel/trainer/initial_weights.h"
@@ -159,6 +160,12 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
   run.begin = seconds_now();
 }
 
+// Tells this run's supervisor, where there is one, how long a stop may take.
+std::function<void(double longest, bool saves)> teller_of_stop_time(const Situation& situation) {
+  if (!situation.supervised) return nullptr;
+  return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
+}
+
 // How a phase ended, and whether the next one follows.
 struct PhaseEnd {
   EndEvent event;
@@ -230,11 +237,12 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
     scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
     scaling->shorten(plan);
   }
-  Trainer trainer({job.engine(), world.communicator(), replicas, device.host, job.programs(), saver,
-                   scaling ? *scaling : *training, validation.get(), files.sink.get(), stop_requested,
-                   request.profile_end > 0 ? &profiler : nullptr, run.gpus.get(), &histograms, samples.get(),
-                   scaling ? scaling->after_step() : nullptr, [&] { restore_best(job, files, request.config_file); }},
-                  plan);
+  Trainer trainer(
+      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
+       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr,
+       run.gpus.get(), &histograms, samples.get(), scaling ? scaling->after_step() : nullptr,
+       [&] { restore_best(job, files, request.config_file); }, teller_of_stop_time(run.context.situation)},
+      plan);
   if (resumed) trainer.resume(*resumed, !begins || !names_a_checkpoint(request.resume));
   try {
     PhaseEnd end{trainer.run()};

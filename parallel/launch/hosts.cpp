@@ -108,9 +108,9 @@ std::string_view without_spaces(std::string_view text) {
 
 bool is_host_name(std::string_view text) {
   const auto is_name = [](std::string_view part) {
-    return !part.empty() && part.size() <= longest_name && part.front() != '-' && std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-    });
+    return !part.empty() && part.size() <= longest_name && part.front() != '-' &&
+           std::all_of(part.begin(), part.end(),
+                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_'; });
   };
   const std::size_t at = text.find('@');
   return at == std::string_view::npos ? is_name(text) : is_name(text.substr(0, at)) && is_name(text.substr(at + 1));

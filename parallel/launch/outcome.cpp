@@ -1,10 +1,12 @@
 // What the ranks' status and mpirun's words mean to a user.
 #include "parallel/launch/outcome.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <vector>
@@ -116,7 +118,6 @@ RankStatus final_status(const std::optional<RankStatus>& status, const MpirunRep
                         const std::string& messages, int mpirun_code) {
   const int peer_failed = exit_code(ErrorKind::peer);
   if (status && status->exit_code != peer_failed) return *status;
-  if (!status && mpirun_code == 0) return {};
   const std::string cause = describe(report);
   if (status) {  // a rank that saw its peer go does not know why
     if (!report.signal && !report.host_lost) return *status;
@@ -127,9 +128,30 @@ RankStatus final_status(const std::optional<RankStatus>& status, const MpirunRep
   if (!cause.empty()) return {peer_failed, cause};
   if (mpirun_code != 1 && is_ours(mpirun_code)) return {mpirun_code, ""};  // 1 is also what mpirun's own errors return
   const std::string said = without_banners(messages);
+  if (mpirun_code == 0) {
+    return {peer_failed,
+            "mpirun ended with code 0, but no rank has said that the run is done; see which mpirun is the "
+            "first in PATH (trainctl doctor)"};
+  }
   return {peer_failed, said.empty()
                            ? format("mpirun ended with code {} and without a word", mpirun_code)
                            : "the ranks could not be run; mpirun says (all of it with -v):\n" + first_lines(said)};
+}
+
+bool stopped_unstarted(const std::optional<RankStatus>& status, const MpirunReport& report, int mpirun_code) {
+  const int stopped = exit_code(ErrorKind::stopped);
+  if (status) return status->exit_code == exit_code(ErrorKind::peer) && report.exit_code == stopped;
+  return report.exit_code == stopped || mpirun_code == stopped || report.signal == SIGUSR1;
+}
+
+std::string newest_checkpoint(const std::string& log_path) {
+  namespace fs = std::filesystem;
+  if (log_path.empty()) return "";
+  const fs::path folder = fs::path(log_path).parent_path() / "checkpoints";
+  std::error_code none;
+  const fs::path target = fs::read_symlink(folder / "last", none);
+  if (none) return "; no checkpoint was written yet";
+  return format("; the newest checkpoint is {}", (folder / target).lexically_normal().string());
 }
 
 }  // namespace trainctl

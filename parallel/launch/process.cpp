@@ -51,18 +51,28 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   _exit(127);
 }
 
-// The parent of a live process; 0 for others.
-pid_t parent_of(const std::string& pid) {
+// What the kernel says of a process: its state ('T': stopped by a signal) and its parent; 0 for one that is not there.
+struct ProcessState {
+  char state = 0;
+  pid_t parent = 0;
+};
+
+ProcessState state_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string line;
   std::getline(file, line);
   const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return {};
   std::istringstream rest(line.substr(name_end + 1));
-  char state = 0;
-  pid_t parent = 0;
-  rest >> state >> parent;
-  return state == 'Z' ? 0 : parent;
+  ProcessState found;
+  rest >> found.state >> found.parent;
+  return found;
+}
+
+// The parent of a live process; 0 for others.
+pid_t parent_of(const std::string& pid) {
+  const ProcessState found = state_of(pid);
+  return found.state == 'Z' ? 0 : found.parent;
 }
 
 // The live children of a process.
@@ -75,6 +85,16 @@ std::vector<pid_t> children_of(pid_t parent) {
     if (number && parent_of(name) == parent) children.push_back(std::stoi(name));
   }
   return children;
+}
+
+// Whether a process has a handler for a signal.
+bool handles(pid_t pid, int number) {
+  std::ifstream file(format("/proc/{}/status", pid));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("SigCgt:")) continue;
+    return (std::stoull(line.substr(line.find_first_not_of(" \t", 7)), nullptr, 16) >> (number - 1) & 1) != 0;
+  }
+  return false;
 }
 
 }  // namespace
@@ -121,6 +141,8 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   return {pid, output[0], errors[0], messages[0]};
 }
 
+bool is_stopped(pid_t pid) { return state_of(std::to_string(pid)).state == 'T'; }
+
 bool has_children(pid_t pid) { return !children_of(pid).empty(); }
 
 std::vector<std::vector<std::string>> commands_of_children(pid_t pid) {
@@ -131,6 +153,13 @@ std::vector<std::vector<std::string>> commands_of_children(pid_t pid) {
     for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   }
   return commands;
+}
+
+void signal_descendants(pid_t pid, int number) {
+  for (const pid_t child : children_of(pid)) {
+    if (handles(child, number)) kill(child, number);
+    signal_descendants(child, number);
+  }
 }
 
 void kill_children() {

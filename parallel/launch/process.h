@@ -30,8 +30,14 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
 // Whether a process has children that live.
 bool has_children(pid_t pid);
 
+// Whether a process of this host was stopped by a signal, and stands.
+bool is_stopped(pid_t pid);
+
 // The command lines, as words, of a process's children that live.
 std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
+
+// Sends a signal to the processes that a process has started, directly or not, and that handle it.
+void signal_descendants(pid_t pid, int number);
 
 // SIGKILL to the children of this process and those they leave behind, until none is left. Needs
 // PR_SET_CHILD_SUBREAPER.

@@ -14,6 +14,14 @@
 #include "parallel/launch/stop.h"
 
 namespace trainctl {
+namespace {
+
+std::string last_words(ErrorKind kind, const std::string& words, bool json, const Situation& situation) {
+  if (situation.supervised || situation.rank != 0) return "";
+  return json ? failure_json({exit_code(kind), words}) : words + "\n";
+}
+
+}  // namespace
 
 void answer(std::string_view text) {
   finish_output();
@@ -49,9 +57,11 @@ int report(const Failure& failure, bool json, const Situation& situation) {
 }
 
 std::string stop_message(bool json, const Situation& situation) {
-  if (situation.supervised || situation.rank != 0) return "";
-  const std::string words = "stopped at once";
-  return json ? failure_json({exit_code(ErrorKind::interrupted), words}) : words + "\n";
+  return last_words(ErrorKind::interrupted, "stopped at once", json, situation);
+}
+
+std::string unstarted_message(bool json, const Situation& situation) {
+  return last_words(ErrorKind::stopped, std::string(unstarted_words), json, situation);
 }
 
 }  // namespace trainctl

@@ -27,4 +27,9 @@ int report(const Failure& failure, bool json, const Situation& situation);
 // The message of StopAtOnce for a command: a request to stop writes it at once.
 std::string stop_message(bool json, const Situation& situation);
 
+// How a run ends that was asked to stop before it trains: with exit code 75, since it may be started again as it is.
+inline constexpr std::string_view unstarted_words = "stopped before the first step";
+// The message of StopAtOnce for a run until it trains.
+std::string unstarted_message(bool json, const Situation& situation);
+
 }  // namespace trainctl

@@ -1,23 +1,68 @@
-// The status file: a line with the exit code, one with the errors and their places, then the message.
+// The status file: a line with the exit code, one with the errors and their places, then the message. Beside it lie
+// notes.
 #include "parallel/launch/status.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "core/base/format.h"
 
 namespace trainctl {
 namespace {
 
-std::string ready_path(const std::string& status_path) { return status_path + ".ready"; }
-std::string log_path(const std::string& status_path) { return status_path + ".log"; }
+// A note is a file of one line beside the status: the status' name and one of these.
+constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time";
+constexpr std::string_view end_note = ".end";  // the exit code, which comes from another host
+// What begins a note on standard error: no program writes this by chance.
+constexpr std::string_view note_mark =
+    "\x1e"
+    "trainctl-note ";
+
+std::string note_path(const std::string& status_path, std::string_view note) { return status_path + std::string(note); }
+
+bool is_here(const std::string& status_path) {
+  return access(std::filesystem::path(status_path).parent_path().c_str(), F_OK) == 0;
+}
+
+// A reader sees the text whole.
+void write_note(const std::string& status_path, std::string_view note, const std::string& text) {
+  if (status_path.empty()) return;
+  if (!is_here(status_path)) {
+    const std::string line = format("{}{} {}\n", note_mark, note, text);
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    return;
+  }
+  const std::string path = note_path(status_path, note), temporary = path + ".new";
+  std::ofstream(temporary) << text;
+  rename(temporary.c_str(), path.c_str());
+}
+
+// Writes what a line says, without its mark and end: "NOTE TEXT".
+void take_note(const std::string& status_path, std::string_view line) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::string_view note = line.substr(0, space);
+  const std::string text(line.substr(std::min(space + 1, line.size())));
+  if (note == end_note) {
+    write_status(status_path, {std::atoi(text.c_str()), ""});
+  } else if (note == ready_note || note == stop_time_note) {
+    write_note(status_path, note, text);
+  }
+}
 
 }  // namespace
 
 StatusWritten write_status(const std::string& path, const RankStatus& status) {
   if (path.empty()) return StatusWritten::unreachable;
+  if (!is_here(path)) {
+    write_note(path, end_note, std::to_string(status.exit_code));
+    return StatusWritten::unreachable;
+  }
   const std::string temporary = path + "." + std::to_string(getpid());
   std::ofstream file(temporary);
   file << status.exit_code << '\n' << diagnostics_json(status.errors) << status.message;
@@ -44,30 +89,48 @@ std::optional<RankStatus> read_status(const std::string& path) {
 }
 
 void mark_ready(const std::string& status_path, const std::vector<int>& processes) {
-  const std::string path = ready_path(status_path), temporary = path + ".new";
-  std::ofstream file(temporary);
-  for (const int process : processes) file << process << '\n';
-  file.close();
-  rename(temporary.c_str(), path.c_str());
+  std::string text;
+  for (const int process : processes) text += std::to_string(process) + ' ';
+  write_note(status_path, ready_note, text);
 }
 
-bool is_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
+bool is_ready(const std::string& status_path) { return access(note_path(status_path, ready_note).c_str(), F_OK) == 0; }
 
 std::vector<int> marked_processes(const std::string& status_path) {
-  std::ifstream file(ready_path(status_path));
+  std::ifstream file(note_path(status_path, ready_note));
   std::vector<int> processes;
   for (int process = 0; file >> process;) processes.push_back(process);
   return processes;
 }
 
-void write_log_path(const std::string& status_path, const std::string& path) {
-  std::ofstream(log_path(status_path)) << path;
+void write_stop_time(const std::string& status_path, const StopTime& time) {
+  write_note(status_path, stop_time_note, format("{} {}", time.seconds, time.saves ? 1 : 0));
+}
+
+StopTime read_stop_time(const std::string& status_path) {
+  std::ifstream file(note_path(status_path, stop_time_note));
+  StopTime time;
+  if (!(file >> time.seconds >> time.saves)) return {};
+  return time;
+}
+
+void write_log_path(const std::string& status_path, const std::string& log_path) {
+  if (is_here(status_path)) write_note(status_path, log_note, log_path);
 }
 
 std::string read_log_path(const std::string& status_path) {
   std::string path;
-  std::getline(std::ifstream(log_path(status_path)), path);
+  std::getline(std::ifstream(note_path(status_path, log_note)), path);
   return path;
+}
+
+void take_notes(const std::string& status_path, std::string& text) {
+  for (std::size_t at = text.find(note_mark); at != std::string::npos; at = text.find(note_mark, at)) {
+    const std::size_t begin = at + note_mark.size(), end = text.find('\n', begin);
+    if (end == std::string::npos) return;  // a line comes whole
+    take_note(status_path, std::string_view(text).substr(begin, end - begin));
+    text.erase(at, end + 1 - at);
+  }
 }
 
 }  // namespace trainctl

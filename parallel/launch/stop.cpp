@@ -15,21 +15,22 @@ constexpr std::array<int, 4> stop_signals = {SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 // A handler reaches nothing else than variables of the whole process.
 volatile sig_atomic_t requested = 0;
 volatile sig_atomic_t interrupted = 0;
-const char* volatile message = nullptr;
-volatile std::size_t message_size = 0;
-volatile int message_descriptor = -1;
+const StopAtOnce::End* volatile first_end = nullptr;   // of the process' first StopAtOnce: after a second SIGINT
+const StopAtOnce::End* volatile newest_end = nullptr;  // of its newest
 
-[[noreturn]] void exit_at_once() {
-  if (message != nullptr && write(message_descriptor, message, message_size) < 0) {  // nobody is left to tell
+[[noreturn]] void exit_at_once(const StopAtOnce::End* end) {
+  if (end == nullptr) _exit(130);
+  if (!end->message.empty() &&
+      write(end->descriptor, end->message.data(), end->message.size()) < 0) {  // nobody listens
   }
-  _exit(130);
+  _exit(end->exit_code);
 }
 
-void end_process(int) { exit_at_once(); }
+void end_process(int) { exit_at_once(newest_end); }
 
 void note(int signal) {
   if (signal == SIGINT) {
-    if (interrupted != 0) exit_at_once();
+    if (interrupted != 0) exit_at_once(first_end);
     interrupted = 1;
   }
   requested = 1;
@@ -46,20 +47,22 @@ void handle(void (*handler)(int)) {
     sigaction(number, &action, &before);
     if (number == SIGHUP && before.sa_handler == SIG_IGN) sigaction(SIGHUP, &before, nullptr);
   }
+  sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // a launcher that is shielded from them may have blocked them
 }
 
 }  // namespace
 
-StopAtOnce::StopAtOnce(int descriptor, std::string text) : message_(std::move(text)) {
-  message = message_.data();
-  message_size = message_.size();
-  message_descriptor = descriptor;
+StopAtOnce::StopAtOnce(int descriptor, std::string message, int exit_code)
+    : end_{descriptor, std::move(message), exit_code} {
+  if (first_end == nullptr) first_end = &end_;
+  newest_end = &end_;
   handle(end_process);
 }
 
 StopAtOnce::~StopAtOnce() {
   ignore_requests();
-  message = nullptr;
+  if (first_end == &end_) first_end = nullptr;
+  newest_end = first_end;
 }
 
 StopRequest::StopRequest() {

@@ -9,21 +9,27 @@
 namespace trainctl {
 
 // The first thing in main. While it lives a request ends the process at once, whatever it does (a blocked read, too),
-// with exit code 130 after `message` was written to `descriptor`. SIGHUP stays ignored where nohup ignores it. From
-// its end on requests are ignored: an exit code that is known does not change. One in a process.
+// with `exit_code` after `message` was written to `descriptor`. SIGHUP stays ignored if nohup ignores it. From its end
+// on requests are ignored: an exit code that is known does not change. One may live within another, and counts then.
 class StopAtOnce {
  public:
-  StopAtOnce(int descriptor, std::string message);
+  struct End {
+    int descriptor;
+    std::string message;
+    int exit_code;
+  };
+
+  StopAtOnce(int descriptor, std::string message, int exit_code = 130);
   ~StopAtOnce();
   StopAtOnce(const StopAtOnce&) = delete;
   StopAtOnce& operator=(const StopAtOnce&) = delete;
 
  private:
-  std::string message_;
+  End end_;
 };
 
-// While it lives requests only set a flag; a second SIGINT ends the process at once, as StopAtOnce says. From its end
-// on requests are ignored. One at a time.
+// While it lives requests only set a flag; a second SIGINT ends the process at once, as the first StopAtOnce says. From
+// its end on requests are ignored. One at a time.
 class StopRequest {
  public:
   StopRequest();

@@ -1,7 +1,6 @@
 // The loop that waits for mpirun.
 #include "parallel/launch/supervision.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -10,31 +9,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
-#include "parallel/launch/remote/bounded_text.h"
+#include "parallel/launch/outcome.h"
+#include "parallel/launch/report.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 
 namespace trainctl {
 namespace {
-
-// Hands all that is there to be read to `take`. Returns false once the other side has closed.
-template <class Take>
-bool read_all(int descriptor, const Take& take) {
-  std::array<char, 65536> buffer{};
-  ssize_t count = 0;
-  while ((count = read(descriptor, buffer.data(), buffer.size())) > 0) {
-    take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
-  }
-  return count != 0;
-}
 
 // Signals that nobody sends here for a purpose, and that end a process unless it handles them.
 std::vector<int> other_ends() {
@@ -78,13 +64,17 @@ Supervision::Supervision(const Signals& signals, const ChildProcess& child, std:
     : signals_(signals),
       mpirun_(mpirun),
       child_(child),
+      said_(child_, mpirun, status_file, options.holds_output, plan.first_rank_here),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       one_host_(plan.one_host),
       options_(options),
       start_timeout_(plan.start_timeout),
+      hosts_answer_(plan.hosts_answer),
       hosts_(plan.hosts) {
-  for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
+  stopping_.started = start_;
+  stopping_.sees_ranks = plan.first_rank_here;
+  stopping_.patience = plan.start_timeout;
 }
 
 Supervision::~Supervision() {
@@ -94,40 +84,25 @@ Supervision::~Supervision() {
 }
 
 void Supervision::wait() {
-  constexpr std::chrono::milliseconds start_limit(1500);  // for ranks that were asked to stop while they start
-  while (!ended_ && !stopped_at_once_) {
+  while (!ended_ && !verdict_) {
     watch_ranks();
-    std::vector<pollfd> sources = {{{signals_.descriptor(), POLLIN, 0},
-                                    {output_closed_ ? -1 : child_.output, POLLIN, 0},
-                                    {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
-                                    {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
-                                    {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
+    std::vector<pollfd> sources = {{signals_.descriptor(), POLLIN, 0}};
+    for (const pollfd& each : said_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
-    const bool hurries = (requested_ && !relayed_) || (one_host_ && ranks_.empty());
+    const bool hurries = (stopping_.asked && !stopping_.relayed) || (one_host_ && ranks_.empty());
     poll(sources.data(), sources.size(), hurries ? 20 : 500);
     see_ranks();
     while (const int signal = signals_.next()) on_signal(signal);
-    forward_output();
-    forward_errors();
-    collect_messages();
-    if (requested_ && !relayed_) {
-      if (ranks_handle_signals()) {
-        kill(child_.pid, SIGUSR1);
-        relayed_ = true;
-      } else if (first_rank_here_ && std::chrono::steady_clock::now() - request_ > start_limit) {
-        stopped_at_once_ = true;  // nothing was trained yet
-      }
-    }
-    if (!ended_ && start_timed_out()) why_not_started_ = describe_start_timeout();
-    if (!ended_ && (!why_not_started_.empty() || mpirun_hangs())) {
+    said_.read();
+    if (ended_) break;
+    decide();
+    if (!verdict_ && mpirun_lingers()) {
       code_ = 1;
       break;
     }
   }
   kill_children();  // whom mpirun has left behind
-  forward_output();
-  forward_errors();
-  collect_messages();
+  said_.read();
   join_log();
 }
 
@@ -155,13 +130,89 @@ void Supervision::see_ranks() {
 void Supervision::on_signal(int number) {
   if (number == SIGCHLD) {
     reap();
-  } else if (!options_.stops_in_order || (number == SIGINT && requested_) || is_other_end(number)) {
-    stopped_at_once_ = true;
-  } else if (!requested_) {
-    requested_ = true;
-    request_ = std::chrono::steady_clock::now();
+    return;
+  }
+  note_request(stopping_, number, std::chrono::steady_clock::now());
+  if (!options_.stops_in_order || is_other_end(number)) stopping_.at_once = true;
+}
+
+// Ends the ranks, by a verdict, if it is time.
+void Supervision::decide() {
+  stop();
+  watch_mpirun();
+  if (!verdict_ && start_timed_out()) {
+    const Error error(
+        ErrorKind::peer, describe_start_timeout(),
+        hosts_answer_
+            ? "a remote shell works on all hosts, so that a network between them is at fault: all TCP ports must be "
+              "open in both directions, and which network to use can be stated (docs/cluster.md); see cluster.timeout"
+            : "`ssh HOST true` must work for each host without a password; see cluster.timeout");
+    verdict_ = {exit_code(error.kind()), error.what()};
+  }
+}
+
+void Supervision::stop() {
+  if (!stopping_.asked) return;
+  const auto now = std::chrono::steady_clock::now();
+  stopping_.ready = is_ready(status_file_);
+  if (const StopTime needs = read_stop_time(status_file_); needs != stopping_.needs) {
+    stopping_.needs = needs;
+    stopping_.said = now;
+  }
+  switch (stop_action(stopping_, now)) {
+    case StopAction::wait:
+      return;
+    case StopAction::relay:
+      join_log();
+      log::warning("stopping after this step (Ctrl-C again stops at once)");
+      if (stopped_) kill(child_.pid, SIGCONT);
+      kill(child_.pid, SIGUSR1);
+      stopping_.relayed = true;
+      return;
+    case StopAction::end_unstarted:
+      verdict_ = {exit_code(ErrorKind::stopped), std::string(unstarted_words)};
+      return;
+    case StopAction::end_at_once:
+      verdict_ = {exit_code(ErrorKind::interrupted),
+                  "stopped at once" + newest_checkpoint(read_log_path(status_file_))};
+      return;
+    case StopAction::end_late:
+      if (read_status(status_file_)) return;  // they have ended, and mpirun lingers
+      const double seconds = std::chrono::duration<double>(time_to_stop(stopping_)).count();
+      verdict_ = {exit_code(ErrorKind::peer), format("the ranks did not stop within {:g} s and were ended{}{}", seconds,
+                                                     stuck_ranks(), newest_checkpoint(read_log_path(status_file_)))};
+  }
+}
+
+// " (stopped by a signal: rank 1, process 12)": those of this host that a signal has stopped.
+std::string Supervision::stuck_ranks() const {
+  std::string text;
+  const std::vector<int> processes = one_host_ ? marked_processes(status_file_) : std::vector<int>();
+  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
+    if (!is_stopped(processes[rank])) continue;
+    text += format("{}rank {}, process {}", text.empty() ? " (stopped by a signal: " : "; ", rank, processes[rank]);
+  }
+  return text.empty() ? text : text + ")";
+}
+
+// mpirun that a signal has stopped passes on neither output nor requests, and sees no rank end.
+void Supervision::watch_mpirun() {
+  constexpr std::chrono::seconds soon(3);
+  if (!stopped_ || verdict_) return;
+  const auto stands = std::chrono::steady_clock::now() - *stopped_;
+  const double seconds = std::chrono::duration<double>(start_timeout_).count();
+  if (start_timeout_.count() > 0 && stands >= start_timeout_) {
+    verdict_ = {exit_code(ErrorKind::peer),
+                format("mpirun (process {}) has been stopped by a signal for {:g} s, and the ranks were ended{}",
+                       child_.pid, seconds, newest_checkpoint(read_log_path(status_file_)))};
+  } else if (!told_of_mpirun_ && stands >= soon) {
+    told_of_mpirun_ = true;
     join_log();
-    log::warning("stopping after this step (Ctrl-C again stops at once)");
+    const std::string limit = seconds > 0 ? format(", and the run ends after {:g} s (cluster.timeout)", seconds) : "";
+    log::warning(
+        format("mpirun (process {0}) was stopped by a signal: the ranks' output stands still{1}; `kill -CONT {0}` lets "
+               "it go on",
+               child_.pid, limit));
   }
 }
 
@@ -179,54 +230,45 @@ void Supervision::join_log() {
 
 void Supervision::reap() {
   int status = 0;
-  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (pid != child_.pid) continue;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (pid == child_.pid) note_child(status);
+  }
+}
+
+void Supervision::note_child(int status) {
+  if (WIFSTOPPED(status)) {
+    stopped_ = std::chrono::steady_clock::now();
+  } else if (WIFCONTINUED(status)) {
+    stopped_.reset();
+    told_of_mpirun_ = false;
+  } else {
     ended_ = true;
     code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 }
 
-// Whether the ranks handle SIGUSR1 already; before that the signal would kill them.
-bool Supervision::ranks_handle_signals() const {
-  constexpr std::chrono::seconds usual_start(5);  // where rank 0 cannot tell
-  return is_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
-}
-
-// mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize): once the
-// run is over, by a status or by words of mpirun, and its children have been gone for a while, nothing more will come.
-bool Supervision::mpirun_hangs() {
-  constexpr std::chrono::seconds limit(5);
+// mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize), and waits
+// for minutes for a daemon on a host that the network does not reach. Once the run is over, by a status or by words of
+// mpirun, it is not waited for long: nothing more will come.
+bool Supervision::mpirun_lingers() {
+  constexpr std::chrono::seconds limit(5), for_good_end(30);  // other ranks may still leave in order
   const auto now = std::chrono::steady_clock::now();
-  const bool ending = !messages_.empty() || read_status(status_file_).has_value();
+  const std::optional<RankStatus> status = read_status(status_file_);
+  if (said_.messages().size() != std::exchange(messages_read_, said_.messages().size())) {
+    names_cause_ = mpirun_.report(said_.messages()).names_cause();
+  }
+  const bool failed =
+      status ? status->exit_code != 0 && status->exit_code != exit_code(ErrorKind::stopped) : names_cause_;
+  if (!over_ && (status || failed)) over_ = now;
+  if (over_ && now - *over_ > (failed ? limit : for_good_end)) return true;
+  const bool ending = !said_.messages().empty() || status;
   if (!ending || has_children(child_.pid)) last_child_ = now;
   return now - last_child_ > limit;
 }
 
-// What mpirun says beside the ranks' output is moved to its own messages.
-std::string Supervision::without_own_words(std::string_view text) {
-  constexpr std::size_t tail = 8192;
-  std::string rest(text);
-  append_within(messages_, mpirun_.take_own_words(rest), most_remote_text);
-  last_words_.append(rest);
-  if (last_words_.size() > tail) last_words_.erase(0, last_words_.size() - tail);
-  return rest;
-}
-
-void Supervision::forward_output() {
-  const bool open = read_all(child_.output, [this](std::string_view all) {
-    const std::string text = without_own_words(all);
-    if (options_.holds_output) {
-      output_.append(text);
-    } else if (output_error_ == 0) {
-      output_error_ = write_all(STDOUT_FILENO, text);
-    }
-  });
-  if (!open) output_closed_ = true;
-}
-
 bool Supervision::start_timed_out() const {
-  return start_timeout_.count() > 0 && first_rank_here_ && std::chrono::steady_clock::now() - start_ > start_timeout_ &&
-         !is_ready(status_file_);
+  return !stopped_ && start_timeout_.count() > 0 && first_rank_here_ &&
+         std::chrono::steady_clock::now() - start_ > start_timeout_ && !is_ready(status_file_);
 }
 
 // A remote shell that has not come back has the name of its host among its words.
@@ -241,50 +283,6 @@ std::string Supervision::describe_start_timeout() const {
   const double seconds = std::chrono::duration<double>(start_timeout_).count();
   return hosts.empty() ? format("the ranks did not start within {:g} s", seconds)
                        : format("no answer from {} within {:g} s", hosts, seconds);
-}
-
-void Supervision::forward_errors() {
-  constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
-  const bool open = read_all(child_.errors, [this](std::string_view text) {
-    const std::string rest = without_own_words(text);  // mpirun writes its lines whole
-    if (backlog_.size() <= enough) backlog_.append(rest);
-  });
-  if (!open) errors_closed_ = true;
-  write_backlog();
-}
-
-// Writes as much as standard error takes without waiting, and drops the rest where its reader has gone.
-void Supervision::write_backlog() {
-  if (!shown_ && holds_errors()) return;
-  shown_ = true;
-  constexpr std::size_t chunk = 4096;  // a pipe that can be written takes as much
-  while (!backlog_.empty()) {
-    pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
-    const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(chunk, backlog_.size()));
-    backlog_.erase(0, written > 0 ? static_cast<std::size_t>(written) : backlog_.size());
-  }
-}
-
-// Standard error is held while the ranks start, up to a limit of time and size.
-bool Supervision::holds_errors() const {
-  constexpr std::chrono::seconds limit(10);
-  constexpr std::size_t enough = 1 << 18;
-  return first_rank_here_ && backlog_.size() < enough && std::chrono::steady_clock::now() - start_ < limit &&
-         !is_ready(status_file_);
-}
-
-void Supervision::show_held_errors() {
-  shown_ = true;
-  write_backlog();
-}
-
-void Supervision::collect_messages() {
-  constexpr std::size_t enough = 1 << 18;
-  const bool open = read_all(child_.messages, [this](std::string_view text) {
-    if (messages_.size() < enough) messages_.append(text);
-  });
-  if (!open) messages_closed_ = true;
 }
 
 }  // namespace trainctl

@@ -11,6 +11,8 @@
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/process.h"
+#include "parallel/launch/ranks_output.h"
+#include "parallel/launch/stopping.h"
 
 namespace trainctl {
 
@@ -53,35 +55,26 @@ class Supervision {
   // Returns when mpirun has ended, or the user wants to wait no longer; then no child is left.
   void wait();
 
-  // Why the ranks were not waited for any longer, having not started: names the hosts that do not answer, where mpirun
-  // still waits for these. "" where they started or ended.
-  const std::string& why_not_started() const { return why_not_started_; }
-  bool stopped_at_once() const { return stopped_at_once_; }
-  const std::string& output() const { return output_; }      // what is held
-  int output_error() const { return output_error_; }         // errno of standard output, or 0
-  const std::string& messages() const { return messages_; }  // mpirun's own
-  // Standard error of the ranks (in fact of MPI and the loader) from before they were ready: it is held, since it
-  // explains why they never become ready. Empty once it has been shown.
-  std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
-  void show_held_errors();
+  // How the run ended, if this process has ended the ranks; the message is for the user.
+  const std::optional<RankStatus>& verdict() const { return verdict_; }
+  bool asked_to_stop() const { return stopping_.asked.has_value(); }
+  const RanksOutput& said() const { return said_; }
+  void show_held_errors() { said_.show_held_errors(); }
   // The rank that was seen to end first, where all run here.
   std::optional<int> first_gone() const { return first_gone_; }
-  const std::string& last_words() const { return last_words_; }  // the end of what the ranks have written
-  int mpirun_code() const { return code_; }                      // 128 + n where signal n ended it
+  int mpirun_code() const { return code_; }  // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
   void reap();
-  bool ranks_handle_signals() const;
-  bool mpirun_hangs();
+  void note_child(int status);
+  void decide();
+  void stop();
+  void watch_mpirun();
+  bool mpirun_lingers();
+  std::string stuck_ranks() const;
   bool start_timed_out() const;
   std::string describe_start_timeout() const;
-  bool holds_errors() const;
-  std::string without_own_words(std::string_view text);
-  void forward_output();
-  void forward_errors();
-  void write_backlog();
-  void collect_messages();
   void join_log();
   void watch_ranks();
   void see_ranks();
@@ -89,32 +82,27 @@ class Supervision {
   const Signals& signals_;
   Mpirun& mpirun_;
   ChildProcess child_;
+  RanksOutput said_;
   std::string status_file_;
   bool first_rank_here_, one_host_;
   SupervisionOptions options_;
   std::chrono::milliseconds start_timeout_;
+  bool hosts_answer_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
-  std::chrono::steady_clock::time_point request_;              // when it came
-  bool requested_ = false;
-  bool relayed_ = false;
-  bool stopped_at_once_ = false;
+  std::chrono::steady_clock::time_point last_child_ = start_;     // when mpirun was last seen with one
+  std::optional<std::chrono::steady_clock::time_point> over_;     // when the run was seen to have ended
+  std::optional<std::chrono::steady_clock::time_point> stopped_;  // when a signal stopped mpirun itself, which stands
+  bool told_of_mpirun_ = false;                                   // that it stands
+  Stopping stopping_;
+  std::optional<RankStatus> verdict_;
   bool ended_ = false;
-  bool output_closed_ = false;
-  bool errors_closed_ = false;
-  bool messages_closed_ = false;
   bool in_log_ = false;
   int code_ = 0;
-  int output_error_ = 0;
   std::vector<int> ranks_;  // descriptors of their processes; -1 once one has ended
   std::optional<int> first_gone_;
-  std::string output_;
-  std::string backlog_;  // standard error that is held, or that its reader has not taken yet
-  std::string last_words_;
-  std::string messages_;
-  std::string why_not_started_;
-  bool shown_ = false;  // standard error is passed on as it comes; before, it is held
+  std::size_t messages_read_ = 0;  // of mpirun's messages, so far,
+  bool names_cause_ = false;       // and they say why the run ended
 };
 
 }  // namespace trainctl

@@ -20,6 +20,7 @@
 #include "core/base/log.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/outcome.h"
+#include "parallel/launch/report.h"
 #include "parallel/launch/room.h"
 #include "parallel/launch/scratch.h"
 #include "parallel/launch/supervision.h"
@@ -60,10 +61,9 @@ std::optional<ScratchFolder> shared_memory_scratch(const LaunchPlan& plan, const
   return {};
 }
 
-// The library that keeps mpirun to the addresses of LaunchPlan::listen_on, beside this program or where it is
-// installed;
-// "" where it is not there.
-std::string listen_library() {
+// The library that keeps mpirun to the addresses of LaunchPlan::listen_on and shields it from requests to stop, beside
+// this program or where it is installed; "" where it is not there.
+std::string preloaded_library() {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(own_path()).parent_path();
   for (const fs::path& file : {folder / "trainctl_listen.so", folder / "../lib/trainctl/trainctl_listen.so"}) {
@@ -101,14 +101,15 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
-// Has the launcher, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves,
-// and on one host OpenMPI's have no need.
-void confine_listening(const LaunchPlan& plan, const Mpirun& mpirun, Variables::Map& environment,
-                       std::vector<std::string>& words) {
-  if (plan.listen_on.empty()) return;
-  const std::string library = listen_library();
+// Shields the launcher, and its daemons on other hosts, from requests to stop, and has them listen on plan.listen_on
+// alone. Ranks know how to by themselves, and on one host OpenMPI's have no need.
+void preload_launcher(const LaunchPlan& plan, const Mpirun& mpirun, Variables::Map& environment,
+                      std::vector<std::string>& words) {
+  const std::string library = preloaded_library();
   if (library.empty() || library.find(' ') != std::string::npos) {
-    log::warning("mpirun will listen on all addresses of this host: trainctl_listen.so is not beside trainctl");
+    log::warning(
+        "mpirun will listen on all addresses of this host, and end the ranks before they save if SIGTERM reaches "
+        "it: trainctl_listen.so is not beside trainctl");
     return;
   }
   const std::string preload(preload_variable), listen(listen_variable);
@@ -133,16 +134,19 @@ std::optional<int> rank_of(int process, const std::vector<int>& processes) {
 // How the run ended, by the status that its ranks have left, else by the launcher's words.
 Supervised end_of(const Supervision& supervision, const Mpirun& mpirun, bool one_host, const std::string& status_file) {
   const std::optional<RankStatus> status = read_status(status_file);
-  MpirunReport report = mpirun.report(supervision.messages() + supervision.last_words());
+  MpirunReport report = mpirun.report(supervision.said().messages() + supervision.said().last_words());
   if (!report.rank && report.process) {  // one that the launcher has ended, it may be; hosts have ends of their own
     report.rank = one_host ? supervision.first_gone() : rank_of(*report.process, marked_processes(status_file));
   }
-  RankStatus end = final_status(status, report, supervision.messages(), supervision.mpirun_code());
-  if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
+  RankStatus end = final_status(status, report, supervision.said().messages(), supervision.mpirun_code());
+  if (supervision.asked_to_stop() && stopped_unstarted(status, report, supervision.mpirun_code())) {
+    end = {exit_code(ErrorKind::stopped), std::string(unstarted_words)};
+  }
+  if (const int error = supervision.said().output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),
            "standard output cannot be written: " + std::generic_category().message(error)};
   }
-  return {std::move(end), supervision.output()};
+  return {std::move(end), supervision.said().output()};
 }
 
 }  // namespace
@@ -194,31 +198,21 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
     append(words, {"--hostfile", hostfile});
   }
   if (plan.one_host) append(words, mpirun->keep_files(scratch.path(), memory ? memory->path() : scratch.path()));
-  confine_listening(plan, *mpirun, environment, words);
+  preload_launcher(plan, *mpirun, environment, words);
   words.insert(words.end(), command.begin(), command.end());
 
   Supervision supervision(signals, start_process(words, environment), status_file, plan, *mpirun, options);
   supervision.wait();
-  if (supervision.stopped_at_once()) {
+  if (supervision.verdict()) {
     supervision.show_held_errors();
-    return {{exit_code(ErrorKind::interrupted), "stopped at once"}, ""};
-  }
-  if (!supervision.why_not_started().empty()) {
-    supervision.show_held_errors();
-    const Error error(
-        ErrorKind::peer, supervision.why_not_started(),
-        plan.hosts_answer
-            ? "a remote shell works on all hosts, so that a network between them is at fault: all TCP ports must be "
-              "open in both directions, and which network to use can be stated (docs/cluster.md); see cluster.timeout"
-            : "`ssh HOST true` must work for each host without a password; see cluster.timeout");
-    return {{exit_code(error.kind()), error.what()}, ""};
+    return {*supervision.verdict(), ""};
   }
   const std::optional<RankStatus> status = read_status(status_file);
-  const std::string said = supervision.messages() + std::string(supervision.held_errors());
+  const std::string said = supervision.said().messages() + std::string(supervision.said().held_errors());
   const std::optional<RankStatus> shortage =
       status || supervision.mpirun_code() == 0 ? std::nullopt : find_shortage(said);
   // An error of ours explains what MPI said while the ranks started.
-  const bool explained = shortage || (status && !status->message.empty() && !supervision.held_errors().empty());
+  const bool explained = shortage || (status && !status->message.empty() && !supervision.said().held_errors().empty());
   if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
   if (!explained) supervision.show_held_errors();

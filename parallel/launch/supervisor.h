@@ -34,9 +34,10 @@ struct Supervised {
 
 // Runs `command` (a program and its arguments) as the plan's ranks; call it while this process has no other threads.
 // Standard input is closed to the ranks; their output passes through as it comes, or is held. The first SIGINT,
-// SIGTERM, SIGHUP or SIGUSR1 reaches all ranks as SIGUSR1 where they stop in order; a SIGINT after that, or else the
-// first signal, ends everything at once. When this returns, no rank is left on this host and no temporary file; where
-// this process is killed, mpirun and the ranks end too.
+// SIGTERM, SIGHUP or SIGUSR1 reaches all ranks as SIGUSR1 where they stop in order, within a limit of time
+// (stopping.h); a SIGINT after that, or else the first signal, ends everything at once. Nothing that follows waits for
+// mpirun without a limit. When this returns, no rank is left on this host and no temporary file; where this process is
+// killed, mpirun and the ranks end too.
 //
 // Returns how the run ended; what went wrong is the caller's to report. Throws Error{config} where there is no mpirun,
 // Error{resource} where it cannot be started.

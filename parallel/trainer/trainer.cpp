@@ -90,7 +90,9 @@ EndEvent Trainer::run() {
   }
   while (!finished() && !stop_ && !ends_early()) {
     const std::int64_t before = position_.step;
+    const double begin = seconds_now();
     run_steps();
+    note_stop_time(seconds_now() - begin);
     const bool trained = position_.step > before;
     const auto passed = [&](std::int64_t every) { return every > 0 && position_.step / every > before / every; };
     if (trained && passed(plan_.verify_every)) verify_replicas();
@@ -127,6 +129,18 @@ EndEvent Trainer::run() {
   if (parts_.saver.reads_tensors()) parts_.engine.download();
   end.weights_sha256 = parts_.saver.weights_sha256(parts_.engine.weights());
   return end;
+}
+
+// Steps of less than a few seconds stop in no time.
+void Trainer::note_stop_time(double seconds) {
+  constexpr double few = 5, grown = 1.2;
+  if (seconds < few || seconds < grown * longest_between_looks_) return;
+  longest_between_looks_ = seconds;
+  tell_stop_time(false);
+}
+
+void Trainer::tell_stop_time(bool saves) const {
+  if (parts_.tells_stop_time && parts_.world.rank() == 0) parts_.tells_stop_time(longest_between_looks_, saves);
 }
 
 // Finishes the steps to the next one after which ranks agree on anything: one, unless replicas take steps alone.
@@ -389,8 +403,10 @@ void Trainer::save() {
   if (saved_step_ == position_.step) return;
   saved_step_ = position_.step;
   const double start = seconds_now();
+  tell_stop_time(true);
   if (parts_.saver.reads_tensors()) parts_.engine.download();
   const std::string path = parts_.saver.save(snapshot());
+  tell_stop_time(false);
   if (parts_.sink != nullptr) {
     parts_.sink->checkpoint({position_.step, path, seconds_now() - start, parts_.saver.bytes()});
   }

@@ -81,6 +81,9 @@ struct TrainerParts {
   std::function<void(std::int64_t steps)> after_step;
   // Gives the engine the weights of the best checkpoint. Called on all ranks, where early stopping restores them.
   std::function<void()> restore_best;
+  // Called on rank 0 with the longest time in seconds between two moments at which all ranks look for a request to
+  // stop, when it has grown, and before and after a checkpoint is written. Null: nothing.
+  std::function<void(double longest, bool saves)> tells_stop_time;
 };
 
 // Where a run stands: what a snapshot carries beside weights and state.
@@ -133,6 +136,8 @@ class Trainer {
   bool finished() const;
   bool ends_early() const { return !early_end_.empty(); }
   bool stop_wanted() const;
+  void note_stop_time(double seconds);
+  void tell_stop_time(bool saves) const;
   bool evaluate_weights();
   bool evaluation_is_due() const;
   void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
@@ -170,6 +175,7 @@ class Trainer {
   std::string early_end_;         // why the run ends before its last step; empty: it does not
   DataPosition data_position_;    // behind the steps done
   std::int64_t saved_step_ = -1;
+  double longest_between_looks_ = 0;  // for a request to stop, in seconds; 0: a few
   double start_seconds_ = 0;
   double epoch_start_ = 0;
   // Since the last multiple of log_every:

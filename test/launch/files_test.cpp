@@ -1,6 +1,7 @@
 // The status file and the folders for temporary files.
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -47,6 +48,31 @@ TEST_CASE("ranks say once that they listen") {
   CHECK(read_log_path(folder.path + "/status").empty());
   write_log_path(folder.path + "/status", "/runs/a b/log.txt");
   CHECK(read_log_path(folder.path + "/status") == "/runs/a b/log.txt");
+}
+
+TEST_CASE("what a rank says without the supervisor's folder comes to it by standard error") {
+  const Folder folder;
+  const std::string path = folder.path + "/status", nowhere = folder.path + "/elsewhere/status";
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const int errors = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  mark_ready(nowhere, {12, 34});
+  dprintf(STDERR_FILENO, "a warning\n");
+  write_stop_time(nowhere, {7.5, true});
+  const StatusWritten written = write_status(nowhere, {75, "its message, which it prints itself"});
+  dup2(errors, STDERR_FILENO);
+  std::string text(4096, '\0');
+  text.resize(static_cast<std::size_t>(read(ends[0], text.data(), text.size())));
+  for (const int each : {ends[0], ends[1], errors}) close(each);
+  CHECK(written == StatusWritten::unreachable);
+  CHECK_FALSE(is_ready(path));
+  take_notes(path, text);
+  CHECK(text == "a warning\n");
+  CHECK(is_ready(path));
+  CHECK(marked_processes(path) == std::vector<int>{12, 34});
+  CHECK(read_stop_time(path) == StopTime{7.5, true});
+  CHECK(read_status(path) == RankStatus{75, ""});
 }
 
 TEST_CASE("a scratch folder goes with its owner, and so do those of owners that were killed") {

@@ -1,6 +1,11 @@
 // What mpirun's messages mean, by table: texts of OpenMPI 4.1 and 5.0 and of MPICH 4.0.
 #include "parallel/launch/outcome.h"
 
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
 #include "test/catch.h"
 
 namespace trainctl::outcome_test {
@@ -137,7 +142,8 @@ TEST_CASE("the ranks' status decides, whatever mpirun says") {
 }
 
 TEST_CASE("without a status mpirun's messages decide") {
-  CHECK(status_of({}, "", 0) == RankStatus{0, ""});
+  CHECK(status_of({}, "", 0).exit_code == 5);
+  CHECK(contains(status_of({}, "", 0), "no rank has said that the run is done"));
   CHECK(status_of({}, aborted, 3) == RankStatus{3, ""});
   CHECK(status_of({}, ended, 4) == RankStatus{4, ""});
   CHECK(status_of({}, killed, 139).exit_code == 5);
@@ -150,6 +156,34 @@ TEST_CASE("without a status mpirun's messages decide") {
   CHECK(contains(status_of({}, unknown, 1), "There are not enough slots available."));
   CHECK_FALSE(contains(status_of({}, unknown, 1), "-----"));
   CHECK(contains(status_of({}, "", 127), "code 127"));
+}
+
+TEST_CASE("a run that was asked to stop before it trains is known by its first rank that ended") {
+  const auto unstarted = [](const std::optional<RankStatus>& status, std::optional<int> code,
+                            std::optional<int> signal) {
+    return stopped_unstarted(status, {.rank = 1, .exit_code = code, .signal = signal}, 1);
+  };
+  CHECK(unstarted({}, 75, {}));
+  CHECK(unstarted({}, {}, SIGUSR1));                          // it did not handle requests yet
+  CHECK(unstarted(RankStatus{5, "rank 1 is gone"}, 75, {}));  // what another saw of it
+  CHECK(stopped_unstarted({}, {}, 75));
+  CHECK_FALSE(unstarted({}, 3, {}));
+  CHECK_FALSE(unstarted({}, {}, SIGKILL));
+  CHECK_FALSE(unstarted(RankStatus{75, ""}, 75, {}));  // it has saved
+  CHECK_FALSE(unstarted(RankStatus{5, "no answer"}, 5, {}));
+}
+
+TEST_CASE("the newest checkpoint of a run is named by the place of its log") {
+  namespace fs = std::filesystem;
+  std::string name = fs::temp_directory_path() / "outcome-test-XXXXXX";
+  const fs::path folder = mkdtemp(name.data());
+  CHECK(newest_checkpoint("").empty());
+  CHECK(newest_checkpoint(folder / "log.txt") == "; no checkpoint was written yet");
+  fs::create_directories(folder / "checkpoints/step-00000012");
+  fs::create_directory_symlink("step-00000012", folder / "checkpoints/last");
+  CHECK(newest_checkpoint(folder / "log.txt") ==
+        "; the newest checkpoint is " + (folder / "checkpoints/step-00000012").string());
+  fs::remove_all(folder);
 }
 
 TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {

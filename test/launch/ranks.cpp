@@ -92,6 +92,19 @@ TEST_CASE("rank that trains until it is stopped", "[.rank]") {
   rank.leave({75, "stopped at step 12"});
 }
 
+TEST_CASE("rank that saves for three seconds", "[.rank]") {
+  Rank rank;
+  while (!rank.stop.pending()) rank.run_on();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  rank.leave({75, "saved at step 12"});
+}
+
+TEST_CASE("rank that loads its data", "[.rank]") {
+  Rank rank;
+  const StopAtOnce unstarted(STDERR_FILENO, "", 75);
+  for (;;) rank.run_on();
+}
+
 TEST_CASE("rank that never stops", "[.rank]") {
   Rank rank;
   for (;;) rank.run_on();

@@ -81,6 +81,26 @@ TEST_CASE("outside training a request ends the process at once, with a word, wha
     CHECK(std::string(text) == "farewell");
   }
   CHECK(of_copy([] {
+          const StopAtOnce outside(STDERR_FILENO, "");
+          const StopAtOnce unstarted(STDERR_FILENO, "", 75);  // the newest counts
+          raise(SIGTERM);
+        }) == 75);
+  CHECK(of_copy([] {
+          const StopAtOnce outside(STDERR_FILENO, "");
+          const StopAtOnce unstarted(STDERR_FILENO, "", 75);
+          const StopRequest stop;
+          raise(SIGINT);
+          raise(SIGINT);
+        }) == 130);
+  CHECK(of_copy([] {
+          sigset_t requests;  // as a launcher leaves them that is shielded from them
+          sigemptyset(&requests);
+          sigaddset(&requests, SIGTERM);
+          sigprocmask(SIG_BLOCK, &requests, nullptr);
+          const StopAtOnce stop(STDERR_FILENO, "");
+          raise(SIGTERM);
+        }) == 130);
+  CHECK(of_copy([] {
           const StopAtOnce stop(pipe_ends[1], "");
           ignore_requests();
           raise(SIGINT);

@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "parallel/launch/supervisor.h"
+#include "test/launch/listening.h"
 #include "test/time_limit.h"
 
 namespace trainctl {
@@ -37,15 +39,17 @@ bool is_alive(pid_t pid) {
   return name_end != std::string::npos && line[name_end + 2] != 'Z';
 }
 
-LaunchPlan plan_for(int ranks) {
-  LaunchRequest request = launch_request({}, {std::to_string(ranks)});
+LaunchPlan plan_for(int ranks, double timeout) {
+  ClusterOptions options;
+  options.timeout = Seconds{timeout};
+  LaunchRequest request = launch_request(options, {std::to_string(ranks)});
   request.slurm.reset();
   return plan_launch(request);
 }
 
 }  // namespace
 
-SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour) : ranks_(ranks) {
+SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout) : ranks_(ranks) {
   std::string name = std::filesystem::temp_directory_path() / "launch-test-XXXXXX";
   folder_ = mkdtemp(name.data());
   std::filesystem::create_directory(folder_ / "temporary");
@@ -59,8 +63,8 @@ SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour) : ranks_(r
   setenv("LAUNCH_TEST_FOLDER", folder_.c_str(), 1);
   try {
     const bool script = behaviour.starts_with("sh: ");
-    _exit(supervise(plan_for(ranks), script ? std::vector<std::string>{"/bin/sh", "-c", behaviour.substr(4)}
-                                            : std::vector<std::string>{own_path(), behaviour}));
+    _exit(supervise(plan_for(ranks, timeout), script ? std::vector<std::string>{"/bin/sh", "-c", behaviour.substr(4)}
+                                                     : std::vector<std::string>{own_path(), behaviour}));
   } catch (const Error& error) {
     dprintf(STDERR_FILENO, "%s\n", error.what());
     _exit(exit_code(error.kind()));
@@ -103,6 +107,18 @@ void SupervisedRun::send(int signal) const { kill(supervisor_, signal); }
 
 void SupervisedRun::send_to_rank(int rank, int signal) const {
   kill(rank_pids().at(static_cast<std::size_t>(rank)), signal);
+}
+
+void SupervisedRun::send_to_all(int signal) const {
+  for (const pid_t pid : family_of(supervisor_)) kill(pid, signal);
+}
+
+// The one child of the supervisor.
+pid_t SupervisedRun::mpirun() const {
+  std::ifstream file(format("/proc/{0}/task/{0}/children", supervisor_));
+  pid_t pid = -1;
+  file >> pid;
+  return pid;
 }
 
 int SupervisedRun::wait() {

@@ -13,7 +13,8 @@ class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, more than there are cores where need be; `behaviour` is the name of a case
   // in ranks.cpp, or a shell script where it begins with "sh: ".
-  SupervisedRun(int ranks, const std::string& behaviour);
+  // `timeout` is cluster.timeout in seconds.
+  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600);
   ~SupervisedRun();  // ends what is left of it
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;
@@ -29,6 +30,8 @@ class SupervisedRun {
   pid_t supervisor() const { return supervisor_; }
   void send(int signal) const;  // to the supervisor
   void send_to_rank(int rank, int signal) const;
+  void send_to_all(int signal) const;  // to the supervisor, mpirun and all that it has started
+  pid_t mpirun() const;
   // The supervisor's exit code; -signal where one has ended it, -1000 after the time limit.
   int wait();
   std::string output() const;  // what supervisor and ranks have printed

@@ -12,6 +12,9 @@
 namespace trainctl::supervisor_test {
 namespace {
 
+// The end of a script that says that the run is done, as rank 0 does.
+const std::string done = "; printf '0\n[]\n' > $TRAINCTL_STATUS_FILE";
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a run that ends well: its output passes through, and the exit code is 0") {
@@ -35,13 +38,94 @@ TEST_CASE("SIGINT, SIGTERM and SIGUSR1 let all ranks finish, and their status is
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a request that comes before the ranks listen is kept for them, as long as they start soon") {
+TEST_CASE("a request that comes before the ranks listen ends them: they are to be started again") {
   SupervisedRun run(3, "rank that trains until it is stopped");
   REQUIRE(run.supervises());
-  run.send(SIGTERM);
-  const int code = run.wait();
-  CHECK((code == 75 || code == 130));
+  run.send(GENERATE(SIGTERM, SIGINT, SIGUSR1));
+  CHECK(run.wait() == 75);
   CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a rank that is asked before it trains ends the run as one that is to be started again") {
+  SupervisedRun run(2, "rank that loads its data");
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped before the first step"));
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("SIGTERM, SIGINT or SIGHUP to all processes at once: the ranks save, and mpirun leaves them the time") {
+  const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
+  SupervisedRun run(2, "rank that saves for three seconds");
+  REQUIRE(run.ranks_run());
+  run.send_to_all(signal);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "saved at step 12"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("ranks that do not stop in time are ended, and one that a signal has stopped is named") {
+  SupervisedRun run(2, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
+  run.send_to_rank(1, SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  run.send(SIGTERM);
+  CHECK(run.wait() == 5);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  CHECK(seconds.count() > 19);
+  CHECK(seconds.count() < 25);
+  CHECK(contains(run.output(),
+                 "the ranks did not stop within 20 s and were ended (stopped by a signal: rank 1, process "));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a second SIGTERM, some seconds after the first, ends ranks that do not stop") {
+  SupervisedRun run(2, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  REQUIRE(run.prints("stopping"));
+  run.send(SIGTERM);  // the same request
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 130);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("mpirun that a signal has stopped is named, and the run ends after cluster.timeout") {
+  SupervisedRun run(2, "rank that trains until it is stopped", 5);
+  REQUIRE(run.ranks_run());
+  const std::string name = "mpirun (process " + std::to_string(run.mpirun()) + ")";
+  kill(run.mpirun(), SIGSTOP);
+  REQUIRE(run.prints(name + " was stopped by a signal"));
+  CHECK(run.wait() == 5);
+  CHECK(contains(run.output(), name + " has been stopped by a signal for 5 s"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a run whose mpirun was stopped by a signal is stopped in order") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  kill(run.mpirun(), SIGSTOP);
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped at step 12"));
+}
+
+TEST_CASE("an mpirun that lives on after a rank has told of its failure is not waited for") {
+  SupervisedRun run(2,
+                    "sh: printf '5\n[]\nno answer from rank 1' > $TRAINCTL_STATUS_FILE; trap '' TERM; "
+                    "while :; do sleep 1; done");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(run.wait() == 5);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(9));
+  CHECK(contains(run.output(), "no answer from rank 1"));
+  CHECK(run.left_nothing());
 }
 
 TEST_CASE("a second Ctrl-C ends everything at once") {
@@ -106,7 +190,7 @@ TEST_CASE("nothing of a run on one host listens beyond loopback") {
 }
 
 TEST_CASE("ranks see the user's preloaded libraries, not those of mpirun") {
-  SupervisedRun run(2, "sh: echo preloaded: [$LD_PRELOAD] [$TRAINCTL_LISTEN_ON]");
+  SupervisedRun run(2, "sh: echo preloaded: [$LD_PRELOAD] [$TRAINCTL_LISTEN_ON]" + done);
   CHECK(run.wait() == 0);
   const bool mpich = mpi_library() == MpiLibrary::mpich;  // whose ranks may listen on one host, too
   CHECK(contains(run.output(), mpich ? "preloaded: [] [lo]" : "preloaded: [] []"));
@@ -133,7 +217,7 @@ TEST_CASE("what MPI says while ranks start is not seen beside the error that a r
 
 TEST_CASE("how many processes mpirun has taken down is not for standard output") {
   if (mpi_library() == MpiLibrary::mpich) return;  // which does not count them
-  SupervisedRun run(2, "sh: printf 'first\\n2 total processes failed to start\\nlast\\n'; exit 0");
+  SupervisedRun run(2, "sh: printf 'first\\n2 total processes failed to start\\nlast\\n'" + done);
   CHECK(run.wait() == 0);
   CHECK(contains(run.output(), "first\nlast\n"));
   CHECK_FALSE(contains(run.output(), "total processes"));
@@ -174,9 +258,12 @@ TEST_CASE("an mpirun that does not end after its ranks have is not waited for") 
 TEST_CASE("programs without MPI: exit codes and standard input") {
   // MPICH leaves the standard input of all ranks but the first open.
   const std::string reads = mpi_library() == MpiLibrary::mpich ? "" : "read line && echo 'a line came'; ";
-  SupervisedRun fine(2, "sh: " + reads + "exit 0");
+  SupervisedRun fine(2, "sh: " + reads + "true" + done);
   CHECK(fine.wait() == 0);
   CHECK_FALSE(contains(fine.output(), "a line came"));
+  SupervisedRun silent(2, "sh: exit 0");  // it trained nothing, as far as anyone knows
+  CHECK(silent.wait() == 5);
+  CHECK(contains(silent.output(), "no rank has said that the run is done"));
   SupervisedRun strange(2, "sh: exit 42");
   CHECK(strange.wait() == 5);
   CHECK_FALSE(strange.output().empty());

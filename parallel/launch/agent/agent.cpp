@@ -20,6 +20,8 @@
 #include "parallel/launch/agent/connections.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/process.h"
+#include "parallel/launch/report.h"
+#include "parallel/launch/stopping.h"
 #include "parallel/launch/supervision.h"
 
 namespace trainctl {
@@ -80,6 +82,9 @@ class Agent {
  public:
   Agent(const TfTask& own, const std::string& secret, std::chrono::milliseconds patience)
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
+    stopping_.patience = patience;
+    stopping_.ready = true;
+    stopping_.needs.saves = true;  // how long that takes only the chief knows
     if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
     if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "no pipe is to be had");
   }
@@ -97,6 +102,7 @@ class Agent {
           {{signals_.descriptor(), POLLIN, 0}, {listener_, POLLIN, 0}, {reports_[0], POLLIN, 0}}};
       poll(sources.data(), sources.size(), 200);
       while (const int signal = signals_.next()) on_signal(signal);
+      stop();
       Report report;
       while (read(reports_[0], &report, sizeof report) == sizeof report) {
         if (report.kind == Report::Kind::proven) connections_.has_proven(report.process);
@@ -121,8 +127,28 @@ class Agent {
 
  private:
   void on_signal(int number) {
-    if (number != SIGCHLD) throw Error(ErrorKind::interrupted, "stopped at once");
-    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.has_ended(pid);
+    if (number == SIGCHLD) {
+      for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.has_ended(pid);
+      return;
+    }
+    note_request(stopping_, number, std::chrono::steady_clock::now());
+    if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_words));
+  }
+
+  // The ranks of this host agree with all others on a stop, and save; then the chief says how the job ended.
+  void stop() {
+    switch (stop_action(stopping_, std::chrono::steady_clock::now())) {
+      case StopAction::relay:
+        log::warning("the ranks of this host are to stop after this step");
+        signal_descendants(getpid(), SIGUSR1);
+        stopping_.relayed = true;
+        return;
+      case StopAction::end_at_once:
+      case StopAction::end_late:
+        throw Error(ErrorKind::interrupted, "stopped at once");
+      default:
+        return;
+    }
   }
 
   void accept_connection() {
@@ -158,6 +184,7 @@ class Agent {
   Connections connections_{most_connections};
   RefusalLog refusals_;
   bool leased_ = false;
+  Stopping stopping_;
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
 
 void run_for_chief(AgentChannel& channel, const std::string& command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const ChildProcess process = start_process({"/bin/sh", "-c", command}, {});
+  // A request to stop that reaches every process of this host leaves the shell where it is: the ranks save first.
+  const ChildProcess process = start_process({"/bin/sh", "-c", "trap '' HUP INT TERM; " + command}, {});
   for (const int pipe : {process.output, process.errors, process.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
   const auto pass_all = [&] {
     return pass_on(process.output, MessageKind::output, channel) &&

@@ -13,6 +13,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "parallel/launch/stop.h"
 
 namespace trainctl {
 namespace {
@@ -78,6 +79,7 @@ void Leases::end(int exit_code) {
 
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command) {
+  ignore_requests();  // its launcher ends it: the ranks save first
   const auto task = std::find_if(config.tasks.begin(), config.tasks.end(), [&](const TfTask& each) {
     return each.host == host && !each.is(config.tasks[config.own]);
   });

@@ -13,7 +13,7 @@ namespace {
 
 // {0} this command, {1} name, {2} ranks of a worker, {3} command, {4} image, {5} workers, {6} resources of a worker,
 // {7} volume, {8} workspace.
-constexpr const char* manifest = R"(# {0}
+constexpr const char* manifest = R"yaml(# {0}
 # The volume claim {7} holds what this directory holds: the config and the data at the same paths; the runs go there, too.
 # The image: trainctl launch kubernetes CONFIG --dockerfile > Dockerfile, beside a release's .deb: docker build -t IMAGE .
 apiVersion: kubeflow.org/v2beta1
@@ -68,6 +68,16 @@ spec:
             command: [/usr/sbin/sshd, -De, -f, /etc/trainctl/sshd_config]
             readinessProbe:
               tcpSocket: {{port: 2222}}
+            lifecycle:  # before this pod ends its ranks are asked to stop, and it lives until all ranks have saved
+              preStop:
+                exec:
+                  command:
+                  - sh
+                  - -c
+                  - |
+                    ranks() {{ grep -lx trainctl /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3; }}
+                    kill -USR1 $(ranks) 2>/dev/null
+                    while [ "$(ranks)" ]; do sleep 1; done
 {6}            securityContext: *container
             volumeMounts:
             - {{name: workspace, mountPath: {8}}}
@@ -76,7 +86,7 @@ spec:
           - *workspace
           - name: shared-memory
             emptyDir: {{medium: Memory, sizeLimit: 8Gi}}
-)";
+)yaml";
 
 // JSON is YAML, whatever stands in a text, once no character in it ends a line of YAML's (U+0085, U+2028).
 std::string yaml_text(const Json& text) { return terminal_text(text.dump()); }

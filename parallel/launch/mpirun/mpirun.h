@@ -23,6 +23,8 @@ struct MpirunReport {
   bool host_lost = false;
   bool host_unreachable = false;  // one that the launcher does not name
   std::string not_reached;        // the host that `host` could not connect to
+
+  bool names_cause() const { return rank || process || host_lost || host_unreachable || !not_reached.empty(); }
 };
 
 class Mpirun {

@@ -263,7 +263,8 @@ std::string OpenMpi::take_own_words(std::string& text) {
     }
   }
   for (const std::string_view chatter :
-       {"mpirun: Forwarding signal 10 to job\n", "PRTE: Forwarding signal 10 to job\n"}) {
+       {"mpirun: Forwarding signal 10 to job\n", "PRTE: Forwarding signal 10 to job\n",
+        "mpirun: Forwarding signal 18 to job\n", "PRTE: Forwarding signal 18 to job\n"}) {
     if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
   }
   return said;

@@ -1,0 +1,60 @@
+// What mpirun and its ranks write: passed on as it comes, or held.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/process.h"
+
+namespace trainctl {
+
+class RanksOutput {
+ public:
+  // `holds_output`: standard output is collected for the caller instead of being passed on. `holds_errors`: standard
+  // error is held while the ranks start. `child` and `mpirun` outlive the object.
+  RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, bool holds_output, bool holds_errors);
+
+  // What to wait for.
+  std::array<pollfd, 4> sources() const;
+  // Takes all that has come.
+  void read();
+
+  const std::string& output() const { return output_; }      // what is held
+  int output_error() const { return output_error_; }         // errno of standard output, or 0
+  const std::string& messages() const { return messages_; }  // mpirun's own
+  // Standard error of the ranks (in fact of MPI and the loader) from before they were ready: it is held, since it
+  // explains why they never become ready. Empty once it has been shown.
+  std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
+  void show_held_errors();
+  const std::string& last_words() const { return last_words_; }  // the end of what the ranks have written
+
+ private:
+  bool still_holds_errors() const;
+  std::string without_own_words(std::string_view text);
+  void forward_output();
+  void forward_errors();
+  void write_backlog();
+  void collect_messages();
+
+  const ChildProcess& child_;
+  Mpirun& mpirun_;
+  std::string status_file_;
+  bool holds_output_, holds_errors_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool output_closed_ = false;
+  bool errors_closed_ = false;
+  bool messages_closed_ = false;
+  int output_error_ = 0;
+  std::string output_;
+  std::string backlog_;  // standard error that is held, or that its reader has not taken yet
+  std::string last_words_;
+  std::string messages_;
+  bool shown_ = false;  // standard error is passed on as it comes; before, it is held
+};
+
+}  // namespace trainctl

@@ -1,0 +1,48 @@
+// What a request to stop does to the ranks, and when: pure functions of the time, which a supervisor asks again and
+// again.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "parallel/launch/status.h"
+
+namespace trainctl {
+
+// How a run is being stopped, as far as its supervisor knows.
+struct Stopping {
+  using Clock = std::chrono::steady_clock;
+
+  Clock::time_point started;               // when mpirun was
+  bool sees_ranks = true;                  // rank 0 is on this host, and says when the ranks are ready
+  bool ready = false;                      // all ranks handle a request
+  bool relayed = false;                    // they have been sent it
+  std::optional<Clock::time_point> asked;  // when the first request came
+  bool again = false;                      // a later request wants the end soon,
+  bool at_once = false;                    // or at once
+  // What rank 0 has said last of the time that ranks need, and when that changed.
+  StopTime needs;
+  std::optional<Clock::time_point> said;
+  std::chrono::milliseconds patience{0};  // cluster.timeout; 0: for ever
+};
+
+enum class StopAction {
+  wait,
+  relay,          // the ranks are to be asked
+  end_unstarted,  // the ranks have trained nothing: they are ended
+  end_at_once,    // the user wants to wait no longer
+  end_late        // the ranks have not stopped in time
+};
+
+// SLURM's KillWait and Kubernetes' terminationGracePeriodSeconds are 30 s: a stop ends before that. Ranks of which one
+// step takes long have twice that step's time instead, those that write a checkpoint `patience`, at least a minute.
+std::chrono::milliseconds time_to_stop(const Stopping& stopping);
+
+StopAction stop_action(const Stopping& stopping, Stopping::Clock::time_point now);
+
+// Notes a signal that asks to stop. A second SIGINT wants the end at once. Any other second signal within 2 s is the
+// same request, since whatever signals all processes of a job does so in several ways; later it ends the ranks, unless
+// they write a checkpoint, which then has as long as a stop.
+void note_request(Stopping& stopping, int signal, Stopping::Clock::time_point now);
+
+}  // namespace trainctl

@@ -1,0 +1,104 @@
+// What a request to stop does at which time, by table.
+#include "parallel/launch/stopping.h"
+
+#include <signal.h>
+
+#include "parallel/launch/silent_hosts.h"
+#include "test/catch.h"
+
+namespace trainctl::stopping_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Stopping::Clock::time_point start = Stopping::Clock::now();
+
+// Ranks that run since `start`, and were asked by these signals, each so many milliseconds later.
+Stopping asked(const std::vector<std::pair<int, int>>& signals) {
+  Stopping stopping;
+  stopping.started = start;
+  stopping.ready = stopping.relayed = true;
+  for (const auto& [signal, after] : signals) note_request(stopping, signal, start + milliseconds(after));
+  return stopping;
+}
+
+StopAction action(const Stopping& stopping, int after) { return stop_action(stopping, start + milliseconds(after)); }
+
+TEST_CASE("without a request nothing is done") {
+  CHECK(action(asked({}), 0) == StopAction::wait);
+  CHECK(action(asked({}), 1'000'000) == StopAction::wait);
+}
+
+TEST_CASE("a request goes to ranks that handle it; ranks that do not yet have trained nothing") {
+  Stopping stopping = asked({{SIGTERM, 100}});
+  stopping.relayed = false;
+  CHECK(action(stopping, 100) == StopAction::relay);
+  stopping.ready = false;
+  CHECK(action(stopping, 100) == StopAction::end_unstarted);
+  stopping.sees_ranks = false;  // they may handle it: after some seconds they do
+  CHECK(action(stopping, 100) == StopAction::wait);
+  CHECK(action(stopping, 4999) == StopAction::wait);
+  CHECK(action(stopping, 5000) == StopAction::relay);
+}
+
+TEST_CASE("a stop ends 20 s after its request, within SLURM's and Kubernetes' 30 s") {
+  const Stopping stopping = asked({{SIGTERM, 1000}});
+  CHECK(action(stopping, 1000) == StopAction::wait);
+  CHECK(action(stopping, 20999) == StopAction::wait);
+  CHECK(action(stopping, 21000) == StopAction::end_late);
+}
+
+TEST_CASE("ranks with long steps have twice a step's time, ranks that save cluster.timeout or a minute") {
+  Stopping stopping = asked({{SIGTERM, 0}});
+  stopping.needs.seconds = 3;
+  CHECK(time_to_stop(stopping) == seconds(20));
+  stopping.needs.seconds = 45;
+  CHECK(time_to_stop(stopping) == seconds(90));
+  stopping.needs.saves = true;
+  stopping.patience = seconds(5);
+  CHECK(time_to_stop(stopping) == seconds(60));
+  stopping.patience = seconds(300);
+  CHECK(time_to_stop(stopping) == seconds(300));
+  stopping.patience = seconds(0);  // for ever; a stop is not
+  CHECK(time_to_stop(stopping) == seconds(600));
+}
+
+TEST_CASE("the time counts from when ranks began or ended to save") {
+  Stopping stopping = asked({{SIGTERM, 0}});
+  stopping.said = start + seconds(15);
+  CHECK(action(stopping, 34'999) == StopAction::wait);
+  CHECK(action(stopping, 35'000) == StopAction::end_late);
+}
+
+TEST_CASE("a second SIGINT ends ranks at once, another second signal after 2 s; before, it is the same request") {
+  CHECK(action(asked({{SIGINT, 0}, {SIGINT, 10}}), 20) == StopAction::end_at_once);
+  CHECK(action(asked({{SIGTERM, 0}, {SIGINT, 10}}), 20) == StopAction::end_at_once);
+  CHECK(action(asked({{SIGTERM, 0}, {SIGTERM, 10}, {SIGHUP, 1999}}), 2000) == StopAction::wait);
+  CHECK(action(asked({{SIGTERM, 0}, {SIGTERM, 2000}}), 2000) == StopAction::end_at_once);
+  CHECK(action(asked({{SIGINT, 0}, {SIGUSR1, 2000}}), 2000) == StopAction::end_at_once);
+}
+
+TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s, a second SIGINT not at all") {
+  Stopping stopping = asked({{SIGUSR1, 0}, {SIGTERM, 40'000}, {SIGTERM, 50'000}});
+  stopping.needs.saves = true;
+  CHECK(action(stopping, 59'999) == StopAction::wait);
+  CHECK(action(stopping, 60'000) == StopAction::end_late);
+  note_request(stopping, SIGINT, start + seconds(55));
+  CHECK(action(stopping, 55'000) == StopAction::end_at_once);
+}
+
+TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {
+  const std::vector<std::string> hosts{"h1", "h1", "h2", "h3"};
+  CHECK(silent_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts) == "; rank 3 runs on h3");
+  CHECK(silent_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts) ==
+        "; rank 2 runs on h2; rank 3 runs on h3; no other host answers: h1 itself may be cut off");
+  CHECK(silent_hosts("barrier: ranks 0, 1, 2 did not arrive within 6 s", 3, hosts) ==
+        "; rank 0 runs on h1; rank 1 runs on h1; rank 2 runs on h2; no other host answers: h3 itself may be cut off");
+  CHECK(silent_hosts("rank 9 did not answer within 6 s", 0, hosts).empty());
+  CHECK(silent_hosts("the disk is full", 0, hosts).empty());
+  CHECK(silent_hosts("rank 1 did not arrive within 6 s", 0, {"h1", "h1"}).empty());
+}
+
+}  // namespace
+}  // namespace trainctl::stopping_test
