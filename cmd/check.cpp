@@ -80,6 +80,24 @@ std::string phases_text(const Checked& checked) {
   return table.text() + "\nThe phase that needs most memory:\n\n";
 }
 
+// Of which samples batch normalization takes its statistics where replicas do not exchange theirs.
+std::string statistics_text(const Checked& checked) {
+  const LogicalShards& shards = checked.sizes.shards;
+  if (shards.any()) {
+    return format(
+        "\nbatch normalization takes its statistics from the {} samples of each logical shard, whatever the number of "
+        "ranks\n",
+        shards.samples);
+  }
+  const int cut = checked.micro_batches();
+  const std::int64_t least = checked.least_share / cut, largest = checked.largest_share / cut;
+  return format(
+      "\nbatch normalization takes its statistics from the {} samples that a rank has of a {}: with another number of "
+      "ranks the network trains otherwise\n",
+      least == largest ? std::to_string(largest) : format("{} to {}", least, largest),
+      cut > 1 ? "micro-batch" : "batch");
+}
+
 // Notes that explain the tables.
 std::string notes(const RunSpec& spec, const Checked& checked) {
   std::string text;
@@ -98,15 +116,7 @@ std::string notes(const RunSpec& spec, const Checked& checked) {
   if (checked.measures_shares) {
     text += "\nreplicas' shares of a batch are measured when training begins; here they are equal\n";
   }
-  if (checked.ranks > 1 && checked.normalizes_own_samples) {
-    const int cut = checked.mesh.pipeline > 1 ? checked.micro_batches() : 1;
-    const std::int64_t least = checked.least_share / cut, largest = checked.largest_share / cut;
-    text += format(
-        "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
-        "number of ranks the network trains otherwise\n",
-        least == largest ? std::to_string(largest) : format("{} to {}", least, largest),
-        checked.mesh.pipeline > 1 ? " at once" : "");
-  }
+  if (checked.ranks > 1 && checked.normalizes_own_samples) text += statistics_text(checked);
   if (checked.automatic) {
     text +=
         "\n`strategy: auto` is chosen when a run starts; this is data parallelism, and `trainctl plan` shows the "

@@ -12,6 +12,7 @@
 #include "io/metrics/count_progress.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/device.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 namespace {
@@ -90,11 +91,15 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
   checked.warnings = info.warnings;
+  const std::string short_run = checked.data_at_hand ? warmup_warning(spec.train, info, plan.ranks) : "";
+  if (!short_run.empty()) log::warning(short_run);
   checked.cached_bytes = info.cached_bytes;
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  const std::vector<std::string>& warnings = checked.programs.front().programs().front().warnings;
+  checked.warnings.insert(checked.warnings.end(), warnings.begin(), warnings.end());
   check_pretrained(spec, info);
   const auto samples_of = [&sizes = checked.sizes](const RunPrograms& rank) {
     return batch_cut(sizes, rank.rank()).samples;

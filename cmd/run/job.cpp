@@ -29,6 +29,8 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
                                 data.targets[programs.outputs.size()]});
   }
   programs.weight = data.weight;
+  programs.is_masked = data.is_masked;
+  programs.loss_reduction = spec.train.loss_reduction;
   programs.optimizer = spec.train.optimizer;
   if (spec.train.moving_average) programs.moving_average = static_cast<float>(spec.train.moving_average->momentum);
   programs.clip_norm = spec.train.clip_norm.value_or(0);

@@ -142,6 +142,9 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   if (run.context.world.rank() == 0) {
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
+    for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);
+    const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());
+    if (!short_run.empty()) log::warning(short_run);
     if (train.rate_factor() != 1) {
       log::info(format("the learning rate is {:.4g} times that of the config, for batches of {}", train.rate_factor(),
                        *train.batch_size));

@@ -21,6 +21,7 @@ enum class Purpose : std::uint32_t {
   synthetic = 6,
   fingerprint = 7,
   noise = 8,
+  skipped = 9,
 };
 
 constexpr int philox_words = 4;  // in a block

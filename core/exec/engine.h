@@ -23,8 +23,8 @@ namespace trainctl {
 
 // The results of a step. Sums are over all ranks after a training step, over this rank after an evaluation step.
 struct StepResult {
-  double count = 0;          // sum of sample weights
-  std::vector<double> sums;  // of the losses by output, then of the metrics, in the order of Program::results
+  double count = 0;          // what divides the sums of losses
+  std::vector<double> sums;  // of the losses by output, then of the metrics, in the order of Program::results; weights
   double gradient_norm = 0;  // training only
   bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was left out
   bool stop = false;         // some rank was asked to stop

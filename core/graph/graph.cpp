@@ -26,4 +26,12 @@ std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vecto
   return outputs;
 }
 
+TensorId add_sample_numbers(Graph& graph) {
+  Tensor samples;
+  samples.name = "samples";
+  samples.type = {{graph.batch}, DType::int64};
+  samples.role = Role::input;
+  return graph.add_tensor(std::move(samples));
+}
+
 }  // namespace trainctl

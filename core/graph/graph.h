@@ -59,7 +59,7 @@ struct Graph {
   // an output, that belongs to other stages of a pipeline.
   std::vector<TensorId> inputs;
   TensorId weights = no_tensor;   // float32 [batch, ...], role input: of samples or positions; in programs with losses
-  TensorId samples = no_tensor;   // int64 [batch], role input; only where dropout needs it
+  TensorId samples = no_tensor;   // int64 [batch], role input; in programs with losses, and where dropout needs it
   TensorId step = no_tensor;      // int64 scalar; only where dropout needs it
   std::vector<TensorId> outputs;  // the tensors that the losses take, by output
   std::int64_t bytes = 0;         // of all tensors together
@@ -125,5 +125,8 @@ class Differentiator {
 // Writes the initial values of a parameter to `values`, one float for each of its elements: a function of (seed, name,
 // element), equal on every rank and in every run.
 void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values);
+
+// Adds the tensor of the numbers of a batch's samples to the graph, which has none.
+TensorId add_sample_numbers(Graph& graph);
 
 }  // namespace trainctl

@@ -123,12 +123,8 @@ TensorId Layer::activate(TensorId x, const Choice& activation) {
 
 std::vector<TensorId> Layer::dropout_inputs() {
   Graph& graph = expansion_.graph;
-  if (graph.samples == no_tensor) {
-    Tensor samples;
-    samples.name = "samples";
-    samples.type = {{graph.batch}, DType::int64};
-    samples.role = Role::input;
-    graph.samples = graph.add_tensor(std::move(samples));
+  if (graph.step == no_tensor) {
+    graph.samples = add_sample_numbers(graph);
     Tensor step;
     step.name = "step";
     step.type = {{}, DType::int64};

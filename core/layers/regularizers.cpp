@@ -6,10 +6,11 @@ namespace trainctl {
 Keys<RegularizerOptions> RegularizerOptions::keys() {
   return Keys<RegularizerOptions>(
              "regularizer",
-             "A penalty on the size of a parameter's values w. Its gradient is that of the mean loss plus the penalty, "
-             "for every optimizer; the loss that is reported is without it.")
-      .key("l1", &RegularizerOptions::l1, "Adds l1 * sum |w|.", at_least(0))
-      .key("l2", &RegularizerOptions::l2, "Adds l2 * sum w^2.", at_least(0));
+             "A penalty on the size of a parameter's values. Its gradient is that of the mean loss plus the penalty, "
+             "for every optimizer. The loss that is reported is without it, where Keras' has it: each epoch reports "
+             "the sum of all penalties as regularization_loss, of the weights at its end.")
+      .key("l1", &RegularizerOptions::l1, "Adds l1 times the sum of absolute values.", at_least(0))
+      .key("l2", &RegularizerOptions::l2, "Adds l2 times the sum of squares.", at_least(0));
 }
 
 Penalty penalty_of(const RegularizerChoice& choice) {

@@ -10,14 +10,15 @@ namespace trainctl {
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs) {
   std::vector<MetricResult> results;
   std::vector<double> scales;  // by output: factor of its sum of losses, from its weight and rows
-  for (const ResolvedOutput& output : outputs) scales.push_back(output.weight / static_cast<double>(output.rows_each));
+  for (const ResolvedOutput& output : outputs)
+    scales.push_back(output.weight / static_cast<double>(output.rows_counted));
   results.push_back({"loss", 0, outputs.size(), [scales](std::span<const double> sums, double count) {
                        double loss = 0;
                        for (std::size_t i = 0; i < scales.size(); ++i) loss += scales[i] * sums[i];
                        return loss / count;
                      }});
   for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
-    const auto rows = static_cast<double>(outputs[i].rows_each);
+    const auto rows = static_cast<double>(outputs[i].rows_counted);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
     results.push_back({outputs[i].prefixed("loss"), i, 1, mean, 0, true});
   }
@@ -30,7 +31,8 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
                          [rows, rule = metric.rule](std::span<const double> own, double count) {
                            return value_of(rule, own, count * rows);
                          },
-                         static_cast<std::size_t>(columns_of(metric.rule))});
+                         static_cast<std::size_t>(columns_of(metric.rule)), false, true,
+                         std::string(wants_of(metric.rule))});
       first += sums;
     }
   }
@@ -40,7 +42,7 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
 MetricMeans::MetricMeans(std::vector<MetricResult> results) : results_(std::move(results)) {
   std::size_t count = 0;
   for (const MetricResult& result : results_) count = std::max(count, result.first + result.sums);
-  sums_.resize(count);
+  sums_.resize(count + 1);
 }
 
 void MetricMeans::add(std::span<const double> sums, double count) {

@@ -19,7 +19,7 @@ class MetricMeans {
  public:
   explicit MetricMeans(std::vector<MetricResult> results);
 
-  // Adds one batch: the sums of a step, and the sum of its sample weights.
+  // Adds one batch: the sums of a step, of which the last is that of its weights, and its count.
   void add(std::span<const double> sums, double count);
   // Adds the batches that another object has gathered, which must have the same results.
   void add(const MetricMeans& other) { add(other.sums_, other.count_); }
@@ -29,6 +29,7 @@ class MetricMeans {
   // The sums that belong to one result.
   std::span<const double> sums(const MetricResult& result) const;
   double count() const { return count_; }
+  double weight() const { return sums_.back(); }
   // The values of the results that have one, by name, and the tables of the others. Empty where nothing was counted.
   std::map<std::string, double> values() const;
   std::map<std::string, Table> tables() const;
@@ -36,7 +37,7 @@ class MetricMeans {
 
  private:
   std::vector<MetricResult> results_;
-  std::vector<double> sums_;
+  std::vector<double> sums_;  // the last one: of the weights
   double count_ = 0;
 };
 

@@ -16,7 +16,8 @@ struct ResolvedOutput {
   double weight = 1;                    // of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // as in the config
   TargetForm target_form = TargetForm::values;
-  std::int64_t rows_each = 1;  // rows of the output that share one weight
+  std::int64_t rows_each = 1;     // rows of the output that share one weight
+  std::int64_t rows_counted = 1;  // rows of the output for each one of a step's count
 
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }

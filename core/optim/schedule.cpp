@@ -1,6 +1,7 @@
 // Warm-up, and the table of schedules.
 #include "core/optim/schedule.h"
 
+#include "core/base/format.h"
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
@@ -16,6 +17,14 @@ double ScheduleOptions::learning_rate(double base, const ScheduleTime& time) con
   const double share = static_cast<double>(time.step + 1) / steps;
   const double scheduled = rate(base, time, steps);
   return steps > 0 && share < 1 ? share * scheduled : scheduled;
+}
+
+std::string why_warmup_is_cut(const ScheduleOptions& options, const ScheduleTime& time) {
+  const double warmup = steps_of(options.warmup, time);
+  if (time.total_steps == 0 || warmup <= static_cast<double>(time.total_steps)) return "";
+  return format(
+      "schedule.warmup is {:.6g} steps, and the run has {}: it ends before the learning rate is what the config states",
+      warmup, time.total_steps);
 }
 
 const ChoiceTable& schedule_choices() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/spec/values.h"
 
@@ -31,6 +32,10 @@ struct ScheduleOptions : Options {
 
 // The number of steps in a duration that is stated in steps or epochs; it may be fractional.
 double steps_of(const Duration& duration, const ScheduleTime& time);
+
+// Why the learning rate never reaches what the config states, since the run ends within the warm-up; "" where it does,
+// or where total_steps is not known.
+std::string why_warmup_is_cut(const ScheduleOptions& options, const ScheduleTime& time);
 
 // The table of schedules: constant, step, cosine, ...
 const ChoiceTable& schedule_choices();

@@ -9,6 +9,7 @@
 #include "core/base/format.h"
 #include "core/graph/fuse.h"
 #include "core/graph/ops/normalization/statistics.h"
+#include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/training/update.h"
 #include "core/layers/model/names.h"
@@ -23,6 +24,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
+  program_.warnings = std::move(network.warnings);
   program_.batch.inputs = graph_.inputs;
   program_.batch.samples = graph_.samples;
   if (!spec.predicts()) {
@@ -30,6 +32,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
     add_tensors();
   }
   add_ends(std::move(network.outputs), rank);
+  if (!spec.predicts()) program_.step.metrics.push_back(weight_ = add("weight", {}, DType::float32, Role::reduced));
 }
 
 // Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
@@ -45,9 +48,23 @@ void ProgramBuilder::add_tensors() {
       graph_.tensors[static_cast<std::size_t>(statistic_sums_.back())].placements = moving.placements;
     }
   }
-  program_.step.count = add("count", {}, DType::float32, Role::reduced);
+  add_counts();
   program_.step.step = graph_.step;
   if (graph_.training) add_host_values();
+}
+
+// Adds the counts of the step and, in training, those of a micro-batch that ops of this stage read.
+void ProgramBuilder::add_counts() {
+  StepTensors& step = program_.step;
+  const bool by_weight = spec_.divides_by_weight();
+  step.count = add("count", {}, DType::float32, Role::reduced);
+  step.samples = by_weight ? add("samples/count", {}, DType::float32, Role::reduced) : step.count;
+  if (!graph_.training) return;
+  const bool penalizes = std::ranges::any_of(graph_.parameters, [](const auto& of) { return of.penalty.any(); });
+  const bool moves = std::ranges::any_of(statistic_sums_, [](TensorId sum) { return sum != no_tensor; });
+  const auto add_own = [this](const char* name) { return add(name, {}, DType::float32, Role::activation); };
+  if (moves || (penalizes && !by_weight)) own_samples_ = add_own("samples/own_count");
+  own_count_ = penalizes && by_weight ? add_own("own_count") : own_samples_;
 }
 
 void ProgramBuilder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
@@ -88,8 +105,38 @@ Op ProgramBuilder::accumulate_statistics(bool accumulate) const {
     op.inputs.push_back(graph_.statistics[i].batch_value);
     op.outputs.push_back(statistic_sums_[i]);
   }
-  op.inputs.push_back(program_.batch.weights);
+  op.inputs.push_back(own_samples_);
   return op;
+}
+
+// The ops that count a micro-batch for others of this stage.
+std::vector<Op> ProgramBuilder::count_own() const {
+  const BatchTensors& batch = program_.batch;
+  std::vector<Op> ops;
+  const auto count = [&](TensorId counted, TensorId own) {
+    ops.push_back({std::make_shared<Count>(false), {counted}, {own}, graph_.tensor(own).name, {}});
+  };
+  if (own_samples_ != no_tensor) count(batch.samples, own_samples_);
+  if (own_count_ != own_samples_) count(batch.weights, own_count_);
+  return ops;
+}
+
+// The counts of the step: on the stage of a pipeline that holds the first output; zeros on the others.
+std::vector<Op> ProgramBuilder::count_all(bool accumulate) const {
+  const StepTensors& step = program_.step;
+  const BatchTensors& batch = program_.batch;
+  std::vector<Op> ops;
+  const auto count = [&](TensorId counted, TensorId sum) {
+    const std::string& name = graph_.tensor(sum).name;
+    if (ends_.front().logits != no_tensor) {
+      ops.push_back({std::make_shared<Count>(accumulate), {counted}, {sum}, name, {}});
+    } else if (!accumulate) {
+      ops.push_back({std::make_shared<ZeroGradients>(1), {}, {sum}, name, {}});
+    }
+  };
+  count(spec_.divides_by_weight() ? batch.weights : batch.samples, step.count);
+  if (step.samples != step.count) count(batch.samples, step.samples);
+  return ops;
 }
 
 std::vector<StatisticUpdate> ProgramBuilder::statistics() const {
@@ -114,13 +161,14 @@ std::vector<TensorId> ProgramBuilder::loss_gradients() const {
 }
 
 // The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The first
-// output's loss counts the samples for all. Sums of outputs that other stages of a pipeline hold are set to zero.
+// output's loss adds up the weights for all. Sums of outputs that other stages of a pipeline hold are set to zero.
 std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
-  std::vector<Op> ops;
+  std::vector<Op> ops = count_own();
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
     ops.push_back(std::move(statistics));
   for (Op& op : predictions()) ops.push_back(std::move(op));
-  const SharedSums shared{program_.batch.weights, program_.step.count, program_.step.loss_scale};
+  for (Op& op : count_all(accumulate)) ops.push_back(std::move(op));
+  const SharedSums shared{program_.batch.weights, weight_, program_.step.loss_scale};
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     const bool is_here = ends_[i].logits != no_tensor;
     if (!is_here && accumulate) continue;
@@ -139,23 +187,25 @@ std::vector<TensorId> ProgramBuilder::reduced() const {
   tensors.insert(tensors.end(), step.losses.begin(), step.losses.end());
   tensors.insert(tensors.end(), step.metrics.begin(), step.metrics.end());
   tensors.push_back(step.count);
+  if (step.samples != step.count) tensors.push_back(step.samples);
   return tensors;
 }
 
 // Adds the gradients of penalties, each behind the last op that writes the parameter's gradient. Of a parameter that
 // several stages of a pipeline hold, the first one adds it.
-void ProgramBuilder::penalize(Backward& backward) const {
+void ProgramBuilder::penalize(Backward& backward) {
   for (const GraphParameter& parameter : graph_.parameters) {
     const auto gradient = backward.parameter_gradients.find(parameter.tensor);
     const bool is_another_stages = !parameter.stages.empty() && parameter.stages.front() != stage_;
     if (!parameter.penalty.any() || gradient == backward.parameter_gradients.end() || is_another_stages) continue;
+    program_.penalties[graph_.tensor(parameter.tensor).name] = parameter.penalty;
     const TensorId written = gradient->second;
     const auto last = std::find_if(backward.ops.rbegin(), backward.ops.rend(), [&](const Op& op) {
       return std::find(op.outputs.begin(), op.outputs.end(), written) != op.outputs.end();
     });
     require(last != backward.ops.rend(), "an op writes the gradient of each parameter that trains");
     Op op{std::make_shared<Penalize>(parameter.penalty),
-          {parameter.tensor, program_.batch.weights},
+          {parameter.tensor, own_count_},
           {written},
           graph_.tensor(parameter.tensor).name,
           graph_.tensor(parameter.tensor).place};
@@ -240,7 +290,7 @@ Program ProgramBuilder::prediction(std::int64_t samples) {
   return take();
 }
 
-// Zeroes all parts of a micro-batch.
+// Fills all parts of a micro-batch without samples.
 std::vector<Op> ProgramBuilder::zero_inputs() const {
   const BatchTensors& batch = program_.batch;
   std::vector<TensorId> parts = batch.inputs;
@@ -250,7 +300,8 @@ std::vector<Op> ProgramBuilder::zero_inputs() const {
   for (TensorId part : parts) {
     if (part == no_tensor) continue;
     const Tensor& tensor = graph_.tensor(part);
-    ops.push_back({std::make_shared<ZeroInput>(tensor.type), {}, {part}, tensor.name, {}});
+    const bool numbers = part == batch.samples;
+    ops.push_back({std::make_shared<ZeroInput>(tensor.type, numbers), {}, {part}, tensor.name, {}});
   }
   return ops;
 }

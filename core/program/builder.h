@@ -28,14 +28,17 @@ class ProgramBuilder {
 
  private:
   void add_tensors();
+  void add_counts();
   void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
   Op accumulate_statistics(bool accumulate) const;
+  std::vector<Op> count_own() const;
+  std::vector<Op> count_all(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
   std::vector<Op> predictions() const;
   std::vector<TensorId> loss_gradients() const;
   std::vector<TensorId> reduced() const;
-  void penalize(Backward& backward) const;
+  void penalize(Backward& backward);
   std::vector<Op> zero_inputs() const;
   void leave_batch();
   void leave_unread_batch();
@@ -55,6 +58,9 @@ class ProgramBuilder {
   Program program_;
   std::vector<OutputEnd> ends_;           // by output
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
+  TensorId weight_ = no_tensor;           // the sum of the weights
+  // The micro-batch's own count and number of samples, in training; equal where the count is that of samples.
+  TensorId own_count_ = no_tensor, own_samples_ = no_tensor;
 };
 
 }  // namespace trainctl

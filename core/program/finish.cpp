@@ -47,7 +47,9 @@ void reduce_results(Program& program, std::vector<Op>& reductions) {
   const StepTensors& step = program.step;
   std::vector<TensorId> results = step.losses;
   results.insert(results.end(), step.metrics.begin(), step.metrics.end());
-  results.insert(results.end(), {step.count, step.agree});
+  results.push_back(step.count);  // the bucket's members lie in this order
+  if (step.samples != step.count) results.push_back(step.samples);
+  results.push_back(step.agree);
   const auto state = [&](TensorId id) {
     program.tensors[static_cast<std::size_t>(id)].placements = {partial, partial, replicated};
   };

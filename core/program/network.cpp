@@ -1,6 +1,8 @@
 // From the options of a model, losses and metrics to a forward graph.
 #include "core/program/network.h"
 
+#include "core/base/format.h"
+
 namespace trainctl {
 namespace {
 
@@ -28,7 +30,21 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   resolved.target_form = match_targets(resolved.loss, shape, output.target, reader);
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
-  if (reader.count() == before) resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
+  if (reader.count() != before) return;
+  resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
+  resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
+}
+
+// Says that an output has more values than its targets have classes; "" where it has not. Classes of positions, such as
+// tokens, are those of a vocabulary, of which data may have a part.
+std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetFacts& targets) {
+  const bool of_classes = output.target_form == TargetForm::class_number && shape.rank() == 2 && targets.classes > 0;
+  if (!of_classes || shape.back() <= targets.classes) return "";
+  return format(
+      "{}: the output{} has {} values and the data {} classes, so that {} values are never right: state {} "
+      "units in the last layer",
+      to_string(output.loss.place), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
+      targets.classes, shape.back() - targets.classes, targets.classes);
 }
 
 }  // namespace
@@ -55,11 +71,14 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   weights.type.shape = spec.weight.with_front(micro_batch);
   weights.role = Role::input;
   network.graph.weights = network.graph.add_tensor(std::move(weights));
+  if (network.graph.samples == no_tensor) network.graph.samples = add_sample_numbers(network.graph);
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
     match_output(spec, spec.outputs[i], shape, network.outputs[i], reader);
     if (!reader.ok()) continue;
+    std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);
+    if (!wide.empty()) network.warnings.push_back(std::move(wide));
     const double chance = chance_loss(network.outputs[i].loss.rule, shape);
     known = known && chance != 0;
     network.chance_loss += network.outputs[i].weight * chance;

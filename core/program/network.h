@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/layers/model/model.h"
+#include "core/metrics/loss_reduction.h"
 #include "core/metrics/output.h"
 #include "core/metrics/targets.h"
 #include "core/spec/keys.h"
@@ -27,13 +28,17 @@ struct ProgramSpec {
   const ModelOptions* model = nullptr;
   std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
   std::vector<Output> outputs = {Output{}};
-  Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
+  Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
+  bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
+  LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   Choice optimizer;
   std::optional<float> moving_average;  // of weights: its momentum; nothing: none is taken
   double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
   DType compute = DType::float32;       // of activations: float32 or bfloat16
   std::uint64_t seed = 0;               // for dropout
 
+  // Whether losses are divided by the sum of the weights instead of the number of samples or positions.
+  bool divides_by_weight() const { return is_masked || loss_reduction == LossReduction::mean_with_sample_weight; }
   // Whether the spec is for prediction programs, which have no loss.
   bool predicts() const { return !outputs.front().loss; }
 };
@@ -43,6 +48,7 @@ struct Network {
   std::vector<ResolvedOutput> outputs;  // as in the spec
   std::vector<LayerLine> layers;        // one line for each layer that the user wrote
   double chance_loss = 0;               // expected loss before any training; 0: not known
+  std::vector<std::string> warnings;    // of what is likely a mistake, each with its remedy
 };
 
 // Builds the network for micro-batches of `micro_batch` samples. Problems are reported to the reader; the returned

@@ -160,9 +160,9 @@ std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool cou
   }
   const bool scales = shared.loss_scale != no_tensor;
   std::vector<TensorId> results{end.loss};
-  if (counts) results.push_back(shared.count);
+  if (counts) results.push_back(shared.weight);
   if (training) results.push_back(scales ? end.unscaled_gradient : end.loss_gradient);
-  const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_each));
+  const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_counted));
   std::vector<TensorId> taken{end.logits, end.targets, shared.weights};
   if (end.classes) taken.push_back(end.all_class_sums);
   ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, end.classes),
@@ -180,7 +180,7 @@ std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool cou
 std::vector<Op> zero_sums(const OutputEnd& end, const SharedSums& shared, bool counts, const Graph& graph) {
   std::vector<TensorId> sums{end.loss};
   sums.insert(sums.end(), end.metrics.begin(), end.metrics.end());
-  if (counts) sums.push_back(shared.count);
+  if (counts) sums.push_back(shared.weight);
   std::vector<Op> ops;
   for (TensorId sum : sums) {
     const Tensor& tensor = graph.tensor(sum);

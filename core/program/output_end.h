@@ -33,7 +33,7 @@ struct OutputEnd {
 // The scalars and the weights that the ends of all outputs share.
 struct SharedSums {
   TensorId weights = no_tensor;
-  TensorId count = no_tensor;
+  TensorId weight = no_tensor;      // their sum
   TensorId loss_scale = no_tensor;  // float16 only
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -152,12 +153,16 @@ struct StepTensors {
   TensorId loss_scale = no_tensor;     // float32; float16 programs only
   TensorId gradient_norm = no_tensor;  // float32, read by the host
   TensorId agree = no_tensor;          // float32 [agree_flags], reduced over the ranks, read by the host
-  TensorId count = no_tensor;          // float32, reduced, read by the host: sum of the sample weights
-  std::vector<TensorId> losses;        // float32, reduced, read by the host: by output, the sum of weighted losses
-  std::vector<TensorId> metrics;       // float32, reduced, read by the host: sums; by output, as in the config
-  std::vector<TensorId> predictions;   // by output: float32 predictions, for eval and predict; no_tensor where unused
-  TensorId gradients = no_tensor;      // the whole region, of training programs only, as `states` below
-  TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
+  TensorId count = no_tensor;    // float32, reduced, read by the host: what divides the sums of losses and gradients
+  TensorId samples = no_tensor;  // float32, reduced: samples, which divide the sums of statistics; `count` where that
+                                 // counts samples
+  std::vector<TensorId> losses;  // float32, reduced, read by the host: by output, the sum of weighted losses
+  // Float32, reduced, read by the host: sums; by output, as in the config, then the sum of the weights, which divides
+  // the others.
+  std::vector<TensorId> metrics;
+  std::vector<TensorId> predictions;  // by output: float32 predictions, for eval and predict; no_tensor where unused
+  TensorId gradients = no_tensor;     // the whole region, of training programs only, as `states` below
+  TensorId sums = no_tensor;          // evaluation only: the sums, which lie behind the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
   TensorId averages = no_tensor;  // of training programs: of the trainable parameters, which lie alike
@@ -169,7 +174,7 @@ struct BatchTensors {
   std::vector<TensorId> inputs;   // [n, ...], float32, uint8 or int32
   std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in prediction programs
   TensorId weights = no_tensor;   // float32 [n] or [n, P...]
-  TensorId samples = no_tensor;   // int64 [n]: numbers of the samples in the data set, for dropout
+  TensorId samples = no_tensor;   // int64 [n]: numbers of the samples (core/tensor/sample_numbers.h)
 };
 
 struct Program {
@@ -187,10 +192,12 @@ struct Program {
   BatchTensors batch;
   BatchTensors rest;  // of the micro-batch of rest_samples
   ShardedStep shards;
-  std::vector<TargetForm> target_forms;  // of batch.targets; equal in all programs of a run
-  std::vector<MetricResult> results;     // results computed from the sums of step.losses and step.metrics
-  double chance_loss = 0;                // expected loss before any training: ln(classes); 0: not known
-  std::vector<LayerLine> layers;         // one line for each layer that the user wrote
+  std::map<std::string, Penalty> penalties;  // on parameters that train, by name; of several stages', the first's alone
+  std::vector<TargetForm> target_forms;      // of batch.targets; equal in all programs of a run
+  std::vector<MetricResult> results;         // results computed from the sums of step.losses and step.metrics
+  std::vector<std::string> warnings;         // of what is likely a mistake in the network
+  double chance_loss = 0;                    // expected loss before any training: ln(classes); 0: not known
+  std::vector<LayerLine> layers;             // one line for each layer that the user wrote
 
   // The samples of this rank in a step.
   std::int64_t samples() const { return micro_batch_samples * micro_batches + rest_samples; }

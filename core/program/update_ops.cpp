@@ -31,7 +31,7 @@ void update_statistics(const Program& program, std::vector<StatisticUpdate> stat
       op.outputs.push_back(statistic.moving);
     }
     op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
-    op.inputs.insert(op.inputs.end(), {program.step.count, program.step.agree});
+    op.inputs.insert(op.inputs.end(), {program.step.samples, program.step.agree});
     ops.push_back(std::move(op));
     statistics = std::move(later);
   }
@@ -61,7 +61,7 @@ Op average_op(const Program& program, const UpdateSpec& update, TensorId paramet
               TensorId averages) {
   const StepTensors& step = program.step;
   return {std::make_shared<MovingAverage>(*update.moving_average, count),
-          {parameters, step.step, step.count, step.agree, step.gradient_norm},
+          {parameters, step.step, step.agree, step.gradient_norm},
           {averages},
           "moving_average",
           {}};

@@ -77,17 +77,26 @@ class MarkdownWriter {
     out_ = introduction;
     out_ += "## Top level\n\n";
     table(root, "");
-    // Writing a table appends the sections and choices that it refers to; each is written once, in this order.
-    for (std::size_t next = 0; next < sections_.size(); ++next) {
-      const auto [section, path] = sections_[next];
-      out_ += "## " + path + "\n\n" + section->meaning + "\n\n";
-      table(*section, path);
+    // Writing a table appends the sections and choices that it refers to; each is written once: sections in their
+    // order, and as long as there are none, the next choices, which may refer to further sections.
+    std::size_t next = 0;
+    write_sections(next);
+    for (std::size_t choice = 0; choice < tables_.size(); ++choice) {
+      choices(*tables_[choice]);
+      write_sections(next);
     }
-    for (std::size_t next = 0; next < tables_.size(); ++next) choices(*tables_[next]);
     return out_;
   }
 
  private:
+  void write_sections(std::size_t& next) {
+    for (; next < sections_.size(); ++next) {
+      const auto [section, path] = sections_[next];
+      out_ += "## " + path + "\n\n" + section->meaning + "\n\n";
+      table(*section, path);
+    }
+  }
+
   void choices(const ChoiceTable& table_of) {
     out_ += "## Choices: " + table_of.what + "\n\n";
     for (const Section& choice : table_of.choices) {

@@ -13,7 +13,8 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            "The metric whose best value `checkpoints/best` points at, such as val_accuracy. auto: val_loss where there "
            "is validation data, otherwise none.")
       .key("mode", &CheckpointOptions::mode,
-           "Whether smaller (min) or greater (max) is better. auto: max for accuracies, min for everything else.")
+           "Whether smaller (min) or greater (max) is better. auto: max for metrics that grow as a network gets better "
+           "(accuracy, auc, r2_score and so on), min for losses and errors.")
       .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints are kept, beside the best one.",
            at_least(1))
       .key("weights_only", &CheckpointOptions::weights_only,

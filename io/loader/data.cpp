@@ -165,6 +165,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
   info_.weight = parts_[0]->weight_shape();
+  info_.is_masked = parts_[0]->is_masked();
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
@@ -266,7 +267,8 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       facts.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
-      if (dataset.weighs_pixels()) info.weight = facts.shape;
+      info.is_masked = dataset.weighs_pixels();
+      if (info.is_masked) info.weight = facts.shape;
     }
     info.targets.push_back(std::move(facts));
   }

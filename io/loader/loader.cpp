@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/tensor/sample_numbers.h"
 #include "io/loader/buffer.h"
 #include "io/loader/plan.h"
 #include "io/loader/worker_tuning.h"
@@ -176,9 +177,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
       for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
         const std::int64_t number = part_->subset()[order[entry.position.offset + share.at(i)]];
-        buffer.samples[static_cast<std::size_t>(i)] = number;
         point_at(buffer, i, row);
-        part_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
+        const bool read = part_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
+        buffer.samples[static_cast<std::size_t>(i)] = read ? number : skipped_sample(number);
       }
     } catch (...) {
       buffer.errors[chunk] = std::current_exception();

@@ -116,27 +116,45 @@ DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const 
   return scratch;
 }
 
-void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+bool DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                     const std::vector<TargetForm>& forms) const {
   std::int64_t reading = number;
   try {
     read_weighted(number, training, epoch, scratch, row, forms);
-    if (!training || !options_.mixing) return;
+    if (!training || !options_.mixing) return true;
     const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
     const Mixing::Mix drawn = options_.mixing->draw(key, static_cast<std::uint64_t>(number), size());
     reading = subset_[drawn.partner];
     read_weighted(reading, training, epoch, scratch, scratch.partner, forms);
     mix(drawn, scratch.partner, row, forms);
+    return true;
   } catch (const Error& error) {
     if (!skips(error)) throw;
     warn_once(reading, std::string("skipped: ") + error.what());
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
+  }
+  fill_skipped(number, training, epoch, scratch, row, forms);
+  std::fill_n(row.weights, weight_count(), 0.0f);
+  return false;
+}
+
+void DataPart::fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                            const std::vector<TargetForm>& forms) const {
+  constexpr std::uint32_t most_tries = 8;
+  for (std::uint32_t i = 0; training && i < most_tries; ++i) {
+    const RandomKey key{options_.seed, Purpose::skipped, static_cast<std::uint32_t>(epoch)};
+    const std::uint32_t drawn = key.block(static_cast<std::uint64_t>(number), i)[0];
+    try {
+      return read_whole(subset_[static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(size()))], training, epoch,
+                        scratch, row, forms);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data) throw;
     }
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, forms[i]).bytes()));
-    }
-    std::fill_n(row.weights, weight_count(), 0.0f);
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
+  }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, forms[i]).bytes()));
   }
 }
 

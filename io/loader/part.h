@@ -86,18 +86,24 @@ class DataPart {
   // The shape of one sample's weights: scalar, or one for each of its positions.
   Shape weight_shape() const;
   std::int64_t weight_count() const { return weight_shape().count(); }
+  // Whether the weights are a mask, which leaves out pixels that belong to no class.
+  bool is_masked() const { return !targets_.empty() && targets_[0].mask && weight_shape().rank() > 0; }
   // Bytes of all samples as a cache keeps them.
   std::int64_t cached_bytes() const { return checked_multiply(subset_.size(), row_bytes_); }
 
   // Allocates the memory that one thread needs for read() with these forms of targets.
   Scratch scratch(const std::vector<TargetForm>& forms) const;
   // Reads sample `number` of the data sets into `row`; `forms` are the targets' forms. With on_error skip, a sample
-  // that cannot be read, or that holds NaN or infinity, gets weight 0 and zeros, and the first time a warning;
-  // otherwise throws Error{data}.
-  void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+  // that cannot be read, or that holds NaN or infinity, gets weight 0 and, the first time, a warning; in training its
+  // place holds another sample, which follows from seed and number, so that batch normalization meets data alone, and
+  // else zeros. Returns whether the sample was read. Otherwise throws Error{data}.
+  bool read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
             const std::vector<TargetForm>& forms) const;
 
  private:
+  // Fills the place of a sample that cannot be read.
+  void fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                    const std::vector<TargetForm>& forms) const;
   // Reads a sample with its weights, unmixed.
   void read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                      const std::vector<TargetForm>& forms) const;

@@ -15,7 +15,7 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
   const auto append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
     return graph.add_op(std::move(def), std::move(inputs), op.name, op.place, {name})[0];
   };
-  const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.weights}, "moments");
+  const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.samples}, "moments");
   const TensorId all = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
   Tensor share;
   share.name = op.name + "/share";

@@ -121,28 +121,21 @@ class Cutter {
   }
 
   // Lets the op work on parts along the last dimension, where all of its activations are split and its rule of
-  // placement has it work on each part alone. False where it needs whole ones.
+  // placement lets it work on each part alone. Returns false where it needs whole ones.
   bool work_on_parts(const Op& op) {
     if (op.inputs.empty() || !is_split(op.inputs[0]) || moves_shared(op)) return false;
     std::vector<Placement> placements;
-    std::vector<TensorType> types;
     std::vector<bool> parts;
     for (TensorId input : op.inputs) {
       const Tensor& tensor = from_.tensor(input);
       const bool part = is_split(input) || is_of_channels(input, op);
       if (!part && (tensor.type.shape.rank() > 1 || tensor.role == Role::parameter)) return false;
       parts.push_back(part);
-      types.push_back(part ? part_of(tensor.type) : tensor.type);
       placements.push_back(part ? last_dimension(tensor.type) : replicated);
     }
+    if (!splits_outputs(op, placements)) return false;
     const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
     if (def == nullptr) return false;
-    const std::vector<TensorType> outputs = def->outputs(types);
-    const OutputPlacements result = def->placements({MeshAxis::tensor, placements, types, outputs, {}, {}, {}});
-    if (!result.problem.empty()) return false;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (result.outputs[i] != last_dimension(outputs[i])) return false;
-    }
 
     int group = forms_[index(op.inputs[0])].group;
     std::vector<TensorId> inputs;
@@ -157,6 +150,19 @@ class Cutter {
     for (std::size_t i = 0; i < made.size(); ++i) {
       forms_[index(op.outputs[i])].part = in_parts(made[i]);
       forms_[index(op.outputs[i])].group = group;
+    }
+    return true;
+  }
+
+  // Whether the op's rule of placement has its outputs in parts along the last dimension where its inputs are placed
+  // so. The rule is asked by the types of the whole, before any shape rule meets a part: an op that does not take parts
+  // may have no shape for them (a group of channels is no part of one).
+  bool splits_outputs(const Op& op, std::span<const Placement> placements) const {
+    const std::vector<TensorType> inputs = types_of(op.inputs), outputs = types_of(op.outputs);
+    const OutputPlacements result = op.def->placements({MeshAxis::tensor, placements, inputs, outputs, {}, {}, {}});
+    if (!result.problem.empty()) return false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (result.outputs[i] != last_dimension(outputs[i]) || outputs[i].shape.back() % ranks_ != 0) return false;
     }
     return true;
   }
@@ -258,17 +264,15 @@ class Cutter {
     return *std::find_if(from_.ops.begin(), from_.ops.end(), makes);
   }
 
-  TensorType part_of(const TensorType& type) const {
-    return {type.shape.with_back(type.shape.back() / ranks_), type.dtype};
-  }
-
   // Multiply-adds, or of an embedding what takes as long as the update of its table.
   double work_of(const Op& op) const {
     if (is_embedding(op)) return work_of_update * static_cast<double>(from_.tensor(op.inputs[1]).type.shape.count());
-    std::vector<TensorType> inputs, outputs;
-    for (TensorId input : op.inputs) inputs.push_back(from_.tensor(input).type);
-    for (TensorId output : op.outputs) outputs.push_back(from_.tensor(output).type);
-    return op.def->flops(inputs, outputs) / 2;
+    return op.def->flops(types_of(op.inputs), types_of(op.outputs)) / 2;
+  }
+  std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {
+    std::vector<TensorType> types;
+    for (TensorId id : ids) types.push_back(from_.tensor(id).type);
+    return types;
   }
 
   // Everything of the graph but tensors, ops and outputs.

@@ -8,7 +8,8 @@ Keys<EarlyStoppingOptions> EarlyStoppingOptions::keys() {
   return Keys<O>("early_stopping", "Ends the run when a value no longer improves, as Keras' EarlyStopping.")
       .key("monitor", &O::monitor, "The metric that is watched, such as val_accuracy. auto: val_loss.")
       .key("mode", &O::mode,
-           "Whether smaller (min) or greater (max) is better. auto: max for accuracies, min for everything else.")
+           "Whether smaller (min) or greater (max) is better. auto: max for metrics that grow as a network gets better "
+           "(accuracy, auc, r2_score and so on), min for losses and errors.")
       .key("patience", &O::patience,
            "Evaluations in turn that may be no better than the best one before the run ends with the last of them; 0 "
            "and 1 are the same, as in Keras.",

@@ -20,6 +20,7 @@ namespace trainctl {
 struct Evaluation {
   std::map<std::string, double> values;
   std::map<std::string, Table> tables;
+  double weight = 0;  // of all samples
 };
 
 // One pass over the source, to the batch that is the last of its epoch. Where

@@ -145,9 +145,15 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key(
           "class_weights", &TrainOptions::class_weights,
           "What a sample weighs in training, by its class: balanced, so that all classes weigh the same together, or a "
-          "map of names or numbers of classes; 1 where none is stated. Losses and metrics of training are means by "
-          "these weights; those of validation are not.",
+          "map of names or numbers of classes; 1 where none is stated. The loss of training is divided as "
+          "loss_reduction "
+          "says, its metrics are means by these weights; those of validation know no class weights.",
           at_least(0))
+      .key(
+          "loss_reduction", &TrainOptions::loss_reduction,
+          "What the sum of the samples' losses, each times its weight (class_weights, weights of the data), is divided "
+          "by. sum_over_batch_size: the number of samples, as in Keras; of weights of positions, that of positions. "
+          "mean_with_sample_weight: the sum of the weights, as in PyTorch's cross-entropy with class weights.")
       .key("moving_average", &TrainOptions::moving_average, "Evaluates and saves an average of the weights over steps.")
       .key("early_stopping", &TrainOptions::early_stopping, "Ends the run when a value no longer improves.")
       .key("reduce_on_plateau", &TrainOptions::reduce_on_plateau,

@@ -10,6 +10,7 @@
 
 #include "core/metrics/class_weights.h"
 #include "core/metrics/loss.h"
+#include "core/metrics/loss_reduction.h"
 #include "core/metrics/metric.h"
 #include "core/optim/moving_average.h"
 #include "core/optim/optimizer.h"
@@ -59,6 +60,7 @@ struct TrainOptions {
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
   std::optional<ClassWeights> class_weights;
+  LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   std::optional<MovingAverageOptions> moving_average;
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;

@@ -16,7 +16,8 @@ Keys<PlateauOptions> PlateauOptions::keys() {
                  "ReduceLROnPlateau.")
       .key("monitor", &O::monitor, "The metric that is watched, such as val_accuracy. auto: val_loss.")
       .key("mode", &O::mode,
-           "Whether smaller (min) or greater (max) is better. auto: max for accuracies, min for everything else.")
+           "Whether smaller (min) or greater (max) is better. auto: max for metrics that grow as a network gets better "
+           "(accuracy, auc, r2_score and so on), min for losses and errors.")
       .key("factor", &O::factor, "What the learning rate is multiplied by.", Range{{}, 0.0, {}, 1.0})
       .key("patience", &O::patience,
            "Evaluations in turn that may be no better than the best one before the learning rate falls.", at_least(0))

@@ -64,6 +64,8 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       plan_(std::move(plan)),
       results_(parts_.programs.programs().front().results),
       epoch_means_(results_),
+      warnings_(parts_.world.rank() == 0, results_),
+      regularization_(parts_.engine.program(0).program, parts_.programs.rank(), parts_.world, parts_.stream),
       data_position_(parts_.training.position()) {
   if (plan_.early_stopping) early_stopping_.emplace(*plan_.early_stopping);
   if (plan_.reduce_on_plateau) plateau_.emplace(*plan_.reduce_on_plateau);
@@ -103,6 +105,7 @@ EndEvent Trainer::run() {
     // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
     const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
     completed = finished() || (stop_ && !asked);
+    if (epoch_ends) require_weight();
     const bool evaluated = (epoch_ends || completed) && evaluate_weights();
     if (!evaluated) completed = false;  // its evaluation was stopped
     if (epoch_ends && evaluated) epoch_means_.clear();
@@ -298,8 +301,13 @@ bool Trainer::evaluate_weights() {
   }
   train_ = epoch_means_.values();
   validation_ = std::move(validation.values);
-  warn_of_not_finite("", train_);
-  warn_of_not_finite("val_", validation_);
+  if (regularization_.any()) {
+    parts_.engine.download();
+    train_["regularization_loss"] = regularization_.of(parts_.engine.weights());
+  }
+  warnings_.not_finite("", train_, position_.step);
+  warnings_.not_finite("val_", validation_, position_.step);
+  if (parts_.validation != nullptr) warnings_.weightless_validation(validation.weight);
   is_best_ = update_best();
   if (position_.step % plan_.steps_per_epoch == 0) watch_values();
   const double now = seconds_now();
@@ -316,15 +324,12 @@ bool Trainer::evaluation_is_due() const {
   return position_.step > 0 && position_.step % plan_.steps_per_epoch == 0 && epoch_means_.count() > 0;
 }
 
-// Once for each metric: it may stay so for the rest of the run.
-void Trainer::warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values) {
-  for (const auto& [name, value] : values) {
-    if (std::isfinite(value) || parts_.world.rank() != 0 || !warned_.insert(prefix + name).second) continue;
-    log::warning(
-        format("{}{} is {} at step {}: such a value is never the best; look for values that are not finite in "
-               "the {} data",
-               prefix, name, value, position_.step, prefix.empty() ? "training" : "validation"));
-  }
+// At the end of an epoch.
+void Trainer::require_weight() const {
+  if (epoch_means_.weight() != 0) return;
+  throw Error(ErrorKind::data,
+              format("no sample of epoch {:.6g} weighs more than 0, so that nothing can be learned from them", epoch()),
+              "look at the weights of the data, at train.class_weights, and at samples that were skipped");
 }
 
 // Inputs of 0 to 255 give a network whose weights are made for values around 1 logits in the hundreds.
@@ -376,6 +381,8 @@ void Trainer::watch_values() {
   std::map<std::string, double> values = train_;
   for (const auto& [name, value] : validation_) values["val_" + name] = value;
   const bool speaks = parts_.world.rank() == 0;
+  if (plateau_) warnings_.missing("reduce_on_plateau", plateau_->monitor(), values);
+  if (early_stopping_) warnings_.missing("early_stopping", early_stopping_->monitor(), values);
   const double scheduled = plan_.learning_rate(position_.step);
   if (plateau_ && plateau_->lowers(scheduled, values) && speaks) {
     log::info(format("{} no longer improves: the learning rate falls to {:.4g}", plateau_->monitor(),
@@ -432,7 +439,9 @@ Snapshot Trainer::snapshot() {
   if (early_stopping_) snapshot.facts["early_stopping"] = early_stopping_->text();
   if (plateau_) snapshot.facts["reduce_on_plateau"] = plateau_->text();
   const double count = epoch_means_.count();
+  const double weight = epoch_means_.weight();
   snapshot.facts["epoch/count"] = exact({&count, 1});
+  snapshot.facts["epoch/weight"] = exact({&weight, 1});
   for (const MetricResult& result : results_) {
     if (!result.derived) snapshot.facts["epoch/" + result.name] = exact(epoch_means_.sums(result));
   }
@@ -470,6 +479,7 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
   }
   std::vector<double> count;
   parse_exact(fact("epoch/count"), 1, count);
+  parse_exact(fact("epoch/weight"), 1, sums);
   epoch_means_.clear();
   epoch_means_.add(sums, count[0]);
 }

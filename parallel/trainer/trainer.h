@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +25,8 @@
 #include "parallel/trainer/phases.h"
 #include "parallel/trainer/plateau.h"
 #include "parallel/trainer/programs.h"
+#include "parallel/trainer/regularization.h"
+#include "parallel/trainer/result_warnings.h"
 #include "parallel/trainer/sample_watch.h"
 #include "parallel/trainer/snapshot_saver.h"
 
@@ -140,7 +141,7 @@ class Trainer {
   void tell_stop_time(bool saves) const;
   bool evaluate_weights();
   bool evaluation_is_due() const;
-  void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
+  void require_weight() const;
   void hint_at_scale() const;
   void restart_window();
   StepShares shares_of(double seconds) const;
@@ -169,11 +170,12 @@ class Trainer {
   std::optional<LocalSteps> local_;       // where replicas take steps alone
   std::optional<EarlyStopping> early_stopping_;
   std::optional<Plateau> plateau_;
-  std::set<std::string> warned_;  // metrics that were not finite
-  bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;             // the ranks agreed to stop
-  std::string early_end_;         // why the run ends before its last step; empty: it does not
-  DataPosition data_position_;    // behind the steps done
+  ResultWarnings warnings_;
+  RegularizationLoss regularization_;
+  bool is_best_ = false;        // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;           // the ranks agreed to stop
+  std::string early_end_;       // why the run ends before its last step; empty: it does not
+  DataPosition data_position_;  // behind the steps done
   std::int64_t saved_step_ = -1;
   double longest_between_looks_ = 0;  // for a request to stop, in seconds; 0: a few
   double start_seconds_ = 0;

@@ -27,6 +27,13 @@ std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, in
   return train.steps_per_epoch.value_or(divide_up(data.training_samples, train.global_batch(ranks)));
 }
 
+std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks) {
+  const std::int64_t per_epoch = steps_per_epoch(train, data, ranks);
+  std::int64_t steps = train.epochs ? saturated_multiply(*train.epochs, per_epoch) : 0;
+  if (train.max_steps) steps = steps == 0 ? *train.max_steps : std::min(steps, *train.max_steps);
+  return why_warmup_is_cut(train.schedule.as<ScheduleOptions>(), {.steps_per_epoch = per_epoch, .total_steps = steps});
+}
+
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
                            const DataInfo& data, int ranks, const PhaseStart& start) {
   TrainingPlan plan;

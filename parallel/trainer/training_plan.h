@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/monitor.h"
@@ -25,6 +26,9 @@ double scheduled_rate(const TrainOptions& train, const ScheduleTime& time);
 
 // The steps of an epoch on so many ranks.
 std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks);
+
+// Says that a run, or a phase of one, ends within its warm-up; "" where it does not, or where its length is not known.
+std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks);
 
 // Steps, limits, what is watched, and the rate of every step; not the names and facts of a run. `train` outlives it. Of
 // a run in phases it is the section of one of them (in_phase()), whose epochs and schedule begin with `start`.

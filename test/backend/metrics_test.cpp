@@ -166,7 +166,7 @@ TEST_CASE("metrics have sums of each output") {
   Value w = random_value(masked ? Shape{n, positions} : Shape{n}, DType::float32, 5, 0.5, 2);
   if (n > 1) w.values[1] = 0;
   const auto k = static_cast<std::size_t>(outputs);
-  Row of_answers(4 * k), of_classes(4 * k), of_numbers(3 * k);
+  Row of_answers(4 * k), of_classes(4 * k), of_numbers(4 * k);
   for (std::size_t i = 0; i < static_cast<std::size_t>(n * positions); ++i) {
     const double weight = w.values[masked ? i : i / 3];
     const Row row = row_of(x, i);
@@ -178,9 +178,10 @@ TEST_CASE("metrics have sums of each output") {
       one_hot.values[i * k + e] = label ? 1 : 0;
       of_answers[place(row[e] > 0, answer > 0.5)] += weight;
       of_classes[place(static_cast<std::ptrdiff_t>(e) == best, label)] += weight;
-      of_numbers[e] += weight * t;
-      of_numbers[k + e] += weight * t * t;
-      of_numbers[2 * k + e] += weight * (row[e] - t) * (row[e] - t);
+      of_numbers[e] += weight;
+      of_numbers[k + e] += weight * t;
+      of_numbers[2 * k + e] += weight * t * t;
+      of_numbers[3 * k + e] += weight * (row[e] - t) * (row[e] - t);
     }
     if (weight == 0) x.values[i * k] = std::numeric_limits<double>::quiet_NaN();
   }
@@ -194,7 +195,53 @@ TEST_CASE("metrics have sums of each output") {
   check(F1Score{}, LossTargets::labels, answers, of_answers);
   check(MeanIou{}, LossTargets::class_numbers, classes, of_classes);
   check(PrecisionScore{}, LossTargets::distributions, one_hot, of_classes);
-  check(R2Score{}, LossTargets::values, numbers, of_numbers);
+  R2Score r2;
+  REQUIRE(r2.adapt({LossTargets::values, LossLink::identity, false, outputs}).empty());
+  const std::size_t sums = of_numbers.size();
+  const std::vector<Value> before = add ? std::vector{row(Row(3 * sums, 2))} : std::vector<Value>{};
+  const auto parts = run_op(*backend, std::make_shared<Metric>(r2, add), {x, numbers, w}, before)[0].values;
+  for (std::size_t i = 0; i < sums; ++i) {
+    const double whole = parts[i] + parts[sums + i] + parts[2 * sums + i];
+    CHECK(whole == Approx(of_numbers[i] + (add ? 6 : 0)).epsilon(add ? 1e-6 : 1e-12));
+  }
+}
+
+TEST_CASE("the coefficient of determination keeps its digits where targets are far from 0, however samples are split") {
+  const auto backend = backend_under_test({});
+  const double middle = GENERATE(1e3, 1e6, -3e4);
+  constexpr int n = 600;
+  Value x{{{n, 1}, DType::float32}, {}}, t = x, w{{{n}, DType::float32}, {}};
+  double weights = 0, mean = 0, around = 0, residual = 0;
+  for (int i = 0; i < n; ++i) {
+    t.values.push_back(round_to(DType::float32, middle + 3 * std::sin(1.7 * i)));
+    x.values.push_back(round_to(DType::float32, t.values.back() + 0.5 * std::cos(0.3 * i)));
+    w.values.push_back(i % 7 == 0 ? 0 : 0.5 + 0.1 * (i % 5));
+    w.values.back() = round_to(DType::float32, w.values.back());
+    weights += w.values.back();
+    mean += w.values.back() * t.values.back();
+  }
+  mean /= weights;
+  for (std::size_t i = 0; i < n; ++i) {
+    around += w.values[i] * (t.values[i] - mean) * (t.values[i] - mean);
+    residual += w.values[i] * (x.values[i] - t.values[i]) * (x.values[i] - t.values[i]);
+  }
+  R2Score rule;
+  for (const int ranks : {1, 2, 6, 100}) {
+    Row sums(static_cast<std::size_t>(rule.sums()));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto part = [&](const Value& whole) {
+        Value own = whole;
+        own.type.shape[0] = n / ranks;
+        const auto first = whole.values.begin() + rank * (n / ranks);
+        own.values.assign(first, first + n / ranks);
+        return own;
+      };
+      const auto own = run_op(*backend, std::make_shared<Metric>(rule, false), {part(x), part(t), part(w)})[0].values;
+      for (std::size_t i = 0; i < own.size(); ++i) sums[i] = round_to(DType::float32, sums[i] + own[i]);
+    }
+    CAPTURE(middle, ranks);
+    CHECK(rule.value(sums, 0) == Approx(1 - residual / around).margin(1e-6 + 1e-15 * middle * middle));
+  }
 }
 
 TEST_CASE("scores of outcomes, by hand") {
@@ -219,8 +266,19 @@ TEST_CASE("scores of outcomes, by hand") {
   CHECK(value(F1Score{}, macro) == value(F1Score{}, MetricAverage::automatic));
   CHECK(Recall{}.value(Row{0, 0, 0, 2}, 2) == 0);
   R2Score r2;
-  CHECK(r2.value(Row{6, 14, 1}, 3) == Approx(0.5));
-  CHECK(r2.value(Row{6, 12, 1}, 3) == 0);  // targets all alike
+  CHECK(r2.value(Row{3, 6, 13, 1, /**/ 0, 0, 0.75, 0, /**/ 0, 0, 0.25, 0}, 3) == Approx(0.5));
+  CHECK(r2.value(Row{3, 6, 12, 1, /**/ 0, 0, 0, 0, /**/ 0, 0, 0, 0}, 3) == 0);  // targets all alike
+  // Of the answers no alone there is no recall, of yes alone no specificity: no curve of either.
+  Specificity specificity;
+  specificity.yes_or_no = true;
+  CHECK(std::isnan(specificity.value(Row{3, 0, 1, 0}, 4)));
+  CHECK(specificity.value(Row{3, 0, 1, 2}, 6) == 1);
+  Specificity of_classes;  // macro: every sample is of the first class, of which there is no specificity
+  of_classes.outputs = 2;
+  CHECK(of_classes.value(Row{3, 0, /**/ 0, 1, /**/ 1, 0, /**/ 0, 3}, 4) == Approx(3.0 / 4));
+  const Auc auc{.num_thresholds = 3, .curve = AucCurve::pr};
+  CHECK(auc.value(Row{0, 2, 0, 0, 0, 0}, 2) == 1);  // as scikit-learn's average_precision_score
+  CHECK(std::isnan(auc.value(Row{0, 0, 0, 2, 1, 0}, 3)));
 }
 
 TEST_CASE("metrics go over the positions of samples, with weights of samples or of positions") {
@@ -284,10 +342,10 @@ TEST_CASE("auc is Keras', of probabilities and of logits, over several batches")
   if (thresholds == 200) CHECK((expected > 0.6 && expected < 0.95));
 }
 
-TEST_CASE("auc where one answer never occurs is 0, as in Keras") {
+TEST_CASE("auc where one answer never occurs is not a number, as in scikit-learn") {
   const Auc roc{3, AucCurve::roc, false};
-  CHECK(roc.value(std::vector<double>{1, 2, 0, 0, 0, 0}, 3) == 0);
-  CHECK(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3) == 0);
+  CHECK(std::isnan(roc.value(std::vector<double>{1, 2, 0, 0, 0, 0}, 3)));
+  CHECK(std::isnan(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3)));
   CHECK(roc.value(std::vector<double>{0, 2, 0, 2, 0, 0}, 4) == 1);
 }
 

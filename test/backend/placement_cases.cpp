@@ -24,6 +24,7 @@
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/ops/reshaping/permute.h"
+#include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/training/rounded_sum.h"
@@ -141,7 +142,7 @@ void add_dense(Cases& cases, DType dtype) {
     cases.push_back({"dense_grad_weights", {x, dy}, always_a<DenseGradWeights>(true, add), 5});
   }
   cases.push_back({"add_bias", {dy, bias}, always_a<AddBias>(relu), 3});
-  cases.push_back({"penalize", {kernel, {{{4}, floats}, 0.5}}, always_a<Penalize>(Penalty{0.25f, 0.5f}), 4});
+  cases.push_back({"penalize", {kernel, {{{}, floats}, 0.5}}, always_a<Penalize>(Penalty{0.25f, 0.5f}), 4});
   for (const bool add : {false, true}) cases.push_back({"bias_grad", {dy}, always_a<BiasGrad>(add), 4});
   const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
   cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
@@ -285,11 +286,11 @@ void add_recurrent(Cases& cases, DType dtype) {
 
 void add_synchronized_normalisation(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
-  const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, weights{{{4}, floats}, 0.25};
+  const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, numbers{{{4}, DType::int64}, 0, 1000};
   const CaseInput all{{{6, 16}, floats}, 1}, own{{{3, 16}, floats}, 1}, share{{{}, floats}, 0.25},
       sums{{{2, 16}, floats}};
   const BatchNormAttributes plain{}, relu{.relu = true}, residual{.residual = true, .relu = true};
-  cases.push_back({"batch_moments", {x, weights}, always_a<BatchMoments>(), 3, floats, false});
+  cases.push_back({"batch_moments", {x, numbers}, always_a<BatchMoments>(), 3, floats, false});
   cases.push_back({"merge_moments", {all, own}, always_a<MergeMoments>(), 3});
   const auto norm = always_a<SynchronizedBatchNorm>(residual, MeshAxis::data, 2);
   cases.push_back({"synchronized_batch_norm", {x, channel, channel, channel, variance, share, x}, norm, 3});
@@ -333,10 +334,13 @@ void add_sums(Cases& cases, DType dtype) {
 }
 
 void add_update(Cases& cases) {
-  const CaseInput statistic{{{4}, floats}}, weights{{{6}, floats}, 0.25}, region{{{8}, floats}},
-      scalar{{{}, floats}, 0.25}, step{{{}, DType::int64}, 0, 9};
-  for (const bool add : {false, true}) {  // each statistic split, or not; with split weights common, or each rank's own
-    cases.push_back({"accumulate_statistics", {statistic, statistic, weights}, always_a<AccumulateStatistics>(add), 8});
+  const CaseInput statistic{{{4}, floats}}, region{{{8}, floats}}, scalar{{{}, floats}, 0.25},
+      step{{{}, DType::int64}, 0, 9};
+  for (const bool add :
+       {false, true}) {  // each statistic split, or not; with a partial count common, or each rank's own
+    cases.push_back({"accumulate_statistics", {statistic, statistic, scalar}, always_a<AccumulateStatistics>(add), 8});
+    cases.push_back({"count", {{{{6}, DType::int64}, 0, 1000}}, always_a<Count>(add), 2});
+    cases.push_back({"count of weights", {{{{6, 2}, floats}, 0.25}}, always_a<Count>(add), 3});
   }
   const auto update_statistics = always_a<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
   // Flags of nothing: with random ones nothing would change.
@@ -363,7 +367,7 @@ void add_update(Cases& cases) {
   };
   cases.push_back({"adafactor", inputs, factored, 1});
   const auto average = [](const Types& in) { return std::make_shared<MovingAverage>(0.5f, in[0].shape[0]); };
-  cases.push_back({"moving_average", {region, step, scalar, flags, scalar}, average, 2});
+  cases.push_back({"moving_average", {region, step, flags, scalar}, average, 2});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
   const auto squares = [](const Types& in) {

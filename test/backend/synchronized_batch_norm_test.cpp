@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/tensor/sample_numbers.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -10,7 +11,7 @@ namespace trainctl::test::synchronized_batch_norm_test {
 namespace {
 
 struct Part {
-  Value x, weights;
+  Value x, numbers;
 };
 
 Value one_behind_the_other(const std::vector<Value>& values) {
@@ -33,14 +34,16 @@ TEST_CASE("merged moments are those of all values of the ranks that have samples
       const auto number = parts.size();
       const double middle = number == 1 ? 1000 : static_cast<double>(number);
       Value x = random_value({samples, 3, 2, channels}, DType::float32, 20 + number, middle - 1, middle + 1);
-      Value weights{{{samples}, DType::float32}, std::vector<double>(static_cast<std::size_t>(samples), 1)};
-      if (number == 2) std::fill(weights.values.begin(), weights.values.end(), 0.0);
-      if (number == 3) weights.values[0] = 0;  // one skipped sample is normalised with the others
-      parts.push_back({std::move(x), std::move(weights)});
+      Value numbers{{{samples}, DType::int64}, std::vector<double>(static_cast<std::size_t>(samples), 7)};
+      const auto all_are = [&](std::int64_t it) { std::ranges::fill(numbers.values, static_cast<double>(it)); };
+      if (number == 2) all_are(no_sample);
+      if (number == 1) all_are(skipped_sample(5));  // places of skipped samples hold others, which count
+      if (number == 3) numbers.values[0] = static_cast<double>(skipped_sample(0));
+      parts.push_back({std::move(x), std::move(numbers)});
     }
     std::vector<Value> moments;
     for (const Part& part : parts) {
-      moments.push_back(run_op(*backend, std::make_shared<BatchMoments>(), {part.x, part.weights})[0]);
+      moments.push_back(run_op(*backend, std::make_shared<BatchMoments>(), {part.x, part.numbers})[0]);
     }
     const Value all = one_behind_the_other(moments);
     std::vector<double> first;

@@ -3,7 +3,9 @@
 #include <cmath>
 #include "core/graph/ops/normalization/statistics.h"
 #include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/moving_average.h"
+#include "core/tensor/sample_numbers.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -67,9 +69,39 @@ TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
 
   // What must not change anything.
   const double infinity = std::numeric_limits<double>::infinity();
-  for (const Setting& gate : {Setting{.not_finite = 1}, Setting{.norm = infinity}, Setting{.count = 0}}) {
+  for (const Setting& gate : {Setting{.not_finite = 1}, Setting{.norm = infinity}}) {
     CHECK(run_op(*backend, op, inputs_of(gradient, gate), regions)[0].values == weight.values);
   }
+}
+
+TEST_CASE("a step without samples is one with a gradient of 0: moments decay, and weights by their decay") {
+  const auto backend = backend_under_test({});
+  OptimizerUpdate def{OptimizerRule(AdamW{})};
+  def.ranges = {{0, 3, true}};
+  def.weight_decay = 0.5f;
+  const Value weight = row({1, -2, 3}), first = row({0.5, 0, -1}), second = row({0.25, 0.5, 1});
+  Setting s;
+  s.count = 0, s.step = 2;
+  const auto got =
+      run_op(*backend, std::make_shared<OptimizerUpdate>(def), inputs_of(row({0, 0, 0}), s), {weight, first, second});
+  for (std::size_t i = 0; i < 3; ++i) {  // of the third step, by Kingma and Ba
+    const double m = 0.9 * first.values[i], v = 0.999 * second.values[i];
+    const double root = std::sqrt(v / (1 - std::pow(0.999, 3)));
+    const double moved = weight.values[i] * (1 - s.rate * 0.5) - s.rate * m / (1 - std::pow(0.9, 3)) / (root + 1e-7);
+    CHECK(got[0].values[i] == Approx(moved).epsilon(1e-5));
+    CHECK(got[1].values[i] == Approx(m));
+    CHECK(got[2].values[i] == Approx(v));
+  }
+}
+
+TEST_CASE("samples that count are counted, or weights added up") {
+  const auto backend = backend_under_test({});
+  const Value numbers{{{6}, DType::int64},
+                      {0, 5, static_cast<double>(no_sample), 3, static_cast<double>(skipped_sample(4)), 1e6}};
+  const Value weights{{{2, 3}, DType::float32}, {0.5, 0, 1.25, 2, 0, 1}};
+  CHECK(run_op(*backend, std::make_shared<Count>(false), {numbers})[0].values[0] == 4);
+  CHECK(run_op(*backend, std::make_shared<Count>(true), {numbers}, {scalar(10)})[0].values[0] == 14);
+  CHECK(run_op(*backend, std::make_shared<Count>(false), {weights})[0].values[0] == 4.75);
 }
 
 TEST_CASE("adam and adamw") {
@@ -353,17 +385,15 @@ TEST_CASE("the moving average begins with the first step's weights, and stays wh
   const auto op = std::make_shared<MovingAverage>(0.75f, 40000);
   const Value weights = random_value({40010}, DType::float32, 5), averages = random_value({40000}, DType::float32, 6);
   const Value fine = row({0, 1}), bad = row({1, 0});
-  const auto run = [&](double step, double count, const Value& flags, double norm) {
-    return run_op(*backend, op, {weights, scalar(step, DType::int64), scalar(count), flags, scalar(norm)},
-                  {averages})[0];
+  const auto run = [&](double step, const Value& flags, double norm) {
+    return run_op(*backend, op, {weights, scalar(step, DType::int64), flags, scalar(norm)}, {averages})[0];
   };
   std::vector<double> first(weights.values.begin(), weights.values.begin() + 40000), later;
   for (std::size_t i = 0; i < first.size(); ++i) later.push_back(0.75 * averages.values[i] + 0.25 * first[i]);
-  CHECK(run(0, 16, fine, 2).values == first);
-  CHECK(largest_error(run(1, 16, fine, 2), later) < 1e-6);
-  CHECK(run(1, 16, bad, 2).values == averages.values);
-  CHECK(run(1, 0, fine, 2).values == averages.values);
-  CHECK(run(1, 16, fine, std::numeric_limits<double>::infinity()).values == averages.values);
+  CHECK(run(0, fine, 2).values == first);
+  CHECK(largest_error(run(1, fine, 2), later) < 1e-6);
+  CHECK(run(1, bad, 2).values == averages.values);
+  CHECK(run(1, fine, std::numeric_limits<double>::infinity()).values == averages.values);
 }
 
 }  // namespace trainctl::test::update_test

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/tensor/sample_numbers.h"
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
@@ -248,7 +249,8 @@ TEST_CASE("bad masks: each an error that names the file and what to do") {
   const Batches skipped = read(config(folder, "on_error: skip, ignore: 200"), 1);
   for (std::size_t i = 0; i < images; ++i) {
     const auto& weights = skipped.weights[i];
-    CHECK(std::count(weights.begin(), weights.end(), 1) == (skipped.samples[i] == 2 ? 0 : std::ssize(weights)));
+    CHECK(std::count(weights.begin(), weights.end(), 1) ==
+          (skipped.samples[i] == skipped_sample(2) ? 0 : std::ssize(weights)));
   }
   std::filesystem::remove(folder / path);
   expect_error(config(folder, ""), {"images/deep/2.png", "has no mask", "masks/deep/2.png"});

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "core/tensor/sample_numbers.h"
 #include "io/datasets/synthetic.h"
 #include "io/loader/worker_tuning.h"
 #include "test/catch.h"
@@ -292,14 +293,32 @@ TEST_CASE("an error in a worker reaches the caller, at its batch") {
   }
 }
 
-TEST_CASE("a skipped sample has weight 0 and zeros") {
+TEST_CASE("a skipped sample has weight 0, does not count, and its place holds another one in training") {
   const auto part = part_of(std::make_shared<Numbers>(9, 4), OnError::skip);
-  const auto source = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .shuffle = false});
-  const Copy batch = copy_of(source->next(), *source);
-  for (std::size_t i = 0; i < 9; ++i) {
-    CHECK(batch.weights[i] == (i == 4 ? 0 : 1));
-    CHECK((batch.inputs[3 * i] == 0) == (i == 4));
+  std::vector<float> held;  // by epoch: the same for any number of ranks
+  for (const int ranks : {1, 3}) {
+    std::vector<float> of_epochs;
+    const auto source = make_loader(
+        part, {.rank = MeshRank({ranks, 1, 1}, ranks / 2), .batch_size = 9, .start = {1, 0, 0}, .shuffle = false});
+    for (int epoch = 0; epoch < 20; ++epoch) {
+      const Copy batch = copy_of(source->next(), *source);
+      const std::size_t first = ranks == 1 ? 0 : 3;  // of the rank's share
+      for (std::size_t i = 0; i < batch.weights.size(); ++i) {
+        const bool skipped = first + i == 4;
+        CHECK(batch.weights[i] == (skipped ? 0 : 1));
+        CHECK(batch.samples[i] == (skipped ? skipped_sample(4) : static_cast<std::int64_t>(first + i)));
+      }
+      of_epochs.push_back(batch.inputs[3 * (4 - first)]);
+      CHECK(std::count(batch.inputs.begin(), batch.inputs.end(), 0.0f) == 0);
+    }
+    if (ranks == 1) held = of_epochs;
+    CHECK(of_epochs == held);
   }
+  CHECK(std::set<float>(held.begin(), held.end()).size() > 3);  // others in other epochs
+  const auto evaluated = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .shuffle = false, .training = false});
+  const Copy batch = copy_of(evaluated->next(), *evaluated);
+  CHECK(batch.inputs[12] == 0);
+  CHECK(batch.weights[4] == 0);
 }
 
 TEST_CASE("a source may be left at any moment") {

@@ -2,6 +2,7 @@
 #include "core/metrics/metric.h"
 #include "core/metrics/targets.h"
 
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -237,7 +238,7 @@ TEST_CASE("means over uneven batches are those over all samples") {
   const std::vector<MetricResult> results = metric_results({output});
   MetricMeans whole(results), other(results);
   CHECK(whole.values().empty());
-  REQUIRE(whole.sums().size() == 2 + 400);
+  REQUIRE(whole.sums().size() == 2 + 400 + 1);
   double losses = 0, hits = 0, samples = 0;
   for (const int batch : {64, 64, 7, 1}) {
     double loss = 0, right = 0;
@@ -245,9 +246,10 @@ TEST_CASE("means over uneven batches are those over all samples") {
       loss += uniform(random);
       right += static_cast<double>(random() % 2);
     }
-    std::vector<double> sums(402);
+    std::vector<double> sums(403);
     sums[0] = loss, sums[1] = right;
     sums[2 + 150] = 0.75 * batch, sums[2 + 200 + 50] = 0.5 * batch;  // all answers apart: at 3/4 and at 1/4
+    sums[402] = 0.5 * batch;                                         // each sample weighs 1/2
     (batch == 7 ? other : whole).add(sums, batch);
     losses += loss;
     hits += right;
@@ -256,14 +258,20 @@ TEST_CASE("means over uneven batches are those over all samples") {
   whole.add(other);
   CHECK(whole.count() == samples);
   CHECK(whole.values().at("loss") == Approx(losses / samples));
-  CHECK(whole.values().at("accuracy") == Approx(hits / samples));
+  CHECK(whole.values().at("accuracy") == Approx(hits / (0.5 * samples)));
   CHECK(whole.values().at("auc") == 1);
   CHECK(whole.sums(results[2]).size() == 400);
   output.metrics.pop_back();
-  output.rows_each = 4;  // positions of a sample
+  output.rows_each = output.rows_counted = 4;  // positions of a sample
   MetricMeans rows(metric_results({output}));
-  rows.add(std::vector{30.0, 9.0}, 5);
+  rows.add(std::vector{30.0, 9.0, 5.0}, 5);
   CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
+  rows.add(std::vector{30.0, 0.0, 0.0}, 5);  // samples that weigh nothing
+  CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
+  rows.clear();
+  rows.add(std::vector{0.0, 0.0, 0.0}, 5);
+  CHECK(rows.values().at("loss") == 0);
+  CHECK(std::isnan(rows.values().at("accuracy")));
   whole.clear();
   CHECK(whole.values().empty());
 }

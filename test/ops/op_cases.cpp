@@ -24,6 +24,7 @@
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/training/update.h"
 #include "core/layers/window.h"
 
 namespace trainctl::test {
@@ -284,12 +285,13 @@ OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attr
           }};
 }
 
-// The same normalisation in the steps that ranks take together, with one rank. Values that are not all 0 do for the
-// weights of its samples.
+// The same normalisation in the steps that ranks take together, with one rank.
 OpCase synchronized_batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual,
                                bool relu) {
   return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
-            const TensorId own = append(graph, std::make_shared<BatchMoments>(), {ids[0], ids[1]}, "moments");
+            const TensorType numbers{{graph.tensor(ids[0]).type.shape[0]}, DType::int64};
+            const TensorId samples = append(graph, std::make_shared<ZeroInput>(numbers), {}, "samples");
+            const TensorId own = append(graph, std::make_shared<BatchMoments>(), {ids[0], samples}, "moments");
             const auto merged =
                 graph.add_op(std::make_shared<MergeMoments>(), {own, own}, "merged", {}, {"mean", "variance", "share"});
             for (int i : {0, 1}) graph.statistics.push_back({no_tensor, merged[static_cast<std::size_t>(i)]});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
@@ -129,6 +130,8 @@ class Samples {
     copy("inputs", inputs_);
     copy("targets", targets_);
     copy("weights", weights_);
+    numbers_.resize(weights_.size());
+    std::iota(numbers_.begin(), numbers_.end(), 0);
   }
   Batch batch(std::int64_t step) {
     const std::int64_t first = step % batches * batch_size;
@@ -136,6 +139,7 @@ class Samples {
     batch.inputs = {{&inputs_[static_cast<std::size_t>(first * width)], DType::float32, batch_size * width}};
     batch.targets = {{&targets_[static_cast<std::size_t>(first)], DType::int32, batch_size}};
     batch.weights = {&weights_[static_cast<std::size_t>(first)], DType::float32, batch_size};
+    batch.samples = {&numbers_[static_cast<std::size_t>(first)], DType::int64, batch_size};
     batch.count = batch_size;
     return batch;
   }
@@ -143,6 +147,7 @@ class Samples {
  private:
   std::vector<float> inputs_, weights_;
   std::vector<std::int32_t> targets_;
+  std::vector<std::int64_t> numbers_;
 };
 
 // Trains and compares every loss, relatively, and in float32 every tensor at the end, by its typical deviation.
@@ -157,6 +162,7 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   const std::string name = network.name;
   TestJob job(network.model, network.optimizer, network.loss);
   job.spec.clip_norm = 1;
+  job.spec.loss_reduction = LossReduction::mean_with_sample_weight;  // PyTorch's
   job.spec.compute = dtype;
   const auto backend = backend_under_test();
   const auto communicator = solo_communicator(*backend);

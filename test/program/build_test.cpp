@@ -93,11 +93,12 @@ TEST_CASE("a step is forward, backward and update") {
   CHECK(kinds(segment(program, "forward")) ==
         Names{"conv2d", "batch_norm", "global_average_pool2d", "dense", "dropout", "dense"});
   const Names backward = kinds(segment(program, "backward"));
-  CHECK(Names(backward.begin(), backward.begin() + 3) == Names{"accumulate_statistics", "metric", "loss"});
+  CHECK(Names(backward.begin(), backward.begin() + 5) ==
+        Names{"count", "accumulate_statistics", "count", "metric", "loss"});
   CHECK(kinds(segment(program, "update")) == Names{"agree", "gradient_norm", "optimizer", "update_statistics"});
   check_order(program);
   CHECK(program.tensor(program.batch.targets[0]).type == TensorType{{6}, DType::int32});
-  CHECK(program.batch.samples != no_tensor);  // dropout needs them
+  CHECK(program.batch.samples != no_tensor);  // dropout and the count need them
   CHECK(program.step.predictions == std::vector{no_tensor});
   Names results;
   for (const MetricResult& result : program.results) results.push_back(result.name);
@@ -125,7 +126,8 @@ TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, the
     CHECK(place.offset == next);
     next += program.tensor(place.tensor).type.shape.count();
   }
-  CHECK(reduced == Names{"n1/moving_mean/sum", "n1/moving_variance/sum", "loss", "accuracy", "count", "agree"});
+  CHECK(reduced ==
+        Names{"n1/moving_mean/sum", "n1/moving_variance/sum", "loss", "accuracy", "weight", "count", "agree"});
   CHECK(flat.gradient_count == next);
   CHECK(flat.states == Names{"m", "v"});
   CHECK(program.tensor(program.step.gradients).type.shape == Shape{next});
@@ -187,8 +189,8 @@ TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in
   const Program head = TestJob(std::string("freeze: [c1, n1]") + small_network).training(6);
   CHECK(kinds(segment(head, "forward")) ==
         Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense", "dropout", "dense"});
-  CHECK(kinds(segment(head, "backward")) == Names{"metric", "loss", "dense_grad_weights", "dense_grad_input", "dropout",
-                                                  "activation_grad", "dense_grad_weights"});
+  CHECK(kinds(segment(head, "backward")) == Names{"count", "metric", "loss", "dense_grad_weights", "dense_grad_input",
+                                                  "dropout", "activation_grad", "dense_grad_weights"});
   CHECK(kinds(segment(head, "update")) == Names{"agree", "gradient_norm", "optimizer"});
   CHECK(head.flat.trainable_count == 24 + 4 + 28 + 8);
   CHECK(head.flat.parameter_count == 24 + 4 + 28 + 8 + 4 + 4 + 72);
@@ -207,7 +209,7 @@ TEST_CASE("an evaluation ends in sums and in probabilities") {
   const Program program = TestJob(small_network).evaluation(5);
   CHECK(order(program) == Names{"forward"});
   CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
-                                                    "activation", "dense", "softmax", "metric", "loss"});
+                                                    "activation", "dense", "softmax", "count", "metric", "loss"});
   check_order(program);
   CHECK(program.tensor(program.step.predictions[0]).type == TensorType{{5, 3}, DType::float32});
   CHECK(program.step.learning_rate == no_tensor);
@@ -261,9 +263,10 @@ TEST_CASE("absolute error is taken from probabilities, not from logits") {
   const Program program = job.training(3);
   const Segment& backward = segment(program, "backward");
   CHECK(kinds(backward)[0] == "activation");
-  CHECK(kinds(backward)[1] == "metric");
-  CHECK(backward.ops[1].inputs[0] == backward.ops[0].outputs[0]);
-  CHECK(backward.ops[2].inputs[0] == backward.ops[0].inputs[0]);  // the loss takes the logits
+  CHECK(kinds(backward)[1] == "count");
+  CHECK(kinds(backward)[2] == "metric");
+  CHECK(backward.ops[2].inputs[0] == backward.ops[0].outputs[0]);
+  CHECK(backward.ops[3].inputs[0] == backward.ops[0].inputs[0]);  // the loss takes the logits
 }
 
 TEST_CASE("a network that does not fit its data is refused") {

@@ -44,6 +44,8 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   if (of.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
   batch.targets = {{targets.data(), DType::int32, rows}};
   batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(samples), 3);
+  batch.samples = {numbers.data(), DType::int64, samples};
   batch.count = samples;
 
   CAPTURE(network);

@@ -126,7 +126,8 @@ TEST_CASE("several outputs report the loss, each its own, and their metrics by n
   StepResult result;
   engine.run(0, samples.batch(), {}, result);
   const auto value = [&](std::size_t number) { return program.results[number].of(result.sums, result.count); };
-  CHECK(result.count == 3);  // 0, 1/2 and 1, twice
+  CHECK(result.count == 6);
+  CHECK(result.sums.back() == 3);  // weights 0, 1/2 and 1, twice
   CHECK(value(0) == Approx(0.5 * value(1) + 2 * value(2) + 0.25 * value(3)));
 
   // The second output's values, by its predictions.
@@ -139,7 +140,7 @@ TEST_CASE("several outputs report the loss, each its own, and their metrics by n
     squares += samples.weights[i / 2] * error * error / 2;
     distances += samples.weights[i / 2] * std::abs(error) / 2;
   }
-  CHECK(value(2) == Approx(squares / 3).epsilon(1e-5));
+  CHECK(value(2) == Approx(squares / 6).epsilon(1e-5));
   CHECK(value(5) == Approx(distances / 3).epsilon(1e-5));
 }
 

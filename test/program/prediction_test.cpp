@@ -72,6 +72,8 @@ TEST_CASE("a program without a loss predicts what evaluation does") {
   with_targets.inputs = {{inputs.data(), DType::float32, samples * width}};
   with_targets.targets = {{targets.data(), DType::int32, samples}};
   with_targets.weights = {weights.data(), DType::float32, samples};
+  std::vector<std::int64_t> numbers(samples, 3);
+  with_targets.samples = {numbers.data(), DType::int64, samples};
   with_targets.count = samples;
   Batch alone;
   alone.inputs = with_targets.inputs;

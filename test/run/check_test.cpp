@@ -98,6 +98,12 @@ TEST_CASE("check says that batch normalization is a matter of the ranks") {
   CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out,
                  "batch normalization takes its statistics from the 10 samples that a rank has"));
   CHECK(!contains(trainctl(folder, {"check", config, "--ranks", "1"}).out, "batch normalization takes"));
+  CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2", "--set", "train.gradient_accumulation=5"}).out,
+                 "batch normalization takes its statistics from the 2 samples that a rank has of a micro-batch"));
+  const std::string sharded =
+      trainctl(folder, {"check", config, "--ranks", "2", "--set", "strategy.reproducible.shards=4"}).out;
+  CHECK(contains(sharded, "batch normalization takes its statistics from the 5 samples of each logical shard"));
+  CHECK(!contains(sharded, "trains otherwise"));
 }
 
 TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2 with the line") {

@@ -2,9 +2,12 @@
 #include "cmd/run_spec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "core/base/json.h"
 #include "core/optim/optimizer.h"
@@ -105,6 +108,34 @@ TEST_CASE("the schema knows every key that the configs use") {
   // Layers hold layers: by reference.
   const Json& residual = schema["$defs"]["layer_item"]["anyOf"][1]["properties"]["residual"];
   CHECK(residual.dump().find("\"$ref\":\"#/$defs/layer_item\"") != std::string::npos);
+}
+
+// The anchor of a heading, by GitHub's rule.
+std::string anchor_of(const std::string& heading) {
+  std::string text;
+  for (const char c : heading) {
+    if (c == ' ') text += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_') {
+      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return text;
+}
+
+TEST_CASE("every link of the reference leads to one of its sections") {
+  std::istringstream reference(text_of(TRAINCTL_SOURCE_DIR "/configs/REFERENCE.md"));
+  std::set<std::string> anchors, links;
+  for (std::string line; std::getline(reference, line);) {
+    if (line.starts_with("#")) anchors.insert(anchor_of(line.substr(line.find(' ') + 1)));
+    for (std::size_t at = line.find("](#"); at != std::string::npos; at = line.find("](#", at + 1)) {
+      links.insert(line.substr(at + 3, line.find(')', at) - at - 3));
+    }
+  }
+  CHECK(links.size() > 20);
+  for (const std::string& link : links) {
+    CAPTURE(link);
+    CHECK(anchors.contains(link));
+  }
 }
 
 TEST_CASE("the reference is current") {

@@ -30,12 +30,14 @@ constexpr const char* network = R"(layers:
 struct Samples {
   std::vector<float> inputs, weights;
   std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> numbers;
 
   explicit Samples(std::int64_t count) : weights(static_cast<std::size_t>(count), 1.0f) {
     std::mt19937 random(29);
     std::normal_distribution<float> normal;
     for (std::int64_t i = 0; i < count * width; ++i) inputs.push_back(normal(random));
     for (std::int64_t i = 0; i < count; ++i) targets.push_back(static_cast<std::int32_t>(random() % 3));
+    for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
   }
   Batch share(const Share& share) {
     const auto count = static_cast<std::int64_t>(targets.size());
@@ -43,6 +45,7 @@ struct Samples {
     batch.inputs = {View{inputs.data(), DType::float32, count * width}.part(share.first * width, share.count * width)};
     batch.targets = {View{targets.data(), DType::int32, count}.part(share.first, share.count)};
     batch.weights = View{weights.data(), DType::float32, count}.part(share.first, share.count);
+    batch.samples = View{numbers.data(), DType::int64, count}.part(share.first, share.count);
     batch.count = share.count;
     return batch;
   }

@@ -114,6 +114,62 @@ TEST_CASE("layers that are not worth it, or that the ranks do not divide, are wh
   CHECK(shape_of(program, "last/kernel") == "32x2");
 }
 
+TEST_CASE("a layer that does not take parts of channels meets whole ones, whatever its rule of shapes says of parts") {
+  const auto network = [](const std::string& layer) {
+    return "layers:\n"
+           "  - conv2d: {name: first, filters: 35, kernel_size: 3, padding: same}\n"  // no number of ranks divides 35
+           "  - conv2d: {name: wide, filters: 24, kernel_size: 3, padding: same}\n"
+           "  - " +
+           layer +
+           "\n"
+           "  - conv2d: {name: next, filters: 24, kernel_size: 3, padding: same}\n"
+           "  - flatten\n"
+           "  - dense: {units: 2}\n";
+  };
+  // Parts of 12, 8, 6 and 4 channels, of which 24, 8, 3 or 5 groups or channels are no multiple or part.
+  for (const int ranks : {2, 3, 4, 6}) {
+    for (const char* layer : {"group_normalization: {groups: 24}",
+                              "group_normalization: {groups: 8}",
+                              "group_normalization: {groups: 3}",
+                              "layer_normalization",
+                              "batch_normalization",
+                              "normalization",
+                              "depthwise_conv2d: {kernel_size: 3}",
+                              "conv2d: {filters: 24, groups: 24, kernel_size: 1}",
+                              "conv2d: {filters: 24, groups: 8, kernel_size: 1}",
+                              "conv2d: {filters: 25, kernel_size: 1}",
+                              "separable_conv2d: {filters: 24, kernel_size: 3, padding: same}",
+                              "conv2d_transpose: {filters: 24, kernel_size: 2, strides: 2}",
+                              "prelu",
+                              "prelu: {shared_axes: [1, 2]}",
+                              "permute: [3, 2, 1]",
+                              "permute: [2, 1, 3]",
+                              "reshape: [-1, 3, 40]",
+                              "reshape: [3, -1, 24]",
+                              "reshape: [-1, 1, 8]",
+                              "spatial_dropout: 0.5",
+                              "dropout: 0.5",
+                              "gaussian_noise: 0.1",
+                              "upsampling2d: {size: 2}",
+                              "zero_padding2d: 1",
+                              "max_pooling2d: 2",
+                              "activation: softmax",
+                              "residual: {layers: [{group_normalization: {groups: 24}}]}"}) {
+      CAPTURE(ranks, layer);
+      std::string error;
+      try {
+        static_cast<void>(training_of(network(layer), ranks));
+      } catch (const Error& caught) {
+        if (caught.kind() != ErrorKind::config) error = caught.what();
+      }
+      CHECK(error.empty());
+    }
+  }
+  const Program grouped = training_of(network("group_normalization: {name: norm, groups: 24}"), 2);
+  CHECK(shape_of(grouped, "wide/kernel") == "3x3x35x12");  // gathered for the groups
+  CHECK(shape_of(grouped, "norm/output") == shape_of(grouped, "wide/output/gathered"));
+}
+
 TEST_CASE("parts of all ranks make the whole, and each gradient counts once in the norm") {
   for (const int rank : {0, 1, 2}) {
     const Program program = training_of(mlp, 3, rank);

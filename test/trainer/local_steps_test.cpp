@@ -12,6 +12,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/immediate_stream.h"
+#include "core/tensor/sample_numbers.h"
 #include "parallel/health/replicas.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/strategies/rendezvous/communications.h"
@@ -37,6 +38,7 @@ bool averages(int steps) {
 struct Samples {
   std::vector<float> values, weights;
   std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> numbers;
 
   explicit Samples(int step) {
     std::mt19937 random(static_cast<unsigned>(40 + step));
@@ -45,7 +47,8 @@ struct Samples {
     for (std::int64_t i = 0; i < count * inputs; ++i) values.push_back(normal(random));
     for (std::int64_t i = 0; i < count; ++i) {
       targets.push_back(static_cast<std::int32_t>(random() % classes));
-      weights.push_back(i == 1 ? 0.0f : 1.0f);  // a skipped sample
+      weights.push_back(i == 1 ? 0.0f : 1.0f);
+      numbers.push_back(i == 1 ? skipped_sample(i) : i);
     }
   }
   Batch share(const Share& share) {
@@ -55,6 +58,7 @@ struct Samples {
         View{values.data(), DType::float32, count * inputs}.part(share.first * inputs, share.count * inputs)};
     batch.targets = {View{targets.data(), DType::int32, count}.part(share.first, share.count)};
     batch.weights = View{weights.data(), DType::float32, count}.part(share.first, share.count);
+    batch.samples = View{numbers.data(), DType::int64, count}.part(share.first, share.count);
     batch.count = share.count;
     return batch;
   }

@@ -54,6 +54,7 @@ constexpr std::array table{
     Entry{"scale_by", lower_scale_by},
     Entry{"extremum", lower_extremum},
     Entry{"extremum_grad", lower_extremum_grad},
+    Entry{"count", lower_count},
     Entry{"penalize", lower_penalize},
     Entry{"permute", lower_permute},
     Entry{"gaussian_noise", lower_gaussian_noise},

@@ -60,6 +60,8 @@ Lowering lower_multiply_channels_grad(const LowerContext& context);
 Lowering lower_scale_by(const LowerContext& context);
 Lowering lower_extremum(const LowerContext& context);
 Lowering lower_extremum_grad(const LowerContext& context);
+// count.cpp
+Lowering lower_count(const LowerContext& context);
 // penalize.cpp
 Lowering lower_penalize(const LowerContext& context);
 // permute.cpp

@@ -65,6 +65,8 @@ Lowering lower_multiply_channels_grad(const LowerContext& context);
 Lowering lower_scale_by(const LowerContext& context);
 Lowering lower_extremum(const LowerContext& context);
 Lowering lower_extremum_grad(const LowerContext& context);
+// count.cu
+Lowering lower_count(const LowerContext& context);
 // penalize.cu
 Lowering lower_penalize(const LowerContext& context);
 // permute.cu

@@ -22,7 +22,8 @@ namespace trainctl {
 struct DataInfo {
   std::vector<ModelInput> inputs = {ModelInput{}};     // after the transforms
   std::vector<TargetFacts> targets = {TargetFacts{}};  // by the model's outputs
-  Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
+  Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
+  bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
   std::int64_t cached_bytes = 0;        // of all samples in `data.cache`; 0: there is none
@@ -45,7 +46,7 @@ struct Batch {
   // int32 [n, P...] or float32 [n, P..., K], of positions P (none for one target each), in the TargetForms asked for.
   std::vector<View> targets;
   View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
-  View samples;            // int64 [n]: numbers of the samples in the data set
+  View samples;            // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
   std::int64_t count = 0;  // n: samples of this rank; may be 0
   std::int64_t global_count = 0;
   DataPosition position;  // of the first sample of the global batch

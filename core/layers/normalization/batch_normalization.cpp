@@ -7,9 +7,10 @@ namespace trainctl {
 
 Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
   using O = BatchNormalizationOptions;
-  return layer_keys<O>(
-             "batch_normalization",
-             "Each channel to mean 0 and variance 1 over the batch, then scaled by gamma and shifted by beta.")
+  return layer_keys<O>("batch_normalization",
+                       "Each channel to mean 0 and variance 1 over the batch, then scaled by gamma and shifted by "
+                       "beta. Statistics count each sample of a micro-batch once, whatever it weighs, and running "
+                       "statistics are means over samples in the same way.")
       .key("momentum", &O::momentum, "Share of the running statistics that one step keeps.", from_zero_to_below(1))
       .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
       .key("center", &O::center, "Whether beta is added.")

@@ -95,7 +95,6 @@ class StageCut {
       if (!held.contains(id)) id = no_tensor;
     };
     std::for_each(graph_.inputs.begin(), graph_.inputs.end(), leave);
-    leave(graph_.samples);
     leave(graph_.step);
     for (TensorId& output : graph_.outputs) {
       if (maker_[index(output)] != own_) output = no_tensor;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/graph/ops/metrics/rule.h"
 
@@ -27,6 +28,7 @@ struct Auc {
       "Area under the curve of true over false positives (ROC), or of precision over recall (PR); with several outputs "
       "of all their answers together.";
   static constexpr bool larger_is_better = true;
+  static constexpr const char* wants = "samples of both answers";
   static constexpr MetricOver over = MetricOver::elements;
 
   template <class Key>
@@ -69,6 +71,8 @@ struct Auc {
     const auto ratio = [](double a, double b) { return b == 0 ? 0.0 : a / b; };
     double yes = 0, no = 0;  // samples of each answer
     for (std::size_t i = 0; i < bins; ++i) yes += sums[i], no += sums[bins + i];
+    // Without positives there is no recall, without negatives no rate of false positives: no curve.
+    if (yes == 0 || (curve == AucCurve::roc && no == 0)) return std::numeric_limits<double>::quiet_NaN();
     double area = 0, true_above = 0, false_above = 0;  // counts above the upper threshold of bin i
     for (std::size_t i = bins; i-- > 0;) {
       const double true_now = true_above + sums[i], false_now = false_above + sums[bins + i];

@@ -34,6 +34,15 @@ double value_of(const MetricRule& rule, std::span<const double> sums, double cou
       rule);
 }
 
+std::string_view wants_of(const MetricRule& rule) {
+  return std::visit(
+      []<class Rule>(const Rule&) -> std::string_view {
+        if constexpr (requires { Rule::wants; }) return Rule::wants;
+        return "";
+      },
+      rule);
+}
+
 std::string Metric::attributes() const {
   AttributeText text;
   std::visit(

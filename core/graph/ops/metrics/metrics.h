@@ -29,6 +29,9 @@ int columns_of(const MetricRule& rule);
 // The metric, from its sums over all samples and the sum `count` of the samples' weights; 0 where it is a table.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
+// What data lacks where the metric is not a number: "samples of both answers"; "" where that cannot be said.
+std::string_view wants_of(const MetricRule& rule);
+
 // Inputs: predictions, or where it takes them the class sums of all ranks [N, P..., ranks * class_sums], then targets
 // and weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {

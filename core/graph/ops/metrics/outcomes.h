@@ -3,6 +3,9 @@
 // output where its probability is above 1/2.
 #pragma once
 
+#include <cmath>
+#include <limits>
+
 #include "core/graph/ops/metrics/rule.h"
 
 namespace trainctl {
@@ -92,20 +95,28 @@ struct AveragedOutcomes : OutcomeMetric {
   }
 
  protected:
-  // score(Outcomes) of the outputs, averaged.
+  // score(Outcomes) of the outputs, averaged over those of which it is a number; not a number where it is one of none.
   template <class Score>
   double averaged(std::span<const double> sums, const Score& score) const {
     const bool together = average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro;
     if (together) return score(of_all(sums));
     double total = 0, weights = 0;
+    bool undefined = false;
     for (int k = 0; k < outputs; ++k) {
       const Outcomes outcomes = of_output(sums, k);
       const bool occurs = outcomes.predicted() + outcomes.false_negatives > 0;
       const double weight = average == MetricAverage::weighted ? outcomes.answers() : occurs ? 1 : 0;
-      if (weight > 0) total += weight * score(outcomes);
+      if (weight == 0) continue;
+      const double own = score(outcomes);
+      if (std::isnan(own)) {
+        undefined = true;
+        continue;
+      }
+      total += weight * own;
       weights += weight;
     }
-    return weights > 0 ? total / weights : 0;
+    if (weights > 0) return total / weights;
+    return undefined ? std::numeric_limits<double>::quiet_NaN() : 0;
   }
   static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 };

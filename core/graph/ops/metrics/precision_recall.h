@@ -1,6 +1,8 @@
-// Precision, recall, their harmonic mean F1 (van Rijsbergen, 1979), and specificity; each is 0 where it divides by
-// nothing.
+// Precision, recall, their harmonic mean F1 (van Rijsbergen, 1979), and specificity. The first three are 0 where they
+// divide by nothing, as in scikit-learn; a specificity without negatives is not a number, and no part of a mean.
 #pragma once
+
+#include <limits>
 
 #include "core/graph/ops/metrics/outcomes.h"
 
@@ -40,13 +42,16 @@ struct F1Score : AveragedOutcomes {
 
 struct Specificity : AveragedOutcomes {
   static constexpr const char* name = "specificity";
+  static constexpr const char* wants = "samples that are not of a class, or whose answer is no";
   static constexpr const char* meaning =
       "Share of the samples that are not of a class, or of the answers no, that are not taken for it; averaged.";
 
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {
-    return averaged(sums,
-                    [](const Outcomes& o) { return ratio(o.true_negatives, o.true_negatives + o.false_positives); });
+    return averaged(sums, [](const Outcomes& o) {
+      const double negatives = o.true_negatives + o.false_positives;
+      return negatives > 0 ? o.true_negatives / negatives : std::numeric_limits<double>::quiet_NaN();
+    });
   }
 };
 

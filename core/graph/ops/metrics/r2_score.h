@@ -1,6 +1,6 @@
 // The coefficient of determination of each output, 1 - sum((x - t)^2) / sum((t - mean of t)^2), and its mean over the
-// outputs; 0 for an output whose targets are all alike. As in Keras the sum below comes from the sums of t and of t^2,
-// whose difference is rough where targets vary by little of what they are.
+// outputs; 0 for an output whose targets are all alike, as in Keras. The sum below is the difference of the sums of t^2
+// and of t, which cancels where targets vary by little of what they are: these sums are exact ones.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -14,8 +14,8 @@ struct R2Score {
   static constexpr const char* meaning =
       "Share of the variance of target values that the predictions explain; the mean of the outputs' shares.";
   static constexpr bool larger_is_better = true;
-  static constexpr MetricOver over = MetricOver::outputs;
-  static constexpr int terms = 3;
+  static constexpr MetricOver over = MetricOver::exact_outputs;
+  static constexpr int terms = 4;
 
   template <class Key>
   static void options(const Key&) {}
@@ -30,25 +30,27 @@ struct R2Score {
   template <class Flag>
   void adapted(const Flag&) const {}
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.linked; }
-  TRAINCTL_KERNEL_FUNCTION int sums() const { return terms * outputs; }
+  TRAINCTL_KERNEL_FUNCTION int sums() const { return sum_parts * terms * outputs; }
 
-  // The target, its square, and that of the difference.
-  template <class Row, class Target>
-  TRAINCTL_KERNEL_FUNCTION auto of_outputs(const Row&, const Target& target) const {
-    return [=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
-      const float t = target(k), difference = x - t;
-      return Sums<3>{{t, t * t, difference * difference}};
-    };
+  // 1, whose sum is that of the weights, the target, its square, and that of the difference.
+  TRAINCTL_KERNEL_FUNCTION double term(int i, double x, double t) const {
+    return i == 0 ? 1.0 : i == 1 ? t : i == 2 ? t * t : (x - t) * (x - t);
   }
 
-  double value(std::span<const double> sums, double count) const {
-    const auto n = static_cast<std::size_t>(outputs);
+  double value(std::span<const double> sums, double) const {
     double total = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const double around_mean = sums[n + k] - sums[k] * sums[k] / count;
-      total += around_mean > 0 ? 1 - sums[2 * n + k] / around_mean : 0;
+    for (int k = 0; k < outputs; ++k) {
+      const auto sum = [&](int i) {
+        double whole = 0;
+        for (int part = 0; part < sum_parts; ++part) {
+          whole += sums[static_cast<std::size_t>((part * terms + i) * outputs + k)];
+        }
+        return whole;
+      };
+      const double around_mean = sum(2) - sum(1) * sum(1) / sum(0);
+      total += around_mean > 0 ? 1 - sum(3) / around_mean : 0;
     }
-    return total / static_cast<double>(n);
+    return total / outputs;
   }
 };
 

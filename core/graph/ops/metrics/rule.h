@@ -10,7 +10,8 @@
 //   adapted(flag)                calls flag(name, set) for each member that adapt() sets
 //   of_predictions(loss)         whether it takes the network's predictions; else the values that the loss takes
 //   sums()                       how many sums there are
-//   value(sums, count)           the metric, from the sums and the sum of weights over all batches and ranks
+//   value(sums, count)           the metric, from the sums and the sum of weights over all batches and ranks; not a
+//                                number where data cannot tell: `wants` then says what it lacks, "samples of ..."
 //   over                         what adds to which of the sums (MetricOver)
 //
 // and, where elements do, for a prediction x and its target t
@@ -25,6 +26,11 @@
 // Where outputs do, `terms` sums for each of the K values of a row, those of the first term in front, and
 //
 //   of_outputs(row, target)      a function of (k, x) that gives the Sums<terms> of the row's k-th value, which is x
+//
+// Where exact outputs do, `terms` sums for each of the K values of a row, likewise, each in sum_parts parts: all first
+// parts in front. A micro-batch's sums are taken in float64, and
+//
+//   term(i, x, t)                the i-th term of a value x and its target t
 //
 // Where cells do, the sums are a table, which is the metric: it has columns() and no value(), and
 //
@@ -44,7 +50,30 @@
 
 namespace trainctl {
 
-enum class MetricOver { rows, elements, outputs, cells };
+enum class MetricOver { rows, elements, outputs, exact_outputs, cells };
+
+// A float64 sum as float32 parts that micro-batches and ranks add up: the first two are multiples of a grid of 2^-12
+// and one of 2^-24 of the sum's power of two, so that float32 adds up some thousands of them exactly, and the last one
+// is what is left.
+inline constexpr int sum_parts = 3;
+struct SumParts {
+  float of[sum_parts];
+};
+
+TRAINCTL_KERNEL_FUNCTION SumParts parts_of(double sum) {
+  int exponent = 0;
+  frexp(sum, &exponent);
+  double grid = ldexp(1.0, exponent - 12), left = sum;
+  SumParts parts;
+  for (int i = 0; i + 1 < sum_parts; ++i) {
+    const double part = rint(left / grid) * grid;
+    parts.of[i] = static_cast<float>(part);
+    left -= part;
+    grid = ldexp(grid, -12);
+  }
+  parts.of[sum_parts - 1] = static_cast<float>(left);
+  return parts;
+}
 
 // The loss that a metric stands beside.
 struct MetricSetting {

@@ -15,21 +15,21 @@ std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType
   return {inputs.begin(), inputs.end() - 1};
 }
 
-// Statistics are placed independently. A statistic of each rank's samples, times the weight of these samples, is a
-// partial sum; so is a replicated statistic times the weight of each rank's samples.
+// Statistics are placed independently. A statistic of each rank's samples, times the number of these samples, is a
+// partial sum; so is a replicated statistic times the number of each rank's samples.
 OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
-  const std::size_t weights = query.inputs.size() - 1;
-  for (std::size_t i = 0; i < weights; ++i) {
-    const Placement inputs[] = {query.inputs[i], query.inputs[weights]};
-    const TensorType types[] = {query.input_types[i], query.input_types[weights]};
+  const std::size_t count = query.inputs.size() - 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Placement inputs[] = {query.inputs[i], query.inputs[count]};
+    const TensorType types[] = {query.input_types[i], query.input_types[count]};
     const PlacementQuery one{query.axis, inputs, types, {}, {}, {}, {}};
     const bool common = inputs[0] == replicated && inputs[1] != replicated;
-    OutputPlacements sum = place_by({{common ? "c" : "c|a", samples(types[1])}, {"c+a"}}, one);
+    OutputPlacements sum = place_by({{common ? "c" : "c|a", "+a"}, {"c+a"}}, one);
     if (!sum.problem.empty()) {
-      return {
-          {},
-          format("the weights are {} where {} is {}", to_string(inputs[1]), query.input_name(i), to_string(inputs[0]))};
+      return {{},
+              format("the number of samples is {} where {} is {}", to_string(inputs[1]), query.input_name(i),
+                     to_string(inputs[0]))};
     }
     result.outputs.push_back(sum.outputs[0]);
   }

@@ -8,9 +8,10 @@
 
 namespace trainctl {
 
-// Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
-// the sums divided by the reduced count are the mean weighted by samples. Inputs: any number of values [C] (means and
-// variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role reduced).
+// Adds a micro-batch's statistics, times the number n of its samples, to the sums that are reduced with the gradients:
+// the sums divided by the reduced number of samples are the mean over samples, whatever these weigh. Inputs: any number
+// of values [C] (means and variances of one layer or many), then n (float32 scalar, core/graph/ops/training/count.h).
+// Outputs: n times each of the values (role reduced).
 struct AccumulateStatistics final : OpDef {
   bool accumulate = false;  // add to what the outputs hold
 
@@ -22,8 +23,8 @@ struct AccumulateStatistics final : OpDef {
 };
 
 // moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
-// sums [C], then count and agree flags. Outputs: the moving statistics [C], in the order of their sums. Like the
-// optimizers it changes nothing when the flag agree_not_finite is set.
+// sums [C], then the reduced number of samples and the agree flags. Outputs: the moving statistics [C], in the order of
+// their sums. It changes nothing when the flag agree_not_finite is set, or where there were no samples.
 struct UpdateStatistics final : OpDef {
   std::vector<float> momenta;  // one for each statistic
 

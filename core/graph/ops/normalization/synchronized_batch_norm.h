@@ -10,8 +10,9 @@ namespace trainctl {
 // The rows of a rank's moments: mean, sum of the squared distances from that mean, number of values.
 inline constexpr int moment_rows = 3;
 
-// A rank's moments of each channel. Inputs: x, the weights of its samples (float32 [N, ...]). Outputs: float32 [3, C].
-// A micro-batch whose weights are all 0 stands for one that the rank lacks: its number of values is 0.
+// A rank's moments of each channel, over all of its samples whatever they weigh. Inputs: x, the numbers of its samples
+// (int64 [N]). Outputs: float32 [3, C]. Of a micro-batch that the rank lacks (no_sample, core/tensor/sample_numbers.h)
+// the number of values is 0.
 struct BatchMoments final : OpDef {
   std::string_view kind() const override { return "batch_moments"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

@@ -62,10 +62,10 @@ concept FactoredRule = requires {
 };
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
-// count (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of
+// count (reduced, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of
 // the states that the rule keeps, and the copies; outputs() states the part of each region that the ranges reach. g =
 // gradient / count, scaled by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag
-// agree_not_finite is set, the gradient norm is not finite, or count is 0.
+// agree_not_finite is set or the gradient norm is not finite. Where count is 0 the gradient is.
 struct OptimizerUpdate final : OpDef {
   OptimizerRule rule;
   std::vector<UpdateRange> ranges;  // each a whole parameter, where the rule is by parameter

@@ -17,7 +17,7 @@ std::vector<TensorType> MovingAverage::outputs(std::span<const TensorType>) cons
 // Averages lie as their parameters do.
 OutputPlacements MovingAverage::placements(const PlacementQuery& query) const {
   const std::string region = every_dimension(query.input_types[0]);
-  return kept(place_by({{region, "", "", ".", ""}, {region}}, query), query, 0, 1);
+  return kept(place_by({{region, "", ".", ""}, {region}}, query), query, 0, 1);
 }
 
 }  // namespace trainctl

@@ -7,8 +7,8 @@ namespace trainctl {
 
 // average = momentum * average + (1 - momentum) * parameter, behind the optimizer's step; in step 0 the average is the
 // parameter, as in Keras. Inputs: parameters, of which the first `count` are averaged, step (int64 scalar, from 0),
-// count (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the averages [count]. Like the
-// optimizers it changes nothing when the flag agree_not_finite is set, the norm is not finite, or count is 0.
+// agree flags, gradient norm. Outputs: the averages [count]. Like the
+// optimizers it changes nothing when the flag agree_not_finite is set or the norm is not finite.
 struct MovingAverage final : OpDef {
   float momentum = 0;
   std::int64_t count = 0;

@@ -15,9 +15,7 @@ std::string Penalize::attributes() const {
 
 OutputPlacements Penalize::placements(const PlacementQuery& query) const {
   const std::string w = every_dimension(query.input_types[0]);
-  std::string samples = "z";  // the positions of a sample stay together
-  samples.resize(static_cast<std::size_t>(query.input_types[1].shape.rank()), '.');
-  PlacementRule rule{{w, samples}, {w + "+z"}};
+  PlacementRule rule{{w, "+z"}, {w + "+z"}};
   if (query.inputs.size() > 2) rule.inputs.emplace_back();
   return kept(place_by(rule, query), query, 0, 1);
 }

@@ -5,9 +5,9 @@
 
 namespace trainctl {
 
-// Adds the gradient of samples * (l1 * sum |w| + l2 * sum w^2) to a parameter's gradient, where `samples` is the sum of
-// a micro-batch's weights: the mean over all samples then has the gradient of the penalty once. Inputs: the parameter
-// w, the micro-batch's weights [N] or [N, P...] and, where losses are scaled, the factor (float32 scalar). Outputs: the
+// Adds the gradient of count * (l1 * sum |w| + l2 * sum w^2) to a parameter's gradient, where `count` is that of a
+// micro-batch (core/graph/ops/training/count.h): the mean over all samples then has the gradient of the penalty once.
+// Inputs: the parameter w, the count (float32 scalar) and, where losses are scaled, the factor (likewise). Outputs: the
 // gradient, like w, which the op adds to.
 struct Penalize final : OpDef {
   Penalty penalty;

@@ -43,11 +43,15 @@ struct ZeroGaps final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// Zeroes an input of a micro-batch without samples, whose weights are zero. Outputs: the tensor.
+// Fills an input of a micro-batch without samples: with zeros, also its weights, and with no_sample
+// (core/tensor/sample_numbers.h) where it has the numbers of samples. Outputs: the tensor.
 struct ZeroInput final : OpDef {
   TensorType type;
+  bool numbers_samples = false;
 
-  explicit ZeroInput(TensorType t) : type(std::move(t)) {}
+  explicit ZeroInput(TensorType t, bool numbers = false) : type(std::move(t)), numbers_samples(numbers) {}
+  // What each byte becomes.
+  int fill() const { return numbers_samples ? 0xff : 0; }
   std::string_view kind() const override { return "zero_input"; }
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
   OutputPlacements placements(const PlacementQuery& query) const override;

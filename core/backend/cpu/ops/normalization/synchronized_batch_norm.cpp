@@ -1,19 +1,12 @@
 // Batch normalisation by the statistics of all ranks: moments, their merging, normalisation, the gradient in two steps.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
-#include <algorithm>
-
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/ops/normalization/normalisation.h"
+#include "core/tensor/sample_numbers.h"
 
 namespace trainctl::cpu {
 namespace {
-
-// The number of values in each channel that count: none where all weights are 0.
-float counted(std::int64_t rows, const float* weights, std::int64_t samples) {
-  const bool any = std::any_of(weights, weights + samples, [](float weight) { return weight != 0; });
-  return any ? static_cast<float>(rows) : 0.0f;
-}
 
 // The number of values of a channel on all ranks.
 double all_values(const float* all, std::int64_t ranks, std::int64_t channels, std::int64_t c) {
@@ -44,7 +37,6 @@ void merge(const float* all, std::int64_t ranks, std::int64_t channels, std::int
 
 Lowering lower_batch_moments(const LowerContext& context) {
   const ChannelShape shape = channel_shape(context.input(0));
-  const std::int64_t samples = context.input(1).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -53,7 +45,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
           const Scratch scratch(shape, places.workspace<std::byte>());
           float *mean = places.out<float>(0), *squares = mean + shape.channels, *counts = squares + shape.channels;
           statistics(shape, places.in<T>(0), scratch, mean, squares);
-          const float count = counted(shape.rows, places.in<float>(1), samples);
+          const float count = *places.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(shape.rows);
           for (std::int64_t c = 0; c < shape.channels; ++c) {
             squares[c] *= static_cast<float>(shape.rows);  // they were the variance
             counts[c] = count;

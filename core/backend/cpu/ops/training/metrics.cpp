@@ -111,19 +111,48 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
   }
 }
 
+// Takes the rows' sums in float64, and adds them to the sums in parts.
+template <class Rule, class T>
+void add_exactly(const Rule& rule, const Rows<T>& rows, double* own, float* sums) {
+  const std::int64_t values = rows.values, count = Rule::terms * values;
+  std::fill_n(own, count, 0.0);
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    const double weight = rows.weight(r);
+    if (weight == 0) continue;
+    const MetricRow<T> row = rows.row(r);
+    const Target target = rows.target(r);
+    for (int i = 0; i < Rule::terms; ++i) {
+      for (std::int64_t k = 0; k < values; ++k) own[i * values + k] += weight * rule.term(i, row.at(k), target(k));
+    }
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const SumParts parts = parts_of(own[i]);
+    for (int part = 0; part < sum_parts; ++part) sums[part * count + i] += parts.of[part];
+  }
+}
+
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), values = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool class_numbers = context.input(1).dtype == DType::int32;
-  return own_kernel(context, [=, accumulate = def.accumulate, of_sums = def.of_sums](const Places& places) {
+  const auto run = [=, accumulate = def.accumulate, of_sums = def.of_sums](const Places& places) {
     float* sums = places.out<float>(0);
     if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
     const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows,
                       values,          rows_each,          of_sums};
-    add_up(rule, all, sums);
-  });
+    if constexpr (Rule::over == MetricOver::exact_outputs) {
+      add_exactly(rule, all, places.workspace<double>(), sums);
+    } else {
+      add_up(rule, all, sums);
+    }
+  };
+  std::int64_t workspace = 0;
+  if constexpr (Rule::over == MetricOver::exact_outputs) {
+    workspace = Rule::terms * values * static_cast<std::int64_t>(sizeof(double));
+  }
+  return own_kernel(context, run, workspace);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace trainctl::cpu {
 Lowering lower_moving_average(const LowerContext& context) {
   const auto& def = context.op.as<MovingAverage>();
   return own_kernel(context, [count = def.count, momentum = def.momentum](const Places& places) {
-    const bool applies = places.in<float>(3)[agree_not_finite] == 0 && std::isfinite(*places.in<float>(4));
-    if (!applies || !(*places.in<float>(2) > 0)) return;
+    const bool applies = places.in<float>(2)[agree_not_finite] == 0 && std::isfinite(*places.in<float>(3));
+    if (!applies) return;
     const float kept = *places.in<std::int64_t>(1) == 0 ? 0.0f : momentum, taken = 1.0f - kept;
     const float* const weights = places.in<float>(0);
     float* const averages = places.out<float>(0);

@@ -74,9 +74,10 @@ Lowering lower_zero_gaps(const LowerContext& context) {
 }
 
 Lowering lower_zero_input(const LowerContext& context) {
-  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
-  return own_kernel(
-      context, [bytes](const Places& places) { std::memset(places.out<char>(0), 0, static_cast<std::size_t>(bytes)); });
+  const auto& op = context.op.as<ZeroInput>();
+  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Places& places) {
+    std::memset(places.out<char>(0), fill, static_cast<std::size_t>(bytes));
+  });
 }
 
 Lowering lower_agree(const LowerContext& context) {
@@ -163,15 +164,12 @@ Lowering lower_update_statistics(const LowerContext& context) {
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
-  const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
-  return own_kernel(context, [add, channels = context.output_counts(), samples](const Places& places) {
-    const float* weights = places.in<float>(channels.size());
-    float weight = 0;
-    for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];
+  return own_kernel(context, [add, channels = context.output_counts()](const Places& places) {
+    const float samples = *places.in<float>(channels.size());
     for (std::size_t i = 0; i < channels.size(); ++i) {
       const float* value = places.in<float>(i);
       float* sum = places.out<float>(i);
-      for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
+      for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + samples * value[c];
     }
   });
 }

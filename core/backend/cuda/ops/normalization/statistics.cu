@@ -50,17 +50,11 @@ __global__ void update_statistics(const Part* parts, std::byte* slot, const floa
   moving = part.momentum * moving + (1.0f - part.momentum) * (Part::at(part.from, slot)[threadIdx.x] / *count);
 }
 
-// Every block computes the sum of the weights.
-__global__ void accumulate_statistics(const Part* parts, std::byte* slot, const float* weights, std::int64_t samples,
-                                      bool add) {
-  __shared__ float shared[32];
-  float weight = 0;
-  for (std::int64_t i = threadIdx.x; i < samples; i += blockDim.x) weight += weights[i];
-  weight = block_sum(weight, shared);
+__global__ void accumulate_statistics(const Part* parts, std::byte* slot, const float* samples, bool add) {
   const Part part = parts[blockIdx.x];
   if (static_cast<int>(threadIdx.x) >= part.count) return;
   float& sum = Part::at(part.to, slot)[threadIdx.x];
-  sum = (add ? sum : 0.0f) + weight * Part::at(part.from, slot)[threadIdx.x];
+  sum = (add ? sum : 0.0f) + *samples * Part::at(part.from, slot)[threadIdx.x];
 }
 
 }  // namespace
@@ -77,11 +71,10 @@ Lowering lower_update_statistics(const LowerContext& context) {
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
-  const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
-  return bound_kernel(context, [add, samples, counts = context.output_counts()](const Binding& b) {
-    return [add, samples, parts = Parts(b, counts, {}), statistics = counts.size()](const Places& p) {
+  return bound_kernel(context, [add, counts = context.output_counts()](const Binding& b) {
+    return [add, parts = Parts(b, counts, {}), statistics = counts.size()](const Places& p) {
       launch(accumulate_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
-             p.in<float>(statistics), samples, add);
+             p.in<float>(statistics), add);
     };
   });
 }

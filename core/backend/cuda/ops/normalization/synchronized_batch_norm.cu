@@ -4,18 +4,15 @@
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/normalization/batch_norm_gradient.h"
+#include "core/tensor/sample_numbers.h"
 
 namespace trainctl::cuda {
 namespace {
 
-// Makes moments of a mean and a variance: rows `mean`, `squares` (which holds the variance) and, behind it, the number
-// of values, 0 where all weights are. Every block looks at the weights.
-__global__ void finish_moments(float* squares, std::int64_t channels, float rows, const float* weights,
-                               std::int64_t samples) {
-  __shared__ float shared[32];
-  float counts = 0;
-  for (std::int64_t i = threadIdx.x; i < samples; i += blockDim.x) counts += weights[i] != 0 ? 1.0f : 0.0f;
-  const float count = block_sum(counts, shared) > 0 ? rows : 0.0f;
+// Makes moments of a mean and a variance: rows `mean`, `squares` (which holds the variance) and, after it, the number
+// of values, 0 where the rank lacks the micro-batch.
+__global__ void finish_moments(float* squares, std::int64_t channels, float rows, const std::int64_t* samples) {
+  const float count = *samples == no_sample ? 0.0f : rows;
   for (std::int64_t c = first_element(); c < channels; c += element_stride()) {
     squares[c] *= rows;
     squares[channels + c] = count;
@@ -104,7 +101,7 @@ Lowering lower_gradient(const LowerContext& context) {
 }  // namespace
 
 Lowering lower_batch_moments(const LowerContext& context) {
-  const std::int64_t channels = context.input(0).shape.back(), samples = context.input(1).shape.count();
+  const std::int64_t channels = context.input(0).shape.back();
   return with_packs(context.input(0).dtype, channels, [&](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
@@ -116,7 +113,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
           launch(statistics<T, width>, grids.sums.blocks(), channel_threads, p.stream, grids.sums, p.in<T>(0),
                  p.workspace<float2>(), counters.get(), mean, squares);
           launch(finish_moments, blocks_for(channels), block_threads, p.stream, squares, channels,
-                 static_cast<float>(grids.sums.rows), p.in<float>(1), samples);
+                 static_cast<float>(grids.sums.rows), p.in<std::int64_t>(1));
         },
         grids.partials_bytes());
   });

@@ -132,6 +132,29 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   }
 }
 
+// Each block takes one sum after the other, of one term of one value, over all rows in float64.
+template <class T, class Rule>
+__global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each, std::int64_t values, bool accumulate,
+                            const T* x, const float* targets, const float* weights, float* sums) {
+  __shared__ double shared[32];
+  const std::int64_t count = Rule::terms * values;
+  for (std::int64_t sum = blockIdx.x; sum < count; sum += gridDim.x) {
+    const int term = static_cast<int>(sum / values);
+    const std::int64_t k = sum % values;
+    double own = 0;
+    for (std::int64_t row = threadIdx.x; row < rows; row += blockDim.x) {
+      const float weight = weights[rows_each == 1 ? row : row / rows_each];
+      if (weight == 0) continue;
+      own += weight * rule.term(term, load(x[row * values + k]), targets[row * values + k]);
+    }
+    const SumParts parts = parts_of(block_sum(own, shared));
+    for (int part = 0; threadIdx.x == 0 && part < sum_parts; ++part) {
+      float& to = sums[part * count + sum];
+      to = accumulate ? to + parts.of[part] : parts.of[part];
+    }
+  }
+}
+
 // The weight of a row, and the number of the sum that it is added to.
 struct Share {
   int cell;
@@ -210,6 +233,12 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
              p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
+  } else if constexpr (Rule::over == MetricOver::exact_outputs) {
+    const int blocks = static_cast<int>(std::min<std::int64_t>(Rule::terms * values, 1024));
+    return own_kernel(context, [=](const Places& p) {
+      launch(sum_exactly<T, Rule>, blocks, block_threads, p.stream, rule, rows, rows_each, values, accumulate,
+             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.out<float>(0));
+    });
   } else if constexpr (Rule::over == MetricOver::cells) {
     const RowGrid grid(rows, values);
     const auto run = [=, counter = make_counters(1)](const Places& p) {

@@ -22,9 +22,10 @@ struct StepScalars {
         count(p.in<float>(3)),
         flags(p.in<float>(4)),
         norm(p.in<float>(5)) {}
-  __device__ bool apply() const { return flags[agree_not_finite] == 0 && isfinite(*norm) && *count > 0; }
-  // The factor on the summed gradients: 1 / count, times the clipping.
+  __device__ bool apply() const { return flags[agree_not_finite] == 0 && isfinite(*norm); }
+  // The factor on the summed gradients: 1 / count, times the clipping. A step without samples has a gradient of 0.
   __device__ float scale(float clip_norm) const {
+    if (!(*count > 0)) return 0.0f;
     return clip_norm > 0 && *norm > clip_norm ? clip_norm / *norm / *count : 1.0f / *count;
   }
 };

@@ -7,13 +7,9 @@
 namespace trainctl::cuda {
 namespace {
 
-// Every block adds up the weights, in the same order.
-__global__ void penalize(Penalty penalty, const float* w, std::int64_t count, const float* weights,
-                         std::int64_t samples, const float* scale, float* dw) {
-  __shared__ float shared[32];
-  float own = 0;
-  for (std::int64_t i = threadIdx.x; i < samples; i += blockDim.x) own += weights[i];
-  const float factor = block_sum(own, shared) * (scale != nullptr ? *scale : 1.0f);
+__global__ void penalize(Penalty penalty, const float* w, std::int64_t count, const float* samples, const float* scale,
+                         float* dw) {
+  const float factor = *samples * (scale != nullptr ? *scale : 1.0f);
   const float linear = factor * penalty.l1, square = 2 * factor * penalty.l2;
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     const float value = w[i];
@@ -25,11 +21,11 @@ __global__ void penalize(Penalty penalty, const float* w, std::int64_t count, co
 
 Lowering lower_penalize(const LowerContext& context) {
   const Penalty penalty = context.op.as<Penalize>().penalty;
-  const std::int64_t count = context.input(0).shape.count(), samples = context.input(1).shape.count();
+  const std::int64_t count = context.input(0).shape.count();
   const bool scales = context.op.inputs.size() > 2;
   return own_kernel(context, [=](const Places& p) {
     launch(penalize, blocks_for(count, 8), block_threads, p.stream, penalty, p.in<float>(0), count, p.in<float>(1),
-           samples, scales ? p.in<float>(2) : nullptr, p.out<float>(0));
+           scales ? p.in<float>(2) : nullptr, p.out<float>(0));
   });
 }
 

@@ -172,9 +172,9 @@ Lowering lower_zero_gaps(const LowerContext& context) {
 }
 
 Lowering lower_zero_input(const LowerContext& context) {
-  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
-  return own_kernel(context, [bytes](const Places& p) {
-    check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
+  const auto& op = context.op.as<ZeroInput>();
+  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Places& p) {
+    check(cudaMemsetAsync(p.out<void>(0), fill, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
   });
 }
 

@@ -1,0 +1,54 @@
+// Penalties on all ranks' parameters.
+#include "parallel/trainer/regularization.h"
+
+#include <cmath>
+
+namespace trainctl {
+namespace {
+
+// Whether the values that this rank holds of a parameter are counted here: all ranks' parts of one that is split, else
+// those of the first rank along the axis.
+bool counts(const Program& program, const Tensor& parameter, const MeshRank& rank) {
+  const auto is_split = [&](MeshAxis axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    return a < parameter.placements.size() && parameter.placements[a].kind == Placement::Kind::split;
+  };
+  const bool has_replica = rank.along(MeshAxis::data) > 0 && !program.flat.sharding.parameters;
+  return !has_replica && (rank.along(MeshAxis::tensor) == 0 || is_split(MeshAxis::tensor));
+}
+
+}  // namespace
+
+RegularizationLoss::RegularizationLoss(const Program& program, const MeshRank& rank, Communicator& world,
+                                       Stream& stream)
+    : world_(world), stream_(stream) {
+  for (const FlatEntry& entry : program.flat.parameters) {
+    const Tensor& parameter = program.tensor(entry.parameter);
+    const auto penalty = program.penalties.find(parameter.name);
+    if (penalty != program.penalties.end() && counts(program, parameter, rank)) counted_.insert(*penalty);
+  }
+  any_ = sum_over_ranks(static_cast<double>(counted_.size())) > 0;
+}
+
+double RegularizationLoss::of(std::span<const NamedTensor> weights) const {
+  double sum = 0;
+  for (const NamedTensor& tensor : weights) {
+    const auto penalty = counted_.find(tensor.name);
+    if (penalty == counted_.end()) continue;
+    double absolutes = 0, squares = 0;
+    for (const float value : std::span(tensor.view.as<float>(), static_cast<std::size_t>(tensor.view.count))) {
+      absolutes += std::abs(static_cast<double>(value));
+      squares += static_cast<double>(value) * static_cast<double>(value);
+    }
+    sum += static_cast<double>(penalty->second.l1) * absolutes + static_cast<double>(penalty->second.l2) * squares;
+  }
+  return sum_over_ranks(sum);
+}
+
+double RegularizationLoss::sum_over_ranks(double own) const {
+  world_.all_reduce({&own, DType::float64, 1}, Reduction::sum, stream_);
+  stream_.synchronize();
+  return own;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,46 @@
+// Texts of warnings of results.
+#include "parallel/trainer/result_warnings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+namespace trainctl {
+
+void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::string, double>& values,
+                                std::int64_t step) {
+  const char* const data = prefix.empty() ? "training" : "validation";
+  for (const auto& [name, value] : values) {
+    if (std::isfinite(value) || !first(prefix + name)) continue;
+    const auto result = std::ranges::find(results_, name, &MetricResult::name);
+    if (std::isnan(value) && result != results_.end() && !result->wants.empty()) {
+      log::warning(
+          format("{}{} is not defined at step {}: it wants {}, and the {} data has none; such a value is never "
+                 "the best",
+                 prefix, name, step, result->wants, data));
+      continue;
+    }
+    log::warning(
+        format("{}{} is {} at step {}: such a value is never the best; look for values that are not finite in "
+               "the {} data",
+               prefix, name, value, step, data));
+  }
+}
+
+void ResultWarnings::missing(const std::string& watcher, const std::string& monitor,
+                             const std::map<std::string, double>& values) {
+  if (values.contains(monitor) || !first(watcher)) return;
+  log::warning(format("{} watches {}, of which this evaluation has no value: it does nothing until there is one",
+                      watcher, monitor));
+}
+
+void ResultWarnings::weightless_validation(double weight) {
+  if (weight != 0 || !first("the weights of validation")) return;
+  log::warning(
+      "all samples of the validation data weigh 0 or cannot be read: its loss and metrics tell nothing; look at the "
+      "weights of the data");
+}
+
+}  // namespace trainctl
