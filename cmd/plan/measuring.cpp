@@ -17,6 +17,7 @@
 #include "parallel/plan/measured/measure_loading.h"
 #include "parallel/plan/measured/measure_step.h"
 #include "parallel/plan/measured/measured_costs.h"
+#include "parallel/plan/measured/repeated.h"
 #include "parallel/plan/this_machine.h"
 #include "parallel/trainer/agreement.h"
 
@@ -64,7 +65,11 @@ struct Missing {
   int programs = 0;
   bool communication = false;
   bool loading = false;
+  double spread = 0;  // the largest of what was measured before, but with a wide spread
 
+  void take(std::optional<double> measured) {
+    if (measured.value_or(0) > wide_spread) spread = std::max(spread, *measured);
+  }
   bool any() const { return programs > 0 || communication || loading; }
 };
 
@@ -72,6 +77,7 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
                      const Measurements& measurements) {
   choices.stop_timing();
   Missing missing{.communication = at_once > 1 && !has_communication(measurements, at_once)};
+  if (at_once > 1) missing.take(communication_spread(measurements, at_once));
   for_runs(request, [&](PlannedRun run, bool) {
     run = with_recomputed_blocks(request, std::move(run), compiler_of(request, backend, choices));
     for (const RunPrograms& stage : run.stages()) {
@@ -80,8 +86,9 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
       const auto training = static_cast<std::size_t>(stage.training(run.sizes.training));
       const bool known = choices.assumed() == before && has_step(measurements, at_once, compiled.programs[training]);
       missing.programs += known ? 0 : 1;
+      missing.take(step_spread(measurements, at_once, compiled.programs[training]));
       const std::string loading = loading_key(at_once, data_text(request.spec), samples_of(run, stage));
-      missing.loading = missing.loading || measurements.find(loading) == nullptr;
+      missing.loading = missing.loading || !has_loading(measurements, loading);
     }
     for (const RunPrograms& other : run.others()) {
       const std::size_t before = choices.assumed();
@@ -115,8 +122,16 @@ class Measuring {
     known.add(broadcast_text(choices_.text(), 0, together_.hosts, host_));
     const Missing missing = find_missing(request_, at_once(), backend_, known, measurements_);
     seconds_ = std::max(all_seconds / std::max(missing.programs, 1), least_seconds);
+    if (is_first() && missing.spread > 0) {
+      log::info(
+          format("this machine was busy when it was measured before: repeated measurements differed by up to "
+                 "{:.0f} %, and are taken again",
+                 100 * missing.spread));
+    }
     if (missing.communication) {
-      measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
+      measurements_.add(
+          measure_communication(together_.devices, backend_, measurements_, [this] { progress_.next(); }));
+      spread_ = communication_spread(measurements_, at_once()).value_or(0);
     }
     for_runs(request_, [&](PlannedRun run, bool stated) {
       KernelChoices agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
@@ -132,6 +147,12 @@ class Measuring {
     });
     if (missing.loading) measure_data();
     if (!is_first()) return;
+    if (spread_ > wide_spread) {
+      log::warning(
+          format("this machine is busy: repeated measurements differ by up to {:.0f} %, and the plan's times "
+                 "may be as far off; the next plan measures anew what differs by more than {:.0f} %",
+                 100 * spread_, 100 * wide_spread));
+    }
     keep_kernels(request_.spec, backend_, choices_);
     keep_cached(file_of(backend_.fingerprint()), measurements_.file_text());
   }
@@ -149,8 +170,11 @@ class Measuring {
     if (any_rank(unfit, together_.hosts, host_)) return;
     progress_.next();
     const ProgramSpec programs = program_spec(request_.spec, request_.data);
-    measurements_.add(measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,
-                                   together_.devices, seconds));
+    const Measurements found = measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,
+                                            together_.devices, seconds);
+    const PlacedProgram& measured = compiled.programs[static_cast<std::size_t>(program)];
+    spread_ = std::max(spread_, step_spread(found, at_once(), measured).value_or(0));
+    measurements_.complete(found, wide_spread);
   }
 
   // Nothing where the data is not at hand.
@@ -166,11 +190,11 @@ class Measuring {
     for_runs(request_, [&](const PlannedRun& run, bool) {
       const RunPrograms& stage = run.stages().front();
       const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
-      if (measurements_.find(key) != nullptr) return;
+      if (has_loading(measurements_, key)) return;
       progress_.next();
       const auto source = data->training(run.sizes.training, run.sizes.training_sharer(stage.rank()), {spec.seed, 0, 0},
                                          together_.threads, stage.programs().front().target_forms);
-      measurements_.record(key, {measure_loading(*source, together_.hosts, loading_seconds)});
+      measurements_.record(key, measure_loading(*source, together_.hosts, loading_seconds));
     });
   }
 
@@ -182,6 +206,7 @@ class Measuring {
   KernelChoices choices_;  // of rank 0
   Measurements measurements_;
   double seconds_ = stated_seconds;  // of measuring a program, at most
+  double spread_ = 0;                // the largest of what was measured now
 };
 
 }  // namespace

@@ -1,12 +1,15 @@
 // Timing every kind of communication by `bench comm`'s means.
 #include "parallel/plan/measured/measure_communication.h"
 
+#include <algorithm>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/median.h"
 #include "core/tensor/random_values.h"
 #include "parallel/bench/collectives.h"
+#include "parallel/plan/measured/repeated.h"
 
 namespace trainctl {
 namespace {
@@ -36,20 +39,23 @@ CallKind collective_of(Kind kind) {
   }
 }
 
+// Sizes in bytes with the seconds of each, one after the other.
+using SizesAndSeconds = std::vector<double>;
+
 // Of one copy for growing sizes, the median of some; the mean over the ranks, which copy at the same time. Collective.
-std::vector<double> measure_copies(Communicator& ranks, Backend& backend, Stream& stream) {
+SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& stream) {
   constexpr int most_copies = 60;
   const Memory from = backend.allocate(last_bytes), to = backend.allocate(last_bytes);
   const Memory values = backend.allocate_host(last_bytes), sum = ranks.allocate(sizeof(double));
   fill_random({values.get(), DType::float32, last_bytes / size_of(DType::float32)}, 1, 2);
   backend.copy(from.get(), values.get(), last_bytes, stream);
   backend.copy(to.get(), values.get(), last_bytes, stream);
-  std::vector<double> sizes;
+  SizesAndSeconds sizes;
   for (std::int64_t bytes = first_bytes; bytes <= last_bytes; bytes *= factor) {
     ranks.barrier(stream);
     stream.synchronize();
     std::vector<double> times;
-    for (double start = seconds_now(); static_cast<int>(times.size()) < most_copies && seconds_now() < start + 0.1;) {
+    for (double start = seconds_now(); static_cast<int>(times.size()) < most_copies && seconds_now() < start + 0.05;) {
       const double begun = seconds_now();
       backend.copy(to.get(), from.get(), bytes, stream);
       stream.synchronize();
@@ -66,6 +72,56 @@ std::vector<double> measure_copies(Communicator& ranks, Backend& backend, Stream
   return sizes;
 }
 
+// Of one call of a kind for growing sizes, on the slowest rank. Collective; equal on all ranks.
+SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared) {
+  SizesAndSeconds sizes;
+  for (const CommBenchRow& row : bench_collective(ranks, backend, stream,
+                                                  {.collective = collective_of(kind),
+                                                  .first_bytes = first_bytes,
+                                                  .last_bytes = last_bytes,
+                                                  .last_seconds = 0.05,
+                                                  .factor = factor,
+                                                  .iterations = 20,
+                                                  .batches = 7,
+                                                  .batch_seconds = 0.02,
+                                                  .ordinary_memory = !shared})) {
+    require(row.wrong == 0, "a measured collective gives wrong values");
+    sizes.push_back(static_cast<double>(row.bytes));
+    sizes.push_back(row.seconds);
+  }
+  return sizes;
+}
+
+// Measures until two results agree; what is kept, with the spread behind it.
+SizesAndSeconds repeat(const std::function<SizesAndSeconds()>& measure) {
+  Repeated repeated(3, 0.06);
+  std::vector<SizesAndSeconds> results;
+  while (!repeated.settled()) {
+    results.push_back(measure());
+    std::vector<double> seconds;
+    for (std::size_t i = 1; i < results.back().size(); i += 2) seconds.push_back(results.back()[i]);
+    repeated.add(seconds);
+  }
+  SizesAndSeconds kept = results[repeated.chosen()];
+  kept.push_back(repeated.spread());
+  return kept;
+}
+
+std::vector<std::string> all_keys(int ranks) {
+  std::vector<std::string> keys{copy_key(ranks)};
+  for (const Kind kind : kinds) {
+    for (const bool shared : {false, true}) keys.push_back(communication_key(ranks, kind, shared));
+  }
+  return keys;
+}
+
+// Nothing where the key was not measured, or by a version that kept no spread.
+std::optional<double> spread_of(const Measurements& measurements, const std::string& key) {
+  const std::vector<double>* values = measurements.find(key);
+  if (values == nullptr || values->size() % 2 == 0) return {};
+  return values->back();
+}
+
 }  // namespace
 
 std::string communication_key(int ranks, Kind kind, bool shared) {
@@ -74,42 +130,38 @@ std::string communication_key(int ranks, Kind kind, bool shared) {
 
 std::string copy_key(int ranks) { return format("{} ranks: copy", ranks); }
 
-bool has_communication(const Measurements& measurements, int ranks) {
-  if (measurements.find(copy_key(ranks)) == nullptr) return false;
-  for (const Kind kind : kinds) {
-    for (const bool shared : {false, true}) {
-      if (measurements.find(communication_key(ranks, kind, shared)) == nullptr) return false;
-    }
+std::optional<double> communication_spread(const Measurements& measurements, int ranks) {
+  double largest = 0;
+  for (const std::string& key : all_keys(ranks)) {
+    const std::optional<double> spread = spread_of(measurements, key);
+    if (!spread) return {};
+    largest = std::max(largest, *spread);
   }
-  return true;
+  return largest;
 }
 
-Measurements measure_communication(Communicator& ranks, Backend& backend, const std::function<void()>& beat) {
+bool has_communication(const Measurements& measurements, int ranks) {
+  const std::optional<double> spread = communication_spread(measurements, ranks);
+  return spread && *spread <= wide_spread;
+}
+
+Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
+                                   const std::function<void()>& beat) {
   const auto stream = backend.compute_stream();
   Measurements found;
+  const auto complete = [&](const std::string& key, const std::function<SizesAndSeconds()>& measure) {
+    const std::optional<double> spread = spread_of(known, key);
+    if (spread && *spread <= wide_spread) return;
+    beat();
+    found.record(key, repeat(measure));
+  };
   for (const Kind kind : kinds) {
     for (const bool shared : {false, true}) {
-      beat();
-      std::vector<double> sizes;
-      for (const CommBenchRow& row : bench_collective(ranks, backend, *stream,
-                                                      {.collective = collective_of(kind),
-                                                      .first_bytes = first_bytes,
-                                                      .last_bytes = last_bytes,
-                                                      .last_seconds = 0.05,
-                                                      .factor = factor,
-                                                      .iterations = 20,
-                                                      .batches = 15,
-                                                      .batch_seconds = 0.02,
-                                                      .ordinary_memory = !shared})) {
-        require(row.wrong == 0, "a measured collective gives wrong values");
-        sizes.push_back(static_cast<double>(row.bytes));
-        sizes.push_back(row.seconds);
-      }
-      found.record(communication_key(ranks.size(), kind, shared), std::move(sizes));
+      complete(communication_key(ranks.size(), kind, shared),
+               [&] { return measure_calls(ranks, backend, *stream, kind, shared); });
     }
   }
-  beat();
-  found.record(copy_key(ranks.size()), measure_copies(ranks, backend, *stream));
+  complete(copy_key(ranks.size()), [&] { return measure_copies(ranks, backend, *stream); });
   return found;
 }
 

@@ -6,18 +6,14 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "parallel/plan/measured/measure_step.h"
+#include "parallel/plan/measured/repeated.h"
 
 namespace trainctl {
+namespace {
 
-std::string loading_key(int ranks, const std::string& data, std::int64_t samples) {
-  return measured_beside(ranks) + format("sample of {} {:016x}", samples, xxh3(data.data(), data.size()));
-}
-
-double measure_loading(BatchSource& source, Communicator& together, double seconds) {
-  constexpr int warm_up = 16;  // batches, more than are prepared ahead
+// While batches are taken for so many seconds; the mean over the ranks.
+double seconds_of_sample(BatchSource& source, Communicator& together, double seconds) {
   ImmediateStream host;
-  const double beginning = seconds_now();  // until as many workers read as are needed
-  for (int i = 0; i < warm_up || seconds_now() - beginning < seconds / 2; ++i) source.next();
   together.barrier(host);
   host.synchronize();
   const double start = seconds_now();
@@ -29,6 +25,30 @@ double measure_loading(BatchSource& source, Communicator& together, double secon
   together.all_reduce({&of_sample, DType::float64, 1}, Reduction::sum, host);
   host.synchronize();
   return of_sample / together.size();
+}
+
+}  // namespace
+
+std::string loading_key(int ranks, const std::string& data, std::int64_t samples) {
+  return measured_beside(ranks) + format("sample of {} {:016x}", samples, xxh3(data.data(), data.size()));
+}
+
+bool has_loading(const Measurements& measurements, const std::string& key) {
+  const std::vector<double>* values = measurements.find(key);
+  return values != nullptr && values->size() == 2 && values->back() <= wide_spread;
+}
+
+std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds) {
+  constexpr int warm_up = 16;              // batches, more than are prepared ahead
+  const double beginning = seconds_now();  // until as many workers read as are needed
+  for (int i = 0; i < warm_up || seconds_now() - beginning < seconds / 2; ++i) source.next();
+  Repeated repeated(5, 0.05);
+  std::vector<double> times;
+  while (!repeated.settled()) {
+    times.push_back(seconds_of_sample(source, together, seconds / 2));
+    repeated.add({times.back()});
+  }
+  return {times[repeated.chosen()], repeated.spread()};
 }
 
 }  // namespace trainctl

@@ -9,12 +9,16 @@
 
 namespace trainctl {
 
-// The key of batches of which each of the ranks has so many samples, {seconds}; `data` tells their data from other
-// data: what the config says of it.
+// The key of batches of which each of the ranks has so many samples, {seconds, spread}; `data` tells their data from
+// other data: what the config says of it.
 std::string loading_key(int ranks, const std::string& data, std::int64_t samples);
 
-// Seconds for one sample of a rank's share, its loading threads together, while it does nothing else: takes batches for
-// about so many seconds. All ranks of `together` do so at once; the mean over them. Collective.
-double measure_loading(BatchSource& source, Communicator& together, double seconds);
+// Whether the measurements have the key with a spread of at most `wide_spread` (repeated.h).
+bool has_loading(const Measurements& measurements, const std::string& key);
+
+// {Seconds, spread} of one sample of a rank's share, its loading threads together, while it does nothing else: takes
+// batches for about so many seconds, twice, and again until two results agree (Repeated). All ranks of `together` do so
+// at once; the mean over them. Collective.
+std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds);
 
 }  // namespace trainctl

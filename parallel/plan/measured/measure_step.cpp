@@ -1,6 +1,8 @@
 // Timing the ops of a step under silent communicators.
 #include "parallel/plan/measured/measure_step.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +16,7 @@
 #include "core/exec/observe/op_recorder.h"
 #include "parallel/plan/measured/op_signature.h"
 #include "parallel/plan/measured/random_batch.h"
+#include "parallel/plan/measured/repeated.h"
 #include "parallel/plan/measured/silent_axes.h"
 #include "parallel/trainer/initial_weights.h"
 
@@ -44,10 +47,24 @@ std::int64_t batch_bytes(const Program& program) {
   return bytes;
 }
 
+// Seconds that the calling thread has computed.
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of the ops by their keys; then of a step outside its ops, and what the later of two ranks needs longer.
+struct StepTimes {
+  std::vector<std::string> keys;
+  std::vector<double> seconds;
+};
+
 class StepTimer {
  public:
   StepTimer(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices)
       : measured_(measured),
+        backend_(backend),
         together_(together),
         axes_(measured.rank, measured.compiled.programs[static_cast<std::size_t>(measured.program)], backend, devices),
         engine_(backend, axes_.communicators(), measured.compiled),
@@ -58,8 +75,12 @@ class StepTimer {
     engine_.upload();
   }
 
+  // Takes about so many seconds.
   void run(double seconds) {
     constexpr int warm_up = 3;
+    steps_.clear();
+    recorder_ = {};
+    cpu_ = wall_ = 0;
     double one = 0;
     for (int i = 0; i < warm_up; ++i) one = step();
     const double of_round = reduced(one, Reduction::maximum) * 2 * rounds;
@@ -74,8 +95,18 @@ class StepTimer {
     }
   }
 
+  // The median step of the rank that needs longest. Collective.
+  double step_seconds() { return reduced(median(steps_), Reduction::maximum); }
+
+  // By how much longer the steps took than their thread computed, as a part of the latter: others had its core.
+  // The largest of any rank. Collective.
+  double disturbance() {
+    const bool computes_alone = backend_.on_host() && program().program.streams == 1;
+    return reduced(computes_alone && cpu_ > 0 ? std::max(wall_ / cpu_ - 1, 0.0) : 0, Reduction::maximum);
+  }
+
   // Collective: means over the ranks.
-  Measurements results() {
+  StepTimes times() {
     std::map<std::string, std::pair<double, int>> ops;  // by key: the sum of the medians, and of how many ops
     for (const OpCost& cost : op_costs(recorder_.runs())) {
       if (cost.op.placed().op.def->trait() != OpTrait::kernel) continue;
@@ -99,9 +130,14 @@ class StepTimer {
     values.push_back(quantile(std::sqrt(0.5)) - of_step);
     for (double& value : values) value = reduced(value, Reduction::sum) / together_.size();
 
+    return {std::move(keys), std::move(values)};
+  }
+
+  Measurements results(const StepTimes& times, double spread) const {
     Measurements found;
-    for (std::size_t i = 0; i < keys.size(); ++i) found.record(keys[i], {values[i]});
-    found.record(step_key(together_.size(), program()), {values[keys.size()], values[keys.size() + 1]});
+    const std::size_t ops = times.keys.size();
+    for (std::size_t i = 0; i < ops; ++i) found.record(times.keys[i], {times.seconds[i], spread});
+    found.record(step_key(together_.size(), program()), {times.seconds[ops], times.seconds[ops + 1], spread});
     return found;
   }
 
@@ -109,9 +145,12 @@ class StepTimer {
   const PlacedProgram& program() const { return engine_.program(measured_.program); }
 
   double step() {
-    const double start = seconds_now();
+    const double start = seconds_now(), computed = thread_seconds();
     engine_.run(measured_.program, batch_.batch(), {1e-6, number_++, false}, result_);
-    return seconds_now() - start;
+    const double seconds = seconds_now() - start;
+    cpu_ += thread_seconds() - computed;
+    wall_ += seconds;
+    return seconds;
   }
 
   void meet() {
@@ -140,6 +179,7 @@ class StepTimer {
   }
 
   const MeasuredRank& measured_;
+  const Backend& backend_;
   Communicator& together_;
   ImmediateStream host_;
   SilentAxes axes_;
@@ -149,6 +189,7 @@ class StepTimer {
   StepResult result_;
   std::int64_t number_ = 0;
   std::vector<double> steps_;  // seconds of those that were not observed
+  double cpu_ = 0, wall_ = 0;  // seconds of all steps: of their thread on its core, and as a clock sees them
 };
 
 }  // namespace
@@ -168,18 +209,39 @@ std::string step_key(int ranks, const PlacedProgram& program) {
   return measured_beside(ranks) + format("step {} ops, {} bytes", ops, batch_bytes(program.program));
 }
 
+std::optional<double> step_spread(const Measurements& measurements, int ranks, const PlacedProgram& program) {
+  std::optional<double> spread = 0;
+  const auto take = [&](const std::string& key, std::size_t number) {
+    const std::vector<double>* values = measurements.find(key);
+    if (values == nullptr || values->size() <= number) {
+      spread.reset();
+    } else if (spread) {
+      spread = std::max(*spread, values->at(number));
+    }
+  };
+  take(step_key(ranks, program), 2);
+  for_kernels(program, [&](const PlacedOp& op) { take(op_key(ranks, program, op), 1); });
+  return spread;
+}
+
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program) {
-  bool all = measurements.find(step_key(ranks, program)) != nullptr;
-  for_kernels(program,
-              [&](const PlacedOp& op) { all = all && measurements.find(op_key(ranks, program, op)) != nullptr; });
-  return all;
+  const std::optional<double> spread = step_spread(measurements, ranks, program);
+  return spread && *spread <= wide_spread;
 }
 
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
                           double seconds) {
   StepTimer timer(measured, backend, together, devices);
-  timer.run(seconds);
-  return timer.results();
+  Repeated repeated;
+  std::vector<StepTimes> times;
+  std::vector<double> disturbances;
+  while (!repeated.settled()) {
+    timer.run(seconds / 2);
+    repeated.add({timer.step_seconds()});
+    times.push_back(timer.times());
+    disturbances.push_back(timer.disturbance());
+  }
+  return timer.results(times[repeated.chosen()], std::max(repeated.spread(), disturbances[repeated.chosen()]));
 }
 
 }  // namespace trainctl

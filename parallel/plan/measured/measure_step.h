@@ -1,6 +1,7 @@
 // The ops of one rank's step timed on this machine, without the ranks that it would exchange data with.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/backend/communicator.h"
@@ -22,15 +23,20 @@ struct MeasuredRank {
 // number of their threads is a part of the device's fingerprint.
 std::string measured_beside(int ranks);
 
-// The keys of an op, {seconds}, and of a step outside its ops, {seconds, seconds that the later of two ranks needs
-// longer than one does: the median of each}. Steps with equally many ops and batches of equal size share the latter.
+// The keys of an op, {seconds, spread}, and of a step outside its ops, {seconds, seconds that the later of two ranks
+// needs longer than one does: the median of each; spread}. Steps with equally many ops and batches of equal size share
+// the latter. The spread says how certain the times are: by which part repetitions differed, or the measured threads
+// waited for their cores.
 std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op);
 std::string step_key(int ranks, const PlacedProgram& program);
 
-// Whether the measurements have all kernel ops of a step, beside so many ranks.
+// The largest spread of the measurements that a step needs, beside so many ranks; nothing where one is missing.
+std::optional<double> step_spread(const Measurements& measurements, int ranks, const PlacedProgram& program);
+// Whether the measurements have all that a step needs, with a spread of at most `wide_spread` (repeated.h).
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program);
 
-// Runs steps on random data for about so many seconds, half of them with their ops observed. All ranks of `together`
+// Runs steps on random data for about so many seconds, half of them with their ops observed, in two passes, and in
+// further ones, up to five, until two take equally long (Repeated). All ranks of `together`
 // do so at the same time with equal programs, and take the mean of what they found; the memory in which a run reduces
 // comes from `devices`, the communicator between their devices. Collective.
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,

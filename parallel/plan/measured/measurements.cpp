@@ -40,6 +40,13 @@ void Measurements::add(const Measurements& other) {
   for (const auto& [key, values] : other.values_) values_[key] = values;
 }
 
+void Measurements::complete(const Measurements& other, double widest) {
+  for (const auto& [key, values] : other.values_) {
+    const std::vector<double>* own = find(key);
+    if (own == nullptr || own->size() != values.size() || own->empty() || own->back() > widest) values_[key] = values;
+  }
+}
+
 std::string Measurements::file_text() const {
   std::string lines;
   for (const auto& [key, values] : values_) {

@@ -15,6 +15,10 @@ class Measurements {
   void record(const std::string& key, std::vector<double> values);
   // Takes over what the other has, in the place of what this has of it.
   void add(const Measurements& other);
+  // Takes over what the other has of keys that this lacks, or has with another number of values or with a last value
+  // (the spread) above `widest`. What was measured for the strategy that a config states is thus not replaced by what
+  // is measured in less time for its alternatives.
+  void complete(const Measurements& other, double widest);
 
   bool empty() const { return values_.empty(); }
   bool operator==(const Measurements&) const = default;

@@ -1,0 +1,57 @@
+// Results of repetitions compared.
+#include "parallel/plan/measured/repeated.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "core/base/error.h"
+
+namespace trainctl {
+namespace {
+
+using Times = std::vector<double>;
+
+double distance(const Times& a, const Times& b) {
+  const std::size_t count = std::min(a.size(), b.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double shorter = std::min(a[i], b[i]);
+    if (shorter > 0) sum += std::abs(a[i] - b[i]) / shorter;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+// The sum of the first times.
+double total(const Times& times, std::size_t count) {
+  return std::accumulate(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(count), 0.0);
+}
+
+}  // namespace
+
+Repeated::Pair Repeated::best() const {
+  require(!results_.empty(), "a measurement was taken");
+  std::optional<Pair> best;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    for (std::size_t k = i + 1; k < results_.size(); ++k) {
+      const std::size_t count = std::min(results_[i].size(), results_[k].size());
+      const double of_first = total(results_[i], count), of_second = total(results_[k], count);
+      const bool first = of_first <= of_second;
+      const Pair pair{first ? i : k, first ? k : i, distance(results_[i], results_[k]), std::min(of_first, of_second)};
+      const bool agrees = pair.distance <= agreement_, best_agrees = best && best->distance <= agreement_;
+      const bool better = agrees && best_agrees ? pair.seconds < best->seconds
+                                                : agrees || (!best_agrees && (!best || pair.distance < best->distance));
+      if (better) best = pair;
+    }
+  }
+  return best.value_or(Pair{});
+}
+
+bool Repeated::settled() const {
+  return results_.size() >= most_ || (results_.size() > 1 && best().distance <= agreement_);
+}
+
+double Repeated::spread() const { return results_.size() > 1 ? best().distance : 0; }
+
+}  // namespace trainctl

@@ -1,0 +1,50 @@
+// When repetitions of a measurement are enough, and which of them is kept.
+#include "parallel/plan/measured/repeated.h"
+
+#include "test/catch.h"
+
+namespace trainctl::repeated_test {
+namespace {
+
+// Repeats with these times until it is enough; how many were taken.
+std::size_t repeat(Repeated& repeated, const std::vector<double>& times) {
+  std::size_t taken = 0;
+  while (!repeated.settled() && taken < times.size()) repeated.add({times[taken++]});
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("two results that agree are enough, and the shorter one is kept") {
+  Repeated repeated;
+  CHECK(repeat(repeated, {1.02, 1.0, 9, 9, 9}) == 2);
+  CHECK(repeated.chosen() == 1);
+  CHECK(repeated.spread() == Approx(0.02));
+}
+
+TEST_CASE("a result of a busy moment is not kept") {
+  Repeated repeated;
+  CHECK(repeat(repeated, {1.7, 1.01, 1.0, 9, 9}) == 3);
+  CHECK(repeated.chosen() == 2);
+  CHECK(repeated.spread() == Approx(0.01));
+}
+
+TEST_CASE("where no two results agree that shows as a wide spread") {
+  Repeated repeated;
+  CHECK(repeat(repeated, {1, 2, 4, 8, 9.6}) == 5);
+  CHECK(repeated.chosen() == 3);
+  CHECK(repeated.spread() == Approx(0.2));
+  CHECK(repeated.spread() > wide_spread);
+}
+
+TEST_CASE("lists of times agree where they do so on average") {
+  Repeated repeated(3, 0.05);
+  repeated.add({1, 10, 100});
+  CHECK(!repeated.settled());
+  repeated.add({1.06, 10.3, 100, 1000});  // one time more
+  CHECK(repeated.settled());
+  CHECK(repeated.chosen() == 0);
+  CHECK(repeated.spread() == Approx(0.03));
+}
+
+}  // namespace trainctl::repeated_test
