@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/layers/model/names.h"
 #include "core/layers/table.h"
+#include "core/spec/suggestion.h"
 #include "core/spec/values.h"
 
 namespace trainctl {
