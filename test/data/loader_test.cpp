@@ -299,7 +299,7 @@ TEST_CASE("a skipped sample has weight 0, does not count, and its place holds an
   for (const int ranks : {1, 3}) {
     std::vector<float> of_epochs;
     const auto source = make_loader(
-        part, {.rank = MeshRank({ranks, 1, 1}, ranks / 2), .batch_size = 9, .start = {1, 0, 0}, .shuffle = false});
+        part, {.batch_size = 9, .rank = MeshRank({ranks, 1, 1}, ranks / 2), .start = {1, 0, 0}, .shuffle = false});
     for (int epoch = 0; epoch < 20; ++epoch) {
       const Copy batch = copy_of(source->next(), *source);
       const std::size_t first = ranks == 1 ? 0 : 3;  // of the rank's share
@@ -315,7 +315,7 @@ TEST_CASE("a skipped sample has weight 0, does not count, and its place holds an
     CHECK(of_epochs == held);
   }
   CHECK(std::set<float>(held.begin(), held.end()).size() > 3);  // others in other epochs
-  const auto evaluated = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .shuffle = false, .training = false});
+  const auto evaluated = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .training = false, .shuffle = false});
   const Copy batch = copy_of(evaluated->next(), *evaluated);
   CHECK(batch.inputs[12] == 0);
   CHECK(batch.weights[4] == 0);

@@ -92,7 +92,7 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
   const double before = static_cast<double>(std::time(nullptr));
   {
     MetricsJsonl sink(path, Duration::steps(10));
-    sink.start({"1.2", 7, 2, {2, 1, 1}, {"n1", "n2"}, "cpu", 1234, "", 20, 40, 0});
+    sink.start({"1.2", 7, 2, {2, 1, 1}, {"n1", "n2"}, "cpu", "", 1234, "", 20, 40, 0});
     for (int step = 1; step <= 30; ++step) {
       StepEvent event{step, step / 20.0, 1.0 / step, 0.1, 500, 3.5, 0.25};
       event.shares = {0.01, 0.2, 0.4, 0.125, 0.05};
