@@ -88,11 +88,12 @@ std::string by_beginning(std::string_view name, const std::vector<std::string>& 
   return *std::find_if(names.begin(), names.end(), begins);
 }
 
-std::string by_distance(std::string_view name, const std::vector<std::string>& names) {
+// The nearest name that differs by no more than `most` edits.
+std::string by_distance(std::string_view name, const std::vector<std::string>& names, std::size_t most) {
   constexpr std::size_t longest = 100;  // longer names are no misspellings
   if (name.size() > longest) return "";
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::size_t best_distance = most + 1;
   for (const std::string& candidate : names) {
     const std::size_t found = distance(name, candidate);
     if (found < best_distance) {
@@ -116,10 +117,13 @@ std::string by_last_words(std::string_view name, const std::vector<std::string>&
 }  // namespace
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {
-  for (const auto by : {by_foreign_word, by_beginning, by_distance, by_last_words}) {
-    if (std::string found = by(name, names); !found.empty()) return found;
-  }
-  return "";
+  constexpr std::size_t typing_error = 2;
+  const std::size_t most = std::max<std::size_t>(1, name.size() / 3);
+  std::string found = by_foreign_word(name, names);
+  if (found.empty()) found = by_beginning(name, names);
+  if (found.empty()) found = by_distance(name, names, std::min(most, typing_error));
+  if (found.empty()) found = by_last_words(name, names);
+  return found.empty() ? by_distance(name, names, most) : found;
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {

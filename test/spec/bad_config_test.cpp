@@ -121,7 +121,7 @@ TEST_CASE("wrong types") {
       {"cluster: {ranks: 2}", "strategy: atuo",
        "c.yaml:19:11: strategy must be a map or auto, not 'atuo'; did you mean 'auto'?"},
       {"cluster: {ranks: 2}", "cluster: {device: gpu}",
-       "c.yaml:19:19: device must be cpu, cuda or auto, not 'gpu'; did you mean 'cpu'?"},
+       "c.yaml:19:19: device must be cpu, cuda or auto, not 'gpu'; did you mean 'cuda'?"},
       {"  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "  layers: {dense: 10}",
        "c.yaml:8:11: layers must be a list of layers, not a map"},
       {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: [sgd]",
