@@ -133,9 +133,8 @@ class Cutter {
       parts.push_back(part);
       placements.push_back(part ? last_dimension(tensor.type) : replicated);
     }
-    if (!splits_outputs(op, placements)) return false;
     const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
-    if (def == nullptr) return false;
+    if (def == nullptr || !splits_outputs(op, *def, placements)) return false;
 
     int group = forms_[index(op.inputs[0])].group;
     std::vector<TensorId> inputs;
@@ -157,9 +156,10 @@ class Cutter {
   // Whether the op's rule of placement has its outputs in parts along the last dimension where its inputs are placed
   // so. The rule is asked by the types of the whole, before any shape rule meets a part: an op that does not take parts
   // may have no shape for them (a group of channels is no part of one).
-  bool splits_outputs(const Op& op, std::span<const Placement> placements) const {
+  // `def`: what the op is on a part, which may take parts where the op on the whole does not, as dropout.
+  bool splits_outputs(const Op& op, const OpDef& def, std::span<const Placement> placements) const {
     const std::vector<TensorType> inputs = types_of(op.inputs), outputs = types_of(op.outputs);
-    const OutputPlacements result = op.def->placements({MeshAxis::tensor, placements, inputs, outputs, {}, {}, {}});
+    const OutputPlacements result = def.placements({MeshAxis::tensor, placements, inputs, outputs, {}, {}, {}});
     if (!result.problem.empty()) return false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (result.outputs[i] != last_dimension(outputs[i]) || outputs[i].shape.back() % ranks_ != 0) return false;

@@ -130,7 +130,7 @@ TEST_CASE("a candidate that computes something else than the others is not taken
 TEST_CASE("a deterministic device without timing takes the first candidate, but none that the others outvote") {
   const auto backend = backend_under_test({.deterministic = true, .timing = false});
   if (backend->fingerprint().find("Emulated GPU") == std::string::npos) return;  // a real one has no such engine
-  const Value x = random_value({2, 9, 7, 16}, DType::float32, 1), dy = random_value({2, 9, 7, 24}, DType::float32, 2);
+  const Value x = random_value({2, 9, 7, 16}, DType::bfloat16, 1), dy = random_value({2, 9, 7, 24}, DType::bfloat16, 2);
   const Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
   const auto def = std::make_shared<Conv2dGradWeights>(window, 1, true, false);
   KernelChoices usual, guarded;
@@ -140,7 +140,7 @@ TEST_CASE("a deterministic device without timing takes the first candidate, but 
   const auto got = run_op(*make_backend("cuda", {.deterministic = true, .timing = false}), def, {x, dy}, {}, &guarded);
   unsetenv("TRAINCTL_EMULATED_WRONG_ENGINE");
   CHECK(logged.lines_with("engine 3: is not taken: ").size() == 1);
-  CHECK(largest_error(got[0], expected[0].values) < 1e-5);
+  CHECK(largest_error(got[0], expected[0].values) < 2e-2);
   KernelChoices again;
   run_op(*backend, def, {x, dy}, {}, &again);
   CHECK(again == usual);

@@ -96,9 +96,8 @@ struct Replica {
       }
     }
     seen += count;
-    if (count == 0) return;  // nothing was learnt
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      velocity[i] = momentum * velocity[i] + gradient[i] / count;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {  // without samples the gradient is 0
+      velocity[i] = momentum * velocity[i] + (count == 0 ? 0 : gradient[i] / count);
       parameters[i] -= rate * velocity[i];
     }
   }
