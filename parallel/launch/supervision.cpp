@@ -238,6 +238,7 @@ void Supervision::reap() {
 void Supervision::note_child(int status) {
   if (WIFSTOPPED(status)) {
     stopped_ = std::chrono::steady_clock::now();
+    if (stopping_.relayed) kill(child_.pid, SIGCONT);  // else the request would not reach the ranks
   } else if (WIFCONTINUED(status)) {
     stopped_.reset();
     told_of_mpirun_ = false;
