@@ -14,6 +14,7 @@ model:
     - residual: {name: block, layers: [{conv2d: {filters: 4, kernel_size: 3, padding: same}}]}
     - global_average_pooling2d: {name: avg_pool}
     - dense: {name: hidden, units: 8}
+    - dense: {name: hidden, units: 8}
     - dropout: 0.5
     - dense: {name: predictions, units: 1000, activation: softmax}
   weights: net.safetensors
@@ -58,7 +59,7 @@ TEST_CASE("a network is cut alone, and patterns of what is gone go, too") {
   std::string errors;
   const std::string model = model_of("{include: net.yaml, until: hidden, freeze: [conv]}", errors);
   INFO(model);
-  CHECK(contains(model, "{dense: {name: hidden, units: 8}}]"));
+  CHECK(contains(model, "{global_average_pooling2d: {name: avg_pool}}, {dense: {name: hidden, units: 8}}]"));
   CHECK(contains(model, "skip: [predictions/*]"));
   CHECK(contains(model_of("{include: net.yaml, until: hidden}", errors), "freeze: [conv]"));
 }

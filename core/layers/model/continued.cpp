@@ -38,7 +38,7 @@ struct NamedLayers {
       const bool has = std::any_of(section->keys.begin(), section->keys.end(), [](const Key& key) {
         return key.name.ends_with("_initializer") || key.name == "layers";
       });
-      if (has) found.insert(names[i]);
+      if (has) found.insert(without_uses(names[i]));
     }
     return found;
   }
