@@ -125,16 +125,18 @@ class Cutter {
   bool work_on_parts(const Op& op) {
     if (op.inputs.empty() || !is_split(op.inputs[0]) || moves_shared(op)) return false;
     std::vector<Placement> placements;
+    std::vector<TensorType> types;
     std::vector<bool> parts;
     for (TensorId input : op.inputs) {
       const Tensor& tensor = from_.tensor(input);
       const bool part = is_split(input) || is_of_channels(input, op);
       if (!part && (tensor.type.shape.rank() > 1 || tensor.role == Role::parameter)) return false;
       parts.push_back(part);
+      types.push_back(part ? part_of(tensor.type) : tensor.type);
       placements.push_back(part ? last_dimension(tensor.type) : replicated);
     }
     const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
-    if (def == nullptr || !splits_outputs(op, *def, placements)) return false;
+    if (def == nullptr || !splits_outputs(op, *def, placements, types)) return false;
 
     int group = forms_[index(op.inputs[0])].group;
     std::vector<TensorId> inputs;
@@ -153,16 +155,21 @@ class Cutter {
     return true;
   }
 
-  // Whether the op's rule of placement has its outputs in parts along the last dimension where its inputs are placed
-  // so. The rule is asked by the types of the whole, before any shape rule meets a part: an op that does not take parts
-  // may have no shape for them (a group of channels is no part of one).
-  // `def`: what the op is on a part, which may take parts where the op on the whole does not, as dropout.
-  bool splits_outputs(const Op& op, const OpDef& def, std::span<const Placement> placements) const {
-    const std::vector<TensorType> inputs = types_of(op.inputs), outputs = types_of(op.outputs);
+  // Whether the rule of placement has all outputs of an op in parts along the last dimension if its inputs are placed
+  // so. `def`: what the op is on a part. Its shape rule is not asked: an op that does not take parts may have no shape
+  // for them (half of a group of channels is no group), and says so by its placements.
+  bool splits_outputs(const Op& op, const OpDef& def, std::span<const Placement> placements,
+                      std::span<const TensorType> inputs) const {
+    std::vector<TensorType> outputs;
+    for (TensorId id : op.outputs) {
+      const TensorType& whole = from_.tensor(id).type;
+      if (whole.shape.rank() == 0 || whole.shape.back() % ranks_ != 0) return false;
+      outputs.push_back(part_of(whole));
+    }
     const OutputPlacements result = def.placements({MeshAxis::tensor, placements, inputs, outputs, {}, {}, {}});
     if (!result.problem.empty()) return false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (result.outputs[i] != last_dimension(outputs[i]) || outputs[i].shape.back() % ranks_ != 0) return false;
+      if (result.outputs[i] != last_dimension(outputs[i])) return false;
     }
     return true;
   }
@@ -268,6 +275,9 @@ class Cutter {
   double work_of(const Op& op) const {
     if (is_embedding(op)) return work_of_update * static_cast<double>(from_.tensor(op.inputs[1]).type.shape.count());
     return op.def->flops(types_of(op.inputs), types_of(op.outputs)) / 2;
+  }
+  TensorType part_of(const TensorType& type) const {
+    return {type.shape.with_back(type.shape.back() / ranks_), type.dtype};
   }
   std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {
     std::vector<TensorType> types;

@@ -188,7 +188,8 @@ TEST_CASE("run --json prints the end of the run as one document, and --quiet say
   CHECK(again.code == 0);
   CHECK(Json::parse(again.out) == events(folder / "runs/config", "end").at(0));
   for (const char* ranks : {"1", "2"}) {
-    const Finished quiet = trainctl(folder, {"run", config, "--ranks", ranks, "--quiet"});
+    const Finished quiet =
+        trainctl(folder, {"run", config, "--ranks", ranks, "--quiet", "--run-dir", std::string("of-") + ranks});
     CHECK(quiet.code == 0);
     CHECK(quiet.errors + quiet.out == "");
   }

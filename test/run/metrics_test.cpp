@@ -14,19 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 48 training samples, and 12 for validation of which one holds a NaN. A relu stands between it and the loss.
+// 48 training samples, and 12 for validation of which one is infinite after the transform. A relu stands between it and
+// the loss.
 std::string spoilt_config(const Folder& folder, const std::string& precision) {
   std::vector<float> x(60 * 8);
   std::vector<std::int64_t> y(60);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 113) / 113.0f - 0.5f;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1e-5f * (static_cast<float>(i * 7919 % 113) / 113.0f - 0.5f);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int64_t>(i % 4);
   folder.write("x.npy", npy("<f4", "(48, 8)", raw(x).substr(0, 48 * 32)));
   folder.write("y.npy", npy("<i8", "(48,)", raw(y).substr(0, 48 * 8)));
-  x[50 * 8 + 3] = std::numeric_limits<float>::quiet_NaN();
+  x[50 * 8 + 3] = 3e38f;
   folder.write("held_x.npy", npy("<f4", "(12, 8)", raw(x).substr(48 * 32)));
   folder.write("held_y.npy", npy("<i8", "(12,)", raw(y).substr(48 * 8)));
   return folder.write("spoilt.yaml", format(R"(
-data: {{dataset: npy, x: x.npy, y: y.npy, validation: {{x: held_x.npy, y: held_y.npy}}}}
+data: {{dataset: npy, x: x.npy, y: y.npy, validation: {{x: held_x.npy, y: held_y.npy}},
+       transform: [{{rescale: 1e5}}]}}
 model: {{layers: [{{dense: {{units: 16, activation: relu}}}}, {{dense: {{units: 4}}}}]}}
 train: {{batch_size: 16, epochs: 6, loss: sparse_categorical_crossentropy, precision: {},
         optimizer: {{name: sgd, learning_rate: 0.01}}}}
