@@ -117,16 +117,16 @@ ArrayLook look_at_arrays(const std::string& path) {
   look.vocabulary = vocabulary_of(path, *x);
   const std::int64_t each = y->shape.count() / y->shape[0];
   if (each == 1) {
-    look.target = is_integer(y->type) ? TargetKind::class_number : TargetKind::values;
+    look.target = is_integer(y->type) ? TargetMeaning::class_number : TargetMeaning::values;
     return look;
   }
   const TargetValues values = values_of(*y);
   const bool whole = is_integer(y->type) && !values.negative && values.largest < most_classes;
   if (whole && has_positions(*x, look.vocabulary > 0, *y)) {
-    look.target = TargetKind::position_classes;
+    look.target = TargetMeaning::position_classes;
     look.classes = std::max<std::int64_t>(values.largest + 1, 2);
   } else if (values.binary && y->shape.rank() == 2) {
-    look.target = values.one_each ? TargetKind::one_hot : TargetKind::multi_hot;
+    look.target = values.one_each ? TargetMeaning::one_hot : TargetMeaning::multi_hot;
   }
   return look;
 }

@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-enum class TargetKind {
+enum class TargetMeaning {
   class_number,      // one whole number: a class
   one_hot,           // [K] of which one value is 1 and the others are 0
   multi_hot,         // [K] of 0 and 1: any number of labels
@@ -19,7 +19,7 @@ enum class TargetKind {
 struct ArrayLook {
   // Samples are token ids: whole numbers from 0 in sequences whose positions all have about the same range.
   std::int64_t vocabulary = 0;  // ids are below this; 0: samples are values
-  TargetKind target = TargetKind::values;
+  TargetMeaning target = TargetMeaning::values;
   std::int64_t classes = 0;  // of position_classes
 };
 

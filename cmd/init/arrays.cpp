@@ -115,22 +115,22 @@ struct Head {
   std::string layer, loss, metrics, what;
 };
 
-Head head_for(TargetKind kind, std::int64_t count) {
+Head head_for(TargetMeaning kind, std::int64_t count) {
   const auto dense = [count](const std::string& activation) {
     return activation.empty() ? format("    - dense: {{units: {}}}\n", count)
                               : format("    - dense: {{units: {}, activation: {}}}\n", count, activation);
   };
   switch (kind) {
-    case TargetKind::class_number:
+    case TargetMeaning::class_number:
       return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy", counted(count, "class")};
-    case TargetKind::position_classes:
+    case TargetMeaning::position_classes:
       return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy",
               counted(count, "class") + " for each position"};
-    case TargetKind::one_hot:
+    case TargetMeaning::one_hot:
       return {dense("softmax"), "categorical_crossentropy", "accuracy", counted(count, "class") + ", one-hot"};
-    case TargetKind::multi_hot:
+    case TargetMeaning::multi_hot:
       return {dense("sigmoid"), "binary_crossentropy", "accuracy, auc", counted(count, "label") + ", each yes or no"};
-    case TargetKind::values:
+    case TargetMeaning::values:
       return {dense(""), "mean_squared_error", "mean_absolute_error", counted(count, "value")};
   }
   std::abort();
@@ -144,14 +144,14 @@ bool holds_arrays(const std::string& folder) {
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const bool idx = is_folder(request.path) && holds_idx(request.path);
-  ArrayLook look = idx ? ArrayLook{0, TargetKind::class_number} : look_at_arrays(request.path);
-  const std::vector<bool> meanings = look.target == TargetKind::class_number
+  ArrayLook look = idx ? ArrayLook{0, TargetMeaning::class_number} : look_at_arrays(request.path);
+  const std::vector<bool> meanings = look.target == TargetMeaning::class_number
                                          ? std::vector{false, true}
-                                         : std::vector{look.target != TargetKind::position_classes};
+                                         : std::vector{look.target != TargetMeaning::position_classes};
   const OpenedArrays opened = open_arrays(request, idx, meanings);
   const TargetFacts& target = opened.info.targets[0];
-  if (target.classes == 0 && look.target == TargetKind::class_number) look.target = TargetKind::values;
-  const bool by_position = look.target == TargetKind::position_classes;
+  if (target.classes == 0 && look.target == TargetMeaning::class_number) look.target = TargetMeaning::values;
+  const bool by_position = look.target == TargetMeaning::position_classes;
   const DType dtype = opened.info.inputs[0].format.dtype;
   Shape sample = opened.info.inputs[0].sample;
   if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel

@@ -132,7 +132,8 @@ Keys<DataOptions> DataOptions::keys() {
            "nothing is prepared ahead, training waits for each batch to be read.",
            between(0, 1024))
       .key("on_error", &DataOptions::on_error,
-           "skip: a sample that cannot be read, or that holds NaN or infinity, counts for nothing, with a warning; stop: "
+           "skip: a sample that cannot be read, or that holds NaN or infinity, counts for nothing, with a warning; "
+           "stop: "
            "it ends the run.")
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);

@@ -28,7 +28,8 @@ std::string model_of(const std::string& section, std::string& errors) {
   write_text(folder / "net.yaml", net);
   write_text(folder / "mine.yaml", "model: " + section + "\n");
   Reader reader;
-  const Node document = load_yaml(folder / "mine.yaml", [](auto&) { return std::nullopt; }, reader);
+  const Node document = load_yaml(
+      folder / "mine.yaml", [](auto&) { return std::nullopt; }, reader);
   errors.clear();
   for (const Diagnostic& diagnostic : reader.diagnostics()) errors += diagnostic.message + "\n";
   const Node* model = document.find("model");

@@ -151,7 +151,8 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
   if (!decoder.begin(file, bytes, channels, sample.resize)) undecodable(path, decoder.message());
   std::byte* pixels = nullptr;
   try {
-    check_image_size(decoder.stored_height(), decoder.stored_width(), path, bytes, 1024);  // a block takes a bit at least
+    check_image_size(decoder.stored_height(), decoder.stored_width(), path, bytes,
+                     1024);  // a block takes a bit at least
     sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
     sample.shape = {decoder.height(), decoder.width(), channels};
     pixels = at_odd_address(sample.buffer, sample.shape.count());

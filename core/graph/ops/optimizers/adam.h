@@ -69,7 +69,8 @@ struct AdamStep : AdamMoments {
 struct Adam : AdamStep {
   static constexpr const char* name = "adam";
   static constexpr const char* meaning =
-      "Adam (Kingma and Ba, 2015), with bias correction, as in PyTorch. Keras' Adam is this one with `epsilon_hat: true`.";
+      "Adam (Kingma and Ba, 2015), with bias correction, as in PyTorch. Keras' Adam is this one with `epsilon_hat: "
+      "true`.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double weight_decay = 0;
 
