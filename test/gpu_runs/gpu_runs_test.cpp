@@ -334,19 +334,19 @@ std::set<int> recorded_nodes(const std::string& ranks) {
 
 // A node is a kernel, a call of a library or copies made at once; each costs the GPU a launch.
 TEST_CASE("a step on a GPU is recorded as so many nodes as its ops need") {
-  constexpr int batch = 1 + 1;  // the copy, bytes normalised
-  constexpr int results = 1;    // the copy
-  constexpr int loss = 1, metric = 1, dropout = 1, pooling = 1;
-  constexpr int residual = 1;           // the sum with its ReLU
-  constexpr int convolution = 3;        // with the bias
-  constexpr int batch_norm = 1;         // with the ReLU
-  constexpr int dense = 2 + 1;          // with the bias; the tanh
+  constexpr int batch = 1 + 1;                                       // the copy, bytes normalised
+  constexpr int results = 1;                                         // the copy
+  constexpr int loss = 1 + 1, metric = 1, dropout = 1, pooling = 1;  // the loss and the number of samples
+  constexpr int residual = 1;                                        // the sum with its ReLU
+  constexpr int convolution = 3;                                     // with the bias
+  constexpr int batch_norm = 1;                                      // with the ReLU
+  constexpr int dense = 2 + 1;                                       // with the bias; the tanh
   constexpr int relu = 1, softmax = 1;  // in training parts of the convolution and of the loss
   constexpr int evaluation =
       batch + convolution + batch_norm + relu + residual + pooling + dense + softmax + loss + metric + results;
 
   constexpr int forward = batch + convolution + batch_norm + residual + dropout + pooling + dense + loss + metric;
-  constexpr int statistics = 1 + 1;                    // of the batch, and their sums for the moving ones
+  constexpr int statistics = 1 + 1 + 1;                // of the batch, its samples, and their sums for the moving ones
   constexpr int dense_gradient = 2 + 2 + 1;            // of kernels with biases, of inputs, of the tanh
   constexpr int relu_gradient = 1 + 1;                 // of the residual, of the convolution
   constexpr int convolution_gradient = 3 * 2 + 2 + 2;  // of kernels, and their transposes; of inputs; of biases
