@@ -90,6 +90,9 @@ TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s
 
 TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {
   const std::vector<std::string> hosts{"h1", "h1", "h2", "h3"};
+  CHECK(silent_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts).empty());
+  CHECK(silent_hosts("all_reduce: rank 0 on h1, rank 1 on h1, rank 2 on h2 did not arrive within 6 s; find out on", 3,
+                     hosts) == "; no other host answers: h3 itself may be cut off");
   CHECK(silent_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts) == "; rank 3 runs on h3");
   CHECK(silent_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts) ==
         "; rank 2 runs on h2; rank 3 runs on h3; no other host answers: h1 itself may be cut off");
