@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -182,6 +183,18 @@ std::string interface_of(const std::string& network) {
     if (text_of(each.network) == network) return each.interface;
   }
   return "";
+}
+
+bool has_network() {
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return true;  // nothing speaks against it
+  constexpr unsigned up = IFF_UP | IFF_RUNNING;
+  bool found = false;
+  for (const ifaddrs* each = interfaces; each != nullptr; each = each->ifa_next) {
+    found = found || ((each->ifa_flags & up) == up && (each->ifa_flags & IFF_LOOPBACK) == 0);
+  }
+  freeifaddrs(interfaces);
+  return found;
 }
 
 }  // namespace trainctl

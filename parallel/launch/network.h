@@ -27,4 +27,7 @@ Ways find_ways(const std::vector<std::string>& own, const std::vector<std::vecto
 // The interface of this host whose address lies in such a network; "" where none does.
 std::string interface_of(const std::string& network);
 
+// Whether an interface of this host beside loopback is up, with a link.
+bool has_network();
+
 }  // namespace trainctl

@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/network.h"
 #include "parallel/launch/rank.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/silent_hosts.h"
@@ -34,7 +35,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 [[noreturn]] void abort_ranks(const Situation& situation, World& world, bool json, Failure failure) {
   const std::vector<std::string>& hosts = world.hosts();
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
-  failure.message += silent_hosts(failure.message, world.rank(), hosts);
+  failure.message += silent_hosts(failure.message, world.rank(), hosts, has_network());
   name_rank(failure, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
   report(failure, json, situation);
   world.communicator().abort(failure.exit_code);

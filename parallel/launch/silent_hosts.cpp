@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-std::string silent_hosts(const std::string& error, int own, const std::vector<std::string>& hosts) {
+std::string silent_hosts(const std::string& error, int own, const std::vector<std::string>& hosts, bool network_up) {
   // "rank 2 did not answer", "ranks 2, 3 did not answer", "rank 0 on h1, rank 1 on h2 did not arrive"
   static const std::regex named(R"(ranks? ([0-9].*?) did not (?:arrive|answer))");
   static const std::regex one(R"((?:^|, |rank )([0-9]+)( on [^ ,]+)?)");
@@ -17,6 +17,7 @@ std::string silent_hosts(const std::string& error, int own, const std::vector<st
   others.erase(here);
   std::smatch match;
   if (others.empty() || !std::regex_search(error, match, named)) return "";
+  if (!network_up) return format("; it is {} that is cut off: no network interface of it is up", here);
   const std::string names = match[1];
   std::string text;
   std::set<std::string> silent;

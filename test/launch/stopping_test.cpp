@@ -90,17 +90,19 @@ TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s
 
 TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {
   const std::vector<std::string> hosts{"h1", "h1", "h2", "h3"};
-  CHECK(silent_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts).empty());
+  CHECK(silent_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts, true).empty());
   CHECK(silent_hosts("all_reduce: rank 0 on h1, rank 1 on h1, rank 2 on h2 did not arrive within 6 s; find out on", 3,
-                     hosts) == "; no other host answers: h3 itself may be cut off");
-  CHECK(silent_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts) == "; rank 3 runs on h3");
-  CHECK(silent_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts) ==
+                     hosts, true) == "; no other host answers: h3 itself may be cut off");
+  CHECK(silent_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts, true) == "; rank 3 runs on h3");
+  CHECK(silent_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts, true) ==
         "; rank 2 runs on h2; rank 3 runs on h3; no other host answers: h1 itself may be cut off");
-  CHECK(silent_hosts("barrier: ranks 0, 1, 2 did not arrive within 6 s", 3, hosts) ==
+  CHECK(silent_hosts("barrier: ranks 0, 1, 2 did not arrive within 6 s", 3, hosts, true) ==
         "; rank 0 runs on h1; rank 1 runs on h1; rank 2 runs on h2; no other host answers: h3 itself may be cut off");
-  CHECK(silent_hosts("rank 9 did not answer within 6 s", 0, hosts).empty());
-  CHECK(silent_hosts("the disk is full", 0, hosts).empty());
-  CHECK(silent_hosts("rank 1 did not arrive within 6 s", 0, {"h1", "h1"}).empty());
+  CHECK(silent_hosts("barrier: rank 0 on h1 did not arrive within 6 s", 3, hosts, false) ==
+        "; it is h3 that is cut off: no network interface of it is up");
+  CHECK(silent_hosts("rank 9 did not answer within 6 s", 0, hosts, true).empty());
+  CHECK(silent_hosts("the disk is full", 0, hosts, true).empty());
+  CHECK(silent_hosts("rank 1 did not arrive within 6 s", 0, {"h1", "h1"}, true).empty());
 }
 
 }  // namespace
