@@ -166,8 +166,8 @@ std::string end_line(const EndEvent& e) {
   if (!e.best_monitor.empty()) {
     json["best"] = {{"monitor", e.best_monitor}, {"value", json_number(e.best_value)}, {"step", e.best_step}};
   }
-  json["train"] = Json(e.train);
-  json["validation"] = Json(e.validation);
+  json["train"] = json_numbers(e.train);
+  json["validation"] = json_numbers(e.validation);
   json["weights_sha256"] = e.weights_sha256;
   json["seconds"] = e.seconds;
   if (e.gpus.gpus > 0) {

@@ -9,7 +9,7 @@
 namespace trainctl::test::sample_weights_test {
 namespace {
 
-// Of sample i and position p of so many.
+// Writes samples of two numbers for each position.
 void write_x(const Folder& folder, int samples, int positions) {
   std::vector<float> x;
   for (int i = 0; i < samples; ++i) {
@@ -79,22 +79,23 @@ std::string with_lines(std::string train) {
 
 }  // namespace
 
-// The losses are those of Keras 3.15's train_on_batch. Every third batch of the second and fourth case weighs nothing:
+// The losses are those of Keras 3.15's train_on_batch. No gradient of these samples is near 0: Adam's first step is its
+// sign. Every third batch of the second and fourth case weighs nothing:
 // Adam takes a step with a gradient of 0.
 TEST_CASE("the loss of weighted samples is divided by their number, or by the sum of their weights, as in Keras") {
   const Folder folder;
   write_samples(folder);
   const std::string adam = "optimizer: {name: adam, learning_rate: 0.1, epsilon_hat: true}; max_steps: 6; ";
-  const std::string classes = adam + "class_weights: {0: 1, 1: 5, 2: 0.5}; ",
+  const std::string classes = adam + "class_weights: {0: 1, 1: 5, 2: 0.7}; ",
                     by_weight = "loss_reduction: mean_with_sample_weight";
   struct Case {
     std::string data, train;
     std::vector<double> losses;
   };
   const Case cases[] = {
-      {"", classes, {3.15851, 2.197989, 1.889873, 2.414877, 1.836007, 1.61618}},
+      {"", classes, {3.213441, 2.173795, 1.938687, 2.473751, 1.817182, 1.686142}},
       {", weights: w.npy", adam, {0.961286, 0.976584, 0, 0.782997, 0.856652, 0}},
-      {"", classes + by_weight, {1.098612, 1.099005, 1.0047, 0.838267, 0.902914, 0.84846}},
+      {"", classes + by_weight, {1.098612, 1.086901, 1.003999, 0.84518, 0.892892, 0.862962}},
       {", weights: w.npy", adam + by_weight, {1.098612, 1.116095, 0, 0.894854, 0.979031, 0}},
   };
   for (const Case& c : cases) {
@@ -130,11 +131,11 @@ TEST_CASE("penalties are reported beside the loss, and are those of the weights 
   const Folder folder;
   write_samples(folder);
   const std::string penalty = ", kernel_regularizer: {l1: 0.01, l2: 0.02}";
-  const std::string classes = keras_sgd + "; epochs: 3; class_weights: {0: 1, 1: 5, 2: 0.5}";
+  const std::string classes = keras_sgd + "; epochs: 3; class_weights: {0: 1, 1: 5, 2: 0.7}";
   const std::string config = config_of(folder, "", with_lines(classes), penalty);
   // Keras' kernel after these epochs, and what the penalty of it comes to.
   double expected = 0;
-  for (const double w : {-0.410505, 0.394074, -0.006315, -0.010255, -0.024182, 0.012048}) {
+  for (const double w : {-0.414166, 0.390552, 0.000868, -0.020772, -0.037367, 0.036511}) {
     expected += 0.01 * std::abs(w) + 0.02 * w * w;
   }
   const std::vector<std::vector<std::string>> ways{
@@ -170,7 +171,7 @@ TEST_CASE("an epoch whose samples all weigh nothing is an error, and such valida
   INFO(tail(run.errors));
   CHECK(run.code == 0);
   CHECK(count(run.errors, "all samples of the validation data weigh 0") == 1);
-  CHECK(events(folder / "validated", "epoch").back()["validation"]["accuracy"].is_null());
+  CHECK(events(folder / "validated", "epoch").back()["validation"]["accuracy"] == "NaN");
 }
 
 TEST_CASE("an area under a curve of one class is no number, and says what it wants") {
@@ -193,8 +194,8 @@ checkpoint: {monitor: auc}
   CHECK(count(run.errors, "auc is not defined at step 3: it wants samples of both answers") == 1);
   CHECK(count(run.errors, "specificity is not defined at step 3") == 1);
   const Json train = events(folder / "auc", "epoch").back()["train"];
-  CHECK(train["auc"].is_null());
-  CHECK(train["specificity"].is_null());
+  CHECK(train["auc"] == "NaN");
+  CHECK(train["specificity"] == "NaN");
   CHECK(train["recall"].is_number());
 }
 

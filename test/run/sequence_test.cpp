@@ -84,7 +84,7 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
   CHECK(epochs[1][3]["train"]["loss"].get<double>() ==
         Approx(epochs[0][3]["train"]["loss"].get<double>()).epsilon(1e-3));
 
-  // The same weights for all: the same means as without.
+  // The same weight for all: the loss is divided by the number of positions, and is that of no weights times it.
   std::fill(w.begin(), w.end(), 0.25f);
   folder.write("w.npy", npy("<f4", format("({}, {})", sequences, length), raw(w)));
   const auto first_loss = [&](const std::string& name, const std::string& file) {
@@ -97,7 +97,7 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
   const double weighted = first_loss("weighted", config);
   CHECK(first_loss("plain", config_of(folder)) != Approx(weighted).epsilon(1e-6));  // which has other targets
   folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
-  CHECK(first_loss("alike", folder / "sequence.yaml") == Approx(weighted).epsilon(1e-5));
+  CHECK(first_loss("alike", folder / "sequence.yaml") == Approx(weighted / 0.25).epsilon(1e-5));
 
   w[7] = -1;
   folder.write("w.npy", npy("<f4", format("({}, {})", sequences, length), raw(w)));
