@@ -133,9 +133,10 @@ TEST_CASE("penalties are reported beside the loss, and are those of the weights 
   const std::string penalty = ", kernel_regularizer: {l1: 0.01, l2: 0.02}";
   const std::string classes = keras_sgd + "; epochs: 3; class_weights: {0: 1, 1: 5, 2: 0.7}";
   const std::string config = config_of(folder, "", with_lines(classes), penalty);
-  // Keras' kernel after these epochs, and what the penalty of it comes to.
+  // The kernel after these epochs, by gradient descent in float64, and what the penalty of it comes to. (Keras on JAX
+  // differs: its derivative of |w| at 0 is 1.)
   double expected = 0;
-  for (const double w : {-0.414166, 0.390552, 0.000868, -0.020772, -0.037367, 0.036511}) {
+  for (const double w : {-0.409912, 0.394806, 0.005122, -0.016518, -0.033113, 0.040765}) {
     expected += 0.01 * std::abs(w) + 0.02 * w * w;
   }
   const std::vector<std::vector<std::string>> ways{
