@@ -19,7 +19,7 @@ std::string folded(std::string_view name) {
 }
 
 // Words of PyTorch, Keras and everyday use, folded, and the names that they stand for here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 31> foreign_words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_words{{
     {"gpu", "cuda"},
     {"linear", "dense"},
     {"fc", "dense"},
@@ -44,6 +44,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 31> foreign_
     {"concat", "concatenate"},
     {"cat", "concatenate"},
     {"transpose", "permute"},
+    {"relu", "activation"},
+    {"relu6", "activation"},
+    {"leakyrelu", "activation"},
+    {"elu", "activation"},
+    {"selu", "activation"},
+    {"gelu", "activation"},
+    {"silu", "activation"},
+    {"swish", "activation"},
+    {"tanh", "activation"},
+    {"sigmoid", "activation"},
+    {"softmax", "activation"},
+    {"softplus", "activation"},
     {"crossentropyloss", "sparse_categorical_crossentropy"},
     {"crossentropy", "sparse_categorical_crossentropy"},
     {"nllloss", "sparse_categorical_crossentropy"},
