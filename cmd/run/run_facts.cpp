@@ -30,15 +30,15 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   }
   event.peak_flops = world.size() * datasheet_flops(job.backend().fingerprint(), spec.train.compute(), spec.train.tf32);
   event.resumed_from = resumed_from;
-  event.steps_per_epoch = plan.steps_per_epoch;
-  event.total_steps = plan.total_steps;
-  if (plan.phases > 1) {
-    const std::int64_t all = *spec.train.epochs * plan.steps_per_epoch;
+  event.steps_per_epoch = plan.loop.steps_per_epoch;
+  event.total_steps = plan.loop.total_steps;
+  if (plan.loop.phases > 1) {
+    const std::int64_t all = *spec.train.epochs * plan.loop.steps_per_epoch;
     event.total_steps = std::min(all, spec.train.max_steps.value_or(all));
   }
   event.first_step = resumed ? resumed->step : 0;
-  event.monitor = plan.monitor;
-  event.monitor_maximum = plan.monitor_maximum;
+  event.monitor = plan.loop.monitor.name;
+  event.monitor_maximum = plan.loop.monitor.maximum;
   for (const MemoryLine& line : memory.lines()) event.memory.emplace_back(line.name, line.bytes);
   return event;
 }

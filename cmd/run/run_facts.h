@@ -9,7 +9,7 @@
 #include "cmd/run/job.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "parallel/trainer/trainer.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 

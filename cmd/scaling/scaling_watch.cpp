@@ -20,23 +20,22 @@ ScalingWatch::ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& 
       trace_(job.engine(), *device.backend, job.rank(), request.tensor) {}
 
 void ScalingWatch::shorten(TrainingPlan& plan) {
-  plan.total_steps = plan.total_steps == 0 ? request_.steps : std::min(plan.total_steps, request_.steps);
-  plan.max_seconds = 0;
-  plan.checkpoint_every = 0;
+  plan.loop.total_steps = plan.loop.total_steps == 0 ? request_.steps : std::min(plan.loop.total_steps, request_.steps);
+  plan.loop.max_seconds = 0;
+  plan.loop.checkpoint_every = 0;
   plan.early_stopping.reset();
-  steps_ = plan.total_steps;
-  begun_ = plan.phase.step;
-  traces_ = request_.traces && (steps_ == request_.steps || plan.phase.number + 1 == plan.phases);
+  plan.histograms_every = 0;
+  steps_ = plan.loop.total_steps;
+  begun_ = plan.loop.phase.step;
+  traces_ = request_.traces && (steps_ == request_.steps || plan.loop.phase.number + 1 == plan.loop.phases);
 }
 
-std::function<void(std::int64_t)> ScalingWatch::after_step() {
-  return [this](std::int64_t steps) {
-    Engine& engine = job_.engine();
-    engine.download();
-    const std::string weights = saver_.weights_sha256(engine.weights());
-    const std::string state = saver_.state_sha256(engine.state());
-    if (job_.world().rank() == 0) std::cout << format("step {} {} {}\n", steps, weights, state) << std::flush;
-  };
+void ScalingWatch::on_pause(const TrainingState& state, std::int64_t) {
+  Engine& engine = job_.engine();
+  engine.download();
+  const std::string weights = saver_.weights_sha256(engine.weights());
+  const std::string optimizer = saver_.state_sha256(engine.state());
+  if (job_.world().rank() == 0) std::cout << format("step {} {} {}\n", state.step, weights, optimizer) << std::flush;
 }
 
 const Batch& ScalingWatch::next() {

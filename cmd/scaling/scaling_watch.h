@@ -1,7 +1,6 @@
 // One of the runs of verify-scaling, watched: a line of hashes after each step, and a trace of the last one.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,7 +8,7 @@
 #include "core/exec/interfaces/forwarded_source.h"
 #include "core/exec/observe/step_trace.h"
 #include "parallel/trainer/snapshot_saver.h"
-#include "parallel/trainer/trainer.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 
@@ -24,8 +23,9 @@ struct ScalingRequest {
 inline constexpr const char* trace_file = "trace";
 inline constexpr const char* gradients_folder = "gradients";
 
-// Stands between the trainer and its batches, whose samples the trace is keyed by. Collective.
-class ScalingWatch final : public ForwardedSource {
+// Stands between the loop and its batches, whose samples the trace is keyed by, and is a hook of the loop that prints
+// "step steps-done weights-hash state-hash" on rank 0 after each step. Collective.
+class ScalingWatch final : public ForwardedSource, public TrainingHook {
  public:
   // What is referred to outlives the watch.
   ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver, BatchSource& batches);
@@ -33,8 +33,8 @@ class ScalingWatch final : public ForwardedSource {
   // Ends the plan after the requested steps, and leaves out checkpoints before them. Of a run in phases the plan is of
   // one of them; the trace is of the last.
   void shorten(TrainingPlan& plan);
-  // For TrainerParts. On rank 0 prints "step steps-done weights-hash state-hash".
-  std::function<void(std::int64_t steps)> after_step();
+  std::int64_t next_pause(std::int64_t step) const override { return step + 1; }
+  void on_pause(const TrainingState& state, std::int64_t before) override;
   // Writes the trace to rank 0's run directory ("" on the others). `writer`: of the ranks that share it.
   void save_trace(const std::string& run_directory, SnapshotWriter* writer);
 

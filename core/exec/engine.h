@@ -17,65 +17,43 @@
 #include "core/exec/fresh_copies.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "core/exec/interfaces/step_engine.h"
 #include "core/exec/step_work.h"
 
 namespace trainctl {
 
-// The results of a step. Sums are over all ranks after a training step, over this rank after an evaluation step.
-struct StepResult {
-  double count = 0;          // what divides the sums of losses
-  std::vector<double> sums;  // of the losses by output, then of the metrics, in the order of Program::results; weights
-  double gradient_norm = 0;  // training only
-  bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was left out
-  bool stop = false;         // some rank was asked to stop
-  bool abandoned = false;    // some rank was asked to stop and had no data for this step: the update was left out
-};
-
-class Engine {
+class Engine final : public StepEngine {
  public:
   // Allocates all memory and binds all ops; throws what the backend and the communicators throw. All ranks of the
   // communicators must construct their engines together.
   Engine(Backend& backend, const MeshCommunicators& communicators, Compiled compiled);
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const MemoryPlan& memory() const { return plan_; }
   const PlacedProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 
-  // The scalars of a step; evaluation programs ignore them.
-  struct StepInput {
-    double learning_rate = 0;
-    std::int64_t step = 0;    // number of the step, from 0
-    bool stop = false;        // this rank was asked to stop
-    double loss_scale = 1.0;  // factor of the gradients in the backward pass, in float16
-    bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
-  };
   // Queues a program's schedule on this rank's share of a batch (program.samples() samples).
   // The batch's memory must stay valid until the step is finished, on asynchronous devices until start() returns. At
   // most steps_at_once() steps may be under way.
-  void start(int program, const Batch& batch, const StepInput& input);
+  void start(int program, const Batch& batch, const StepInput& input) override;
   // Waits for the oldest step under way; fills `result`, without allocating after the first call. When a peer is lost,
   // throws Error{peer} that names the op which the device had reached.
-  void finish(StepResult& result);
+  void finish(StepResult& result) override;
   int under_way() const { return under_way_; }
   // The most steps that may be under way: two where a device computes beside the host and no observer is set, else one.
-  int steps_at_once() const { return backend_.asynchronous() && observer_ == nullptr ? 2 : 1; }
+  int steps_at_once() const override { return backend_.asynchronous() && observer_ == nullptr ? 2 : 1; }
   // start() and finish(), while no other step is under way.
   void run(int program, const Batch& batch, const StepInput& input, StepResult& result);
   // Runs a step again with the batch and the scalars that it had: the step that was finished last (`back` = 0), or the
   // one before it where two may be under way (`back` = 1). No step may be under way.
   void repeat(int back, StepResult& result);
 
-  // The seconds that the parts of the step finished last took; filled while timing is on. On devices with a clock of
-  // their own `communication` counts only the time that the computation waited for it.
-  struct Parts {
-    double forward = 0, backward = 0, communication = 0, update = 0, upload = 0;
-  };
-  void set_timing(bool on) { timing_ = on; }
-  const Parts& parts() const { return parts_; }
+  void set_timing(bool on) override { timing_ = on; }
+  const Parts& parts() const override { return parts_; }
   // Sets the observer of all further steps, which then run op by op; null: none.
-  void set_observer(OpObserver* observer) { observer_ = observer; }
+  void set_observer(OpObserver* observer) override { observer_ = observer; }
 
   // Copies a tensor's bytes from the device to the host, in the physical layout with its padding; an activation's from
   // a slot.
@@ -85,11 +63,11 @@ class Engine {
   // fills that memory from the device; upload() copies it to the device.
   // Where moving averages are taken they are the weights, and the state has the parameters that training goes on from,
   // "latest/conv1/kernel": begin_at_weights() makes these equal to the weights, in the host's memory.
-  void download();
+  void download() override;
   void upload();
   void begin_at_weights();
-  const std::vector<NamedTensor>& weights() const { return weights_; }
-  const std::vector<NamedTensor>& state() const { return state_; }
+  const std::vector<NamedTensor>& weights() const override { return weights_; }
+  const std::vector<NamedTensor>& state() const override { return state_; }
 
  private:
   struct Bound;

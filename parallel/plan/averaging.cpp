@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "parallel/trainer/local_steps.h"
+#include "parallel/trainer/hooks/local_steps.h"
 
 namespace trainctl {
 namespace {

@@ -1,5 +1,5 @@
-// Averages of replicas that take steps alone (strategy.sync_every; parallel/trainer/local_steps.h), as a plan counts
-// them.
+// Averages of replicas that take steps alone (strategy.sync_every; parallel/trainer/hooks/local_steps.h), as a plan
+// counts them.
 #pragma once
 
 #include <vector>

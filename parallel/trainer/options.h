@@ -18,9 +18,8 @@
 #include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
-#include "parallel/trainer/early_stopping.h"
+#include "parallel/trainer/hooks/patience_options.h"
 #include "parallel/trainer/phases.h"
-#include "parallel/trainer/plateau.h"
 
 namespace trainctl {
 

@@ -73,7 +73,7 @@ TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optiona
 void log_resume(const TrainingPlan& plan, const std::function<double(const ScheduleTime&)>& scheduled_rate,
                 const Snapshot& resumed, const std::string& path) {
   log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
-                   static_cast<double>(resumed.step) / static_cast<double>(plan.steps_per_epoch)));
+                   static_cast<double>(resumed.step) / static_cast<double>(plan.loop.steps_per_epoch)));
   const auto differs = [&](const std::string& name) {
     const std::string before = fact(resumed, name);
     return !before.empty() && before != plan.facts.at(name);
@@ -93,11 +93,12 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
                changed.size(), changed.front().now, changed.front().before, changed.front().key));
   }
   const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
-  const std::int64_t now_total = plan.total_steps - plan.phase.step, done = resumed.step - plan.phase.step;
-  const bool begins_phase = plan.phase.number > 0 && done == 0;
-  if (total <= 0 || plan.total_steps <= 0 || begins_phase) return;
-  const double before = scheduled_rate({done, plan.steps_per_epoch, total});
-  const double now = plan.learning_rate(resumed.step);
+  const std::int64_t now_total = plan.loop.total_steps - plan.loop.phase.step,
+                     done = resumed.step - plan.loop.phase.step;
+  const bool begins_phase = plan.loop.phase.number > 0 && done == 0;
+  if (total <= 0 || plan.loop.total_steps <= 0 || begins_phase) return;
+  const double before = scheduled_rate({done, plan.loop.steps_per_epoch, total});
+  const double now = plan.loop.learning_rate(resumed.step);
   if (before != now) {
     log::warning(
         format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "

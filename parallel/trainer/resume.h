@@ -9,7 +9,7 @@
 #include "core/exec/interfaces/snapshot.h"
 #include "core/optim/schedule.h"
 #include "parallel/trainer/options.h"
-#include "parallel/trainer/trainer.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 

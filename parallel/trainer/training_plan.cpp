@@ -37,31 +37,32 @@ std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int 
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
                            const DataInfo& data, int ranks, const PhaseStart& start) {
   TrainingPlan plan;
-  plan.steps_per_epoch = steps_per_epoch(train, data, ranks);
-  plan.phase = start;
+  LoopPlan& steps = plan.loop;
+  steps.steps_per_epoch = steps_per_epoch(train, data, ranks);
+  steps.phase = start;
   if (train.epochs) {
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() - start.step;
-    plan.phase_end = start.step + std::min(saturated_multiply(*train.epochs, plan.steps_per_epoch), most);
+    steps.phase_end = start.step + std::min(saturated_multiply(*train.epochs, steps.steps_per_epoch), most);
   }
-  plan.total_steps = plan.phase_end;
+  steps.total_steps = steps.phase_end;
   if (train.max_steps) {
-    plan.total_steps = plan.total_steps == 0 ? *train.max_steps : std::min(plan.total_steps, *train.max_steps);
+    steps.total_steps = steps.total_steps == 0 ? *train.max_steps : std::min(steps.total_steps, *train.max_steps);
   }
-  if (train.max_time) plan.max_seconds = train.max_time->value;
-  plan.checkpoint_every = whole_steps(loop.checkpoint_every, plan.steps_per_epoch);
-  if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, plan.steps_per_epoch);
-  if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, plan.steps_per_epoch);
+  if (train.max_time) steps.max_seconds = train.max_time->value;
+  steps.checkpoint_every = whole_steps(loop.checkpoint_every, steps.steps_per_epoch);
+  if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, steps.steps_per_epoch);
+  if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, steps.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)
-    plan.log_every = whole_steps(loop.log_every, plan.steps_per_epoch);
+    plan.log_every = whole_steps(loop.log_every, steps.steps_per_epoch);
   plan.early_stopping = train.early_stopping;
   plan.reduce_on_plateau = train.reduce_on_plateau;
   const bool restores = train.early_stopping && train.early_stopping->restore_best;
   const std::string watched = restores ? train.early_stopping->monitor.or_else("val_loss") : "val_loss";
-  plan.monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? watched : "");
+  const std::string monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? watched : "");
   const Auto<MonitorMode>& mode = restores && loop.mode.is_auto() ? train.early_stopping->mode : loop.mode;
-  plan.monitor_maximum = mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
-  const std::int64_t scheduled = plan.total_steps > 0 ? plan.total_steps - start.step : 0;
-  plan.learning_rate = [&train, start, scheduled, per_epoch = plan.steps_per_epoch](std::int64_t step) {
+  steps.monitor = {monitor, mode.or_else(mode_of(monitor)) == MonitorMode::maximum};
+  const std::int64_t scheduled = steps.total_steps > 0 ? steps.total_steps - start.step : 0;
+  steps.learning_rate = [&train, start, scheduled, per_epoch = steps.steps_per_epoch](std::int64_t step) {
     return scheduled_rate(train, {step - start.step, per_epoch, scheduled});
   };
   const Mesh mesh = mesh_of(strategy, ranks);

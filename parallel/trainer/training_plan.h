@@ -1,14 +1,16 @@
 // What the trainer does when, from the config and the size of the data.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/monitor.h"
 #include "parallel/strategies/options.h"
+#include "parallel/trainer/loop/loop.h"
 #include "parallel/trainer/options.h"
-#include "parallel/trainer/trainer.h"
 
 namespace trainctl {
 
@@ -19,6 +21,20 @@ struct LoopOptions {
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   std::optional<Duration> histograms = {};  // in steps or epochs; none: never
+};
+
+// What the config makes of the loop and its hooks. All counts are steps; 0 means never.
+struct TrainingPlan {
+  LoopPlan loop;
+  std::int64_t verify_every = 0;
+  std::int64_t histograms_every = 0;
+  std::int64_t sync_every = 1;  // replicas take so many steps alone (LocalSteps); 1: gradients are summed in every step
+  std::int64_t log_every = 10;  // speeds are means since the last multiple
+  std::optional<EarlyStoppingOptions> early_stopping;
+  std::optional<PlateauOptions> reduce_on_plateau;
+  bool reproducible = false;                 // batches are cut into logical shards
+  std::vector<int> mesh;                     // data, pipeline, tensor
+  std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };
 
 // The learning rate that the config gives a step.

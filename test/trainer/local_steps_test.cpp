@@ -1,6 +1,6 @@
 // Local SGD against a plain computation of it: replicas take momentum steps alone on a linear network, then parameters
 // and momenta become means weighted by the samples seen.
-#include "parallel/trainer/local_steps.h"
+#include "parallel/trainer/hooks/local_steps.h"
 
 #include <algorithm>
 #include <array>
@@ -163,7 +163,7 @@ Outcome trained(int ranks, Values& initial) {
       begun.insert(begun.end(), view.as<float>(), view.as<float>() + view.count);
     }
     ImmediateStream stream;
-    LocalSteps local(engine, world, stream);
+    LocalSteps local({}, engine, world, stream);
     ReplicaCheck check(engine.weights(), world, world.rank(), stream);
     StepResult result;
     Values losses;
@@ -233,7 +233,7 @@ TEST_CASE("a loss that is not finite on one replica is known to all at the next 
     initialize_weights(job.spec, 9, engine.weights());
     engine.upload();
     ImmediateStream stream;
-    LocalSteps local(engine, world, stream);
+    LocalSteps local({}, engine, world, stream);
     Samples samples(0);
     if (world.rank() == 1) samples.values[inputs * 9] = std::nanf("");
     StepResult result;

@@ -3,8 +3,8 @@
 #include <limits>
 #include <random>
 
-#include "parallel/trainer/early_stopping.h"
-#include "parallel/trainer/plateau.h"
+#include "parallel/trainer/hooks/early_stopping.h"
+#include "parallel/trainer/hooks/plateau.h"
 #include "test/catch.h"
 
 namespace trainctl::patience_test {
@@ -55,7 +55,7 @@ TEST_CASE("early stopping ends a run where Keras does, also when it goes on from
       EarlyStopping resumed(options);  // in every epoch
       resumed.read(stopping.text());
       stopping = std::move(resumed);
-      const std::map<std::string, double> all{{"loss", 0.5}, {stopping.monitor(), values[epoch]}};
+      const std::map<std::string, double> all{{"loss", 0.5}, {options.monitor.or_else("val_loss"), values[epoch]}};
       if (stopping.stops(static_cast<double>(epoch + 1), all)) stopped = static_cast<int>(epoch) + 1;
     }
     CAPTURE(seed);

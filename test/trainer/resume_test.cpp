@@ -21,7 +21,7 @@ std::string said(const std::string& before, const std::string& now) {
   Snapshot snapshot;
   snapshot.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", before}};
   TrainingPlan plan;
-  plan.steps_per_epoch = 10;
+  plan.loop.steps_per_epoch = 10;
   plan.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", now}};
   log_resume(
       plan, [](const ScheduleTime&) { return 0.0; }, snapshot, "checkpoint");

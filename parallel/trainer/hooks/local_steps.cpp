@@ -1,5 +1,5 @@
 // Averages replicas that have taken steps alone.
-#include "parallel/trainer/local_steps.h"
+#include "parallel/trainer/hooks/local_steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,8 +33,26 @@ std::set<std::string> learnt_by(const PlacedProgram& placed) {
 
 }  // namespace
 
-LocalSteps::LocalSteps(Engine& engine, Communicator& replicas, Stream& stream)
-    : engine_(engine), replicas_(replicas), stream_(stream), learnt_(learnt_by(engine.program(0))), since_(flags) {}
+LocalSteps::LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream)
+    : averaging_(averaging),
+      engine_(engine),
+      replicas_(replicas),
+      stream_(stream),
+      learnt_(learnt_by(engine.program(0))),
+      since_(flags) {}
+
+bool LocalSteps::combine(std::int64_t step, StepResult& result) {
+  add(result);
+  if (next_pause(step - 1) != step) return false;
+  average(result);
+  return true;
+}
+
+std::int64_t LocalSteps::next_pause(std::int64_t step) const {
+  const std::int64_t next =
+      std::min(next_multiple(step, averaging_.every), next_multiple(step, averaging_.steps_per_epoch));
+  return averaging_.total_steps > step ? std::min(next, averaging_.total_steps) : next;
+}
 
 void LocalSteps::add(const StepResult& step) {
   require(!step.abandoned, "a replica that is alone waits for its data");

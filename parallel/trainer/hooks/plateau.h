@@ -6,34 +6,29 @@
 #include <string>
 
 #include "core/metrics/patience.h"
-#include "core/spec/values.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/hooks/patience_options.h"
+#include "parallel/trainer/hooks/result_warnings.h"
 
 namespace trainctl {
 
-// As Keras' ReduceLROnPlateau.
-struct PlateauOptions {
-  Auto<std::string> monitor;  // auto: val_loss
-  Auto<MonitorMode> mode;
-  double factor = 0.1;
-  std::int64_t patience = 10;
-  double min_delta = 1e-4;
-  std::int64_t cooldown = 0;
-  double min_learning_rate = 0;
-
-  static Keys<PlateauOptions> keys();
-};
-
 // Lowers a factor on the learning rate that the schedule gives. Equal on all ranks, since the values are.
-class Plateau {
+class Plateau final : public TrainingHook {
  public:
-  explicit Plateau(const PlateauOptions& options);
+  // `warnings`: null: it does not warn of a value that is missing; they outlive the hook. `speaks`: this rank is the
+  // one that logs.
+  explicit Plateau(const PlateauOptions& options, ResultWarnings* warnings = nullptr, bool speaks = false);
+
+  void on_epoch_end(const TrainingState& state, double epochs, double scheduled) override;
+  double learning_rate(double scheduled) const override { return rate(scheduled); }
+  void save(std::map<std::string, std::string>& facts) const override { facts["reduce_on_plateau"] = text(); }
+  void restore(const std::map<std::string, std::string>& facts) override;
 
   // Takes the values of an evaluation, "val_loss" and so on. `scheduled` is the schedule's learning rate of the next
   // step. Whether the learning rate falls.
   bool lowers(double scheduled, const std::map<std::string, double>& values);
   // The learning rate for one that the schedule gives: no lower than the least, unless the schedule's is.
   double rate(double scheduled) const;
-  const std::string& monitor() const { return monitor_; }
 
   std::string text() const;
   void read(const std::string& text);
@@ -44,6 +39,8 @@ class Plateau {
   Patience patience_;
   double factor_ = 1;
   std::int64_t cooling_ = 0;  // evaluations that are left of the cooldown
+  ResultWarnings* warnings_;
+  bool speaks_;
 };
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // Texts of warnings of results.
-#include "parallel/trainer/result_warnings.h"
+#include "parallel/trainer/hooks/result_warnings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,11 @@
 #include "core/base/log.h"
 
 namespace trainctl {
+
+void ResultWarnings::on_evaluation(TrainingState& state) {
+  not_finite("", state.train, state.step);
+  not_finite("val_", state.validation, state.step);
+}
 
 void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::string, double>& values,
                                 std::int64_t step) {

@@ -1,5 +1,5 @@
 // Penalties on all ranks' parameters.
-#include "parallel/trainer/regularization.h"
+#include "parallel/trainer/hooks/regularization.h"
 
 #include <cmath>
 
@@ -19,15 +19,21 @@ bool counts(const Program& program, const Tensor& parameter, const MeshRank& ran
 
 }  // namespace
 
-RegularizationLoss::RegularizationLoss(const Program& program, const MeshRank& rank, Communicator& world,
-                                       Stream& stream)
-    : world_(world), stream_(stream) {
+RegularizationLoss::RegularizationLoss(StepEngine& engine, const Program& program, const MeshRank& rank,
+                                       Communicator& world, Stream& stream)
+    : engine_(engine), world_(world), stream_(stream) {
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& parameter = program.tensor(entry.parameter);
     const auto penalty = program.penalties.find(parameter.name);
     if (penalty != program.penalties.end() && counts(program, parameter, rank)) counted_.insert(*penalty);
   }
   any_ = sum_over_ranks(static_cast<double>(counted_.size())) > 0;
+}
+
+void RegularizationLoss::on_evaluation(TrainingState& state) {
+  if (!any_) return;
+  engine_.download();
+  state.train["regularization_loss"] = of(engine_.weights());
 }
 
 double RegularizationLoss::of(std::span<const NamedTensor> weights) const {

@@ -1,5 +1,5 @@
 // Counts of parts, added up over the ranks.
-#include "parallel/trainer/histogram_pass.h"
+#include "parallel/trainer/hooks/histogram_pass.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,6 +7,10 @@
 #include "core/exec/observe/step_gradients.h"
 
 namespace trainctl {
+
+void HistogramPass::on_pause(const TrainingState& state, std::int64_t before) {
+  if (passed_multiple(before, state.step, every_)) run(state.step, state.program, state.gradient_scale);
+}
 
 void HistogramPass::run(std::int64_t step, int program, double gradient_scale) {
   engine_.download();

@@ -9,25 +9,31 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/detail_sink.h"
+#include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/part_plan.h"
 
 namespace trainctl {
 
-class HistogramPass {
+class HistogramPass final : public TrainingHook {
  public:
-  // `weights` plans those of the engine; `sink` is null on other ranks than 0. All outlive the pass.
-  HistogramPass(Engine& engine, const PartPlan& weights, Communicator& world, Stream& stream, DetailSink* sink)
-      : engine_(engine), weights_(weights), world_(world), stream_(stream), sink_(sink) {}
+  // A pass after each multiple of `every` steps. `weights` plans those of the engine; `sink` is null on other ranks
+  // than 0. All outlive the pass.
+  HistogramPass(std::int64_t every, Engine& engine, const PartPlan& weights, Communicator& world, Stream& stream,
+                DetailSink* sink)
+      : every_(every), engine_(engine), weights_(weights), world_(world), stream_(stream), sink_(sink) {}
 
+  std::int64_t next_pause(std::int64_t step) const override { return next_multiple(step, every_); }
+  void on_pause(const TrainingState& state, std::int64_t before) override;
+
+ private:
   // Tells the sink the histograms "weights/conv1/kernel" and "gradients/conv1/kernel", of parameters and running
   // statistics, and of the gradients that a training program's step left, times `gradient_scale`. Each rank counts the
   // parts that it would write to a checkpoint. No later step may have begun. Collective.
   void run(std::int64_t step, int program, double gradient_scale);
-
- private:
   void count(const std::string& prefix, const PartPlan& plan, std::span<const NamedTensor> held, double scale,
              std::int64_t step);
 
+  std::int64_t every_;
   Engine& engine_;
   const PartPlan& weights_;
   Communicator& world_;

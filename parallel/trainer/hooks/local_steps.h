@@ -12,16 +12,28 @@
 
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
+#include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
 
 // The most values that are averaged at once: memory beside the engine's.
 inline constexpr std::int64_t most_averaged_values = 4 << 20;
 
-class LocalSteps {
+// When replicas are averaged: after every `every` steps, and at the end of an epoch and of the run. What is due in
+// between comes with the next average: reports, checkpoints, comparisons of replicas, and a stop.
+struct Averaging {
+  std::int64_t every = 1;
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t total_steps = 0;  // 0: no limit
+};
+
+class LocalSteps final : public TrainingHook {
  public:
   // `replicas`: along the data axis. All of it outlives the object.
-  LocalSteps(Engine& engine, Communicator& replicas, Stream& stream);
+  LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream);
+
+  bool combine(std::int64_t step, StepResult& result) override;
+  std::int64_t next_pause(std::int64_t step) const override;
 
   // Adds the results of a step that this replica took alone.
   void add(const StepResult& step);
@@ -34,6 +46,7 @@ class LocalSteps {
   void average_values(double share);
   void reduce(std::vector<float>& values, double share);
 
+  Averaging averaging_;
   Engine& engine_;
   Communicator& replicas_;
   Stream& stream_;

@@ -1,0 +1,65 @@
+// Hooks of the training loop: what happens beside its steps, evaluations and checkpoints, as with Keras' callbacks.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "core/exec/interfaces/step_engine.h"
+#include "parallel/trainer/loop/training_state.h"
+
+namespace trainctl {
+
+// Every call is made on all ranks alike, with equal arguments, so that a hook may communicate.
+class TrainingHook {
+ public:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  virtual ~TrainingHook() = default;
+
+  // Called before the first step.
+  virtual void on_train_begin(const TrainingState&) {}
+  // Called with the result of every step before it is looked at. False if the ranks do not know the result of all ranks
+  // yet, since replicas take steps alone: the loop then decides and reports nothing before a later step's.
+  virtual bool combine(std::int64_t step, StepResult& result) {
+    (void)step, (void)result;
+    return true;
+  }
+  // Called after a step, or after several that were combined, with the mean loss of its samples.
+  virtual void on_step_end(const TrainingState& state, double loss) { (void)state, (void)loss; }
+  // Called after steps since `before` steps had been done, while no later step has begun.
+  virtual void on_pause(const TrainingState& state, std::int64_t before) { (void)state, (void)before; }
+  // Called after an evaluation, at the end of an epoch or of the run; may add values and change them.
+  virtual void on_evaluation(TrainingState&) {}
+  // Called at the end of an epoch, after on_evaluation(). `epochs`: done in the present phase; `scheduled`: the
+  // learning rate that the schedule gives the next step.
+  virtual void on_epoch_end(const TrainingState& state, double epochs, double scheduled) {
+    (void)state, (void)epochs, (void)scheduled;
+  }
+  // Called when the run, or its phase, is complete, before its last checkpoint.
+  virtual void on_train_end(const TrainingState&) {}
+
+  // The least step count above `step` after which on_pause() must be called before another step begins.
+  virtual std::int64_t next_pause(std::int64_t step) const { return (void)step, never; }
+  // The learning rate of a step, for the one that the schedule gives.
+  virtual double learning_rate(double scheduled) const { return scheduled; }
+  // Why the run ends before its last step; "" if it does not.
+  virtual std::string why_end() const { return ""; }
+
+  // Adds the hook's state to the facts of a checkpoint, and takes it from them.
+  virtual void save(std::map<std::string, std::string>&) const {}
+  virtual void restore(const std::map<std::string, std::string>&) {}
+};
+
+// The least multiple of `every` above `step`; never if `every` is 0.
+inline std::int64_t next_multiple(std::int64_t step, std::int64_t every) {
+  return every > 0 ? (step / every + 1) * every : TrainingHook::never;
+}
+
+// Whether a multiple of `every` lies in (before, step]; false if `every` is 0.
+inline bool passed_multiple(std::int64_t before, std::int64_t step, std::int64_t every) {
+  return every > 0 && step / every > before / every;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,44 @@
+// Which hooks a run has.
+#include "parallel/trainer/hooks/run_hooks.h"
+
+#include "parallel/trainer/hooks/early_stopping.h"
+#include "parallel/trainer/hooks/histogram_pass.h"
+#include "parallel/trainer/hooks/local_steps.h"
+#include "parallel/trainer/hooks/plateau.h"
+#include "parallel/trainer/hooks/regularization.h"
+#include "parallel/trainer/hooks/replica_comparison.h"
+#include "parallel/trainer/hooks/scale_hint.h"
+
+namespace trainctl {
+
+std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts) {
+  std::vector<std::unique_ptr<TrainingHook>> hooks;
+  const bool speaks = parts.world.rank() == 0;
+  const Program& program = parts.programs.programs().front();
+  if (parts.replicas != nullptr && parts.replicas->size() > 1) {
+    hooks.push_back(std::make_unique<ReplicaComparison>(plan.verify_every, parts.engine, *parts.replicas,
+                                                        parts.world.rank(), parts.stream));
+    if (plan.sync_every > 1) {
+      const Averaging averaging{plan.sync_every, plan.loop.steps_per_epoch, plan.loop.total_steps};
+      hooks.push_back(std::make_unique<LocalSteps>(averaging, parts.engine, *parts.replicas, parts.stream));
+    }
+  }
+  if (plan.histograms_every > 0) {
+    hooks.push_back(std::make_unique<HistogramPass>(plan.histograms_every, parts.engine, parts.weights, parts.world,
+                                                    parts.stream, parts.details));
+  }
+  hooks.push_back(std::make_unique<RegularizationLoss>(parts.engine, parts.engine.program(0).program,
+                                                       parts.programs.rank(), parts.world, parts.stream));
+  if (plan.reduce_on_plateau) {
+    hooks.push_back(std::make_unique<Plateau>(*plan.reduce_on_plateau, &parts.warnings, speaks));
+  }
+  if (plan.early_stopping) {
+    hooks.push_back(std::make_unique<EarlyStopping>(
+        *plan.early_stopping,
+        EarlyStopping::Actions{.warnings = &parts.warnings, .speaks = speaks, .restore_best = parts.restore_best}));
+  }
+  if (speaks) hooks.push_back(std::make_unique<ScaleHint>(program.chance_loss, plan.sync_every));
+  return hooks;
+}
+
+}  // namespace trainctl

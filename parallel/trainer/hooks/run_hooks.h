@@ -1,0 +1,37 @@
+// The hooks of a run's loop, as its plan has them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/engine.h"
+#include "core/exec/interfaces/detail_sink.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/hooks/result_warnings.h"
+#include "parallel/trainer/part_plan.h"
+#include "parallel/trainer/programs.h"
+#include "parallel/trainer/training_plan.h"
+
+namespace trainctl {
+
+// What the hooks work with; all of it outlives them.
+struct HookParts {
+  Engine& engine;
+  const RunPrograms& programs;
+  const PartPlan& weights;  // of the engine
+  Communicator& world;
+  Communicator* replicas = nullptr;  // along the data axis: the ranks with the same weights; null: there are none
+  Stream& stream;
+  DetailSink* details = nullptr;  // of histograms; null on other ranks than 0
+  ResultWarnings& warnings;
+  // Gives the engine the weights of the best checkpoint. Collective.
+  std::function<void()> restore_best;
+};
+
+// In the order in which the loop calls them; without `warnings`, which comes before those that watch values.
+// Collective.
+std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts);
+
+}  // namespace trainctl

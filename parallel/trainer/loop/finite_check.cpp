@@ -1,0 +1,40 @@
+// Losses and gradients that are not finite.
+#include "parallel/trainer/loop/finite_check.h"
+
+#include <cmath>
+
+#include "core/exec/observe/not_finite.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+
+std::string FiniteCheck::why_diverged(const StartedStep& step, const StepResult& result) {
+  if (result.not_finite) return "a loss is not finite";
+  const bool finite = std::isfinite(result.gradient_norm);
+  if (!scales_loss_) return finite ? "" : "the gradient's norm is not finite";
+  if (scale_.learn(step.input.loss_scale, finite)) return "";
+  return "the gradient exceeds float16's range however small the loss is scaled";
+}
+
+void FiniteCheck::save(std::map<std::string, std::string>& facts) const {
+  if (scales_loss_) facts["loss_scale"] = scale_.text();
+}
+
+void FiniteCheck::restore(const std::map<std::string, std::string>& facts) {
+  const auto found = facts.find("loss_scale");
+  if (found != facts.end()) scale_ = LossScale(found->second);
+}
+
+std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
+                            Stream& stream) {
+  NotFiniteSearch search(engine, program, rank);
+  engine.set_observer(&search);
+  StepResult result;
+  engine.repeat(back, result);
+  double earliest = search.place();
+  world.all_reduce({&earliest, DType::float64, 1}, Reduction::minimum, stream);
+  stream.synchronize();
+  return first_text(search.place() == earliest ? search.found() : "", world, stream);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// Ends a run whose loss or gradients are not finite; in float16, where gradients may overflow, scales the loss.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/backend/communicator.h"
+#include "core/exec/engine.h"
+#include "parallel/trainer/loop/step_queue.h"
+#include "parallel/trainer/loss_scale.h"
+
+namespace trainctl {
+
+class FiniteCheck {
+ public:
+  explicit FiniteCheck(bool scales_loss) : scales_loss_(scales_loss) {}
+
+  // The factor on the gradients of the next step; 1 unless the loss is scaled.
+  double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
+  // Why training has diverged with this step; "" if it has not. A gradient beyond float16's range is no divergence: the
+  // device has left the update out, and a smaller scale follows. Equal on all ranks, since the reduced gradient is.
+  std::string why_diverged(const StartedStep& step, const StepResult& result);
+
+  // The loss scale among the facts of a checkpoint.
+  void save(std::map<std::string, std::string>& facts) const;
+  void restore(const std::map<std::string, std::string>& facts);
+
+ private:
+  bool scales_loss_;
+  LossScale scale_;
+};
+
+// Repeats the step of a program that was finished `back` steps ago, op by op; returns the name of the first tensor that
+// is not finite on any rank, "" if all are finite. What one rank's samples have spoiled reaches the others with the
+// gradients: the earliest op is the cause. Collective; no step may be under way.
+std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
+                            Stream& stream);
+
+}  // namespace trainctl

@@ -1,0 +1,112 @@
+// The training loop: steps, epochs and the end.
+#include "parallel/trainer/loop/loop.h"
+
+#include "core/base/clock.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+
+TrainingLoop::TrainingLoop(LoopParts parts, LoopPlan plan)
+    : parts_(std::move(parts)),
+      plan_(std::move(plan)),
+      state_(parts_.results, parts_.training.position()),
+      queue_(
+          parts_.engine, parts_.training, parts_.program_of, [this](std::int64_t step) { return input_of(step); },
+          parts_.profiled) {}
+
+EndEvent TrainingLoop::run() {
+  begin();
+  bool completed = at_last_step();
+  if (evaluation_is_due()) {  // the run was stopped before or within the evaluation of its last epoch
+    completed = evaluate() && completed;
+    if (!stop_) {
+      state_.epoch_means.clear();
+      parts_.checkpoints.set_saved_step(-1);
+      save();
+    }
+  }
+  while (!at_last_step() && !stop_ && why_end_.empty()) {
+    const std::int64_t before = state_.step;
+    run_steps();
+    const bool trained = state_.step > before;
+    if (trained) {
+      for (TrainingHook* hook : parts_.hooks) hook->on_pause(state_, before);
+    }
+    const bool epoch_ends = trained && at_epoch_end();
+    // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
+    const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
+    completed = at_last_step() || (stop_ && !asked);
+    if (epoch_ends) require_weight();
+    const bool evaluated = (epoch_ends || completed) && evaluate();
+    if (!evaluated) completed = false;  // its evaluation was stopped
+    if (epoch_ends && evaluated) state_.epoch_means.clear();
+    completed = completed || !why_end_.empty();
+    if (completed) {
+      for (TrainingHook* hook : parts_.hooks) hook->on_train_end(state_);
+    }
+    const bool is_due = trained && passed_multiple(before, state_.step, plan_.checkpoint_every);
+    const bool saves = is_due || is_best_ || stop_ || !why_end_.empty() || at_last_step();
+    if (saves) save();
+    if (epoch_ends || saves) parts_.reports.restart();
+  }
+  save();  // also if no step was left to do, in a directory that is not the checkpoint's own
+  return end(completed);
+}
+
+void TrainingLoop::begin() {
+  start_seconds_ = epoch_start_ = seconds_now();
+  // A device that computes beside the host needs marks between the parts of a step, which are there on several ranks.
+  const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
+  parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
+  for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
+  parts_.reports.restart();
+}
+
+// Runs the steps to the next one after which all ranks know the results: one step, unless replicas take steps alone.
+void TrainingLoop::run_steps() {
+  const double begin = seconds_now();
+  do {
+    queue_.start(state_.step, next_pause());
+    finish_step();
+    while (stop_ && !queue_.empty()) finish_step();
+  } while (!stop_ && !combined_);
+  parts_.checkpoints.note_stop_time(seconds_now() - begin);
+}
+
+// At the end of an epoch, and of a run that ends within one. False if the evaluation was stopped: a resume begins with
+// it.
+bool TrainingLoop::evaluate() {
+  Evaluation validation;
+  if (parts_.evaluate) {
+    std::optional<Evaluation> found = parts_.evaluate(state_.step);
+    if (!found) {
+      stop_ = true;
+      return false;
+    }
+    validation = std::move(*found);
+  }
+  state_.train = state_.epoch_means.values();
+  state_.validation = std::move(validation.values);
+  for (TrainingHook* hook : parts_.hooks) hook->on_evaluation(state_);
+  is_best_ = state_.update_best(plan_.monitor);
+  if (at_epoch_end()) end_epoch();
+  const double now = seconds_now();
+  if (parts_.sink != nullptr) {
+    parts_.sink->epoch({epoch(), state_.step, state_.train, state_.validation, now - epoch_start_,
+                        state_.epoch_means.tables(), std::move(validation.tables)});
+  }
+  epoch_start_ = now;
+  return true;
+}
+
+void TrainingLoop::end_epoch() {
+  const double epochs =
+      static_cast<double>(state_.step - plan_.phase.step) / static_cast<double>(plan_.steps_per_epoch);
+  const double scheduled = plan_.learning_rate(state_.step);
+  for (TrainingHook* hook : parts_.hooks) {
+    hook->on_epoch_end(state_, epochs, scheduled);
+    if (why_end_.empty()) why_end_ = hook->why_end();
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,105 @@
+// The training loop: steps, evaluations, checkpoints, and an end on which all ranks agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/interfaces/metrics_sink.h"
+#include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/step_queue.h"
+#include "parallel/trainer/loop/step_reports.h"
+#include "parallel/trainer/loop/training_state.h"
+#include "parallel/trainer/phases.h"
+
+namespace trainctl {
+
+// When the loop does what. All counts are steps; 0 means never or no limit.
+struct LoopPlan {
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t total_steps = 0;
+  PhaseStart phase;            // with whose first step the optimizer and the schedule begin
+  std::int64_t phase_end = 0;  // the phase's last step count, unless a hook ends it before
+  std::size_t phases = 1;      // of the run
+  double max_seconds = 0;
+  std::int64_t checkpoint_every = 0;
+  Monitor monitor;
+  std::function<double(std::int64_t step)> learning_rate;  // of the schedule
+};
+
+// What the loop works with; all of it outlives the loop.
+struct LoopParts {
+  StepEngine& engine;
+  BatchSource& training;
+  StepQueue::ProgramOf program_of;
+  const std::vector<MetricResult>& results;  // of the programs, the loss first
+  Communicator& world;
+  Stream& stream;  // for the loop's own collectives: runs at once
+  Checkpoints& checkpoints;
+  StepReports& reports;
+  FiniteCheck& finite;
+  MetricsSink* sink = nullptr;  // null on other ranks than 0
+  // Evaluates the validation data, after so many steps; nothing if a stop was requested. Null: there is none.
+  std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
+  // Finds the cause of a loss or gradient that is not finite (find_not_finite).
+  std::function<std::string(int program, int back)> find_not_finite;
+  std::function<bool()> stop_requested;
+  std::vector<TrainingHook*> hooks;  // called in this order
+  ProfiledSteps profiled;
+};
+
+class TrainingLoop {
+ public:
+  TrainingLoop(LoopParts parts, LoopPlan plan);
+
+  // Goes on from a snapshot whose weights and state the engine already holds. `is_stored`: it is a checkpoint of this
+  // run's store, so that it need not be saved again if no step follows.
+  void resume(const Snapshot& snapshot, bool is_stored);
+
+  // Trains to the end. Returns completed or stopped, filled in on all ranks (weights_sha256 on rank 0 only). Throws
+  // Error{diverged} after a NaN or Inf, on all ranks alike, and what the hooks throw.
+  EndEvent run();
+
+  // Whether nothing is left to do in the phase: its checkpoint names the next one, if there is one.
+  bool ended_phase() const;
+  std::int64_t step() const { return state_.step; }  // steps done
+  double epoch() const { return static_cast<double>(state_.step) / static_cast<double>(plan_.steps_per_epoch); }
+
+ private:
+  void begin();
+  void run_steps();
+  void finish_step();
+  bool evaluate();
+  void end_epoch();
+  void save();
+  EndEvent end(bool completed) const;
+
+  StepEngine::StepInput input_of(std::int64_t step) const;
+  std::int64_t next_pause() const;
+  bool at_last_step() const { return plan_.total_steps > 0 && state_.step >= plan_.total_steps; }
+  bool at_epoch_end() const { return state_.step > 0 && state_.step % plan_.steps_per_epoch == 0; }
+  bool evaluation_is_due() const { return at_epoch_end() && state_.epoch_means.count() > 0; }
+  double step_loss() const;
+  void require_weight() const;
+  [[noreturn]] void diverged(const StartedStep& step, const std::string& cause);
+
+  LoopParts parts_;
+  LoopPlan plan_;
+  TrainingState state_;
+  StepQueue queue_;
+  StepResult result_;     // of the step that was finished last, or of several that a hook has combined
+  bool combined_ = true;  // result_ is that of all ranks
+  bool is_best_ = false;  // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;     // the ranks agreed to stop
+  std::string why_end_;   // why the run ends before its last step; "" if it does not
+  double start_seconds_ = 0;
+  double epoch_start_ = 0;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,77 @@
+// The steps of the training loop: what goes into one, and what is made of its result.
+#include "parallel/trainer/loop/loop.h"
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+void TrainingLoop::finish_step() {
+  const StartedStep step = queue_.finish(state_.step, result_);
+  state_.program = step.program;
+  state_.gradient_scale = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
+  const double begin = seconds_now();
+  combined_ = true;
+  for (TrainingHook* hook : parts_.hooks) combined_ = hook->combine(state_.step + 1, result_) && combined_;
+  parts_.reports.add_communication(seconds_now() - begin);
+  if (combined_) {
+    stop_ = stop_ || result_.stop;
+    if (result_.abandoned) return;
+    const std::string cause = parts_.finite.why_diverged(step, result_);
+    if (!cause.empty()) diverged(step, cause);
+  }
+  ++state_.step;
+  state_.data = step.data;
+  is_best_ = false;
+  parts_.reports.add(step, parts_.engine.parts());
+  if (!combined_) return;
+  state_.epoch_means.add(result_.sums, result_.count);
+  for (TrainingHook* hook : parts_.hooks) hook->on_step_end(state_, step_loss());
+  parts_.reports.report({.step = state_.step,
+                         .epoch = epoch(),
+                         .loss = step_loss(),
+                         .learning_rate = step.input.learning_rate,
+                         .gradient_norm = result_.gradient_norm});
+}
+
+// Rank 0's clock decides for all, by way of the agreement in the step.
+StepEngine::StepInput TrainingLoop::input_of(std::int64_t step) const {
+  const bool late =
+      plan_.max_seconds > 0 && parts_.world.rank() == 0 && seconds_now() - start_seconds_ >= plan_.max_seconds;
+  double rate = plan_.learning_rate(step);
+  for (const TrainingHook* hook : parts_.hooks) rate = hook->learning_rate(rate);
+  return {.learning_rate = rate,
+          .step = step - plan_.phase.step,
+          .stop = late || parts_.stop_requested(),
+          .loss_scale = parts_.finite.loss_scale()};
+}
+
+// The next step count at which no later step may have begun; none may begin once a stop is agreed on.
+std::int64_t TrainingLoop::next_pause() const {
+  std::int64_t next =
+      std::min(next_multiple(state_.step, plan_.steps_per_epoch), next_multiple(state_.step, plan_.checkpoint_every));
+  if (plan_.total_steps > 0) next = std::min(next, plan_.total_steps);
+  for (const TrainingHook* hook : parts_.hooks) next = std::min(next, hook->next_pause(state_.step));
+  return next;
+}
+
+// The mean over the samples of the step that was finished last, or of those that were combined with it.
+double TrainingLoop::step_loss() const {
+  return parts_.results[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0);
+}
+
+void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
+  const int later = queue_.drain();
+  const std::string tensor = parts_.find_not_finite ? parts_.find_not_finite(step.program, later) : "";
+  const std::int64_t saved = parts_.checkpoints.saved_step();
+  throw CollectiveError(ErrorKind::diverged,
+                        format("training diverged at step {} (epoch {:.2f}): {}", state_.step + 1, epoch(),
+                               tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
+                        format("lower the learning rate, add warmup or clip_norm, or look at the data{}",
+                               saved < 0 ? "" : format("; the last checkpoint is of step {}, from before", saved)));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// Speeds and shares of time.
+#include "parallel/trainer/loop/step_reports.h"
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+
+namespace trainctl {
+
+void StepReports::restart() {
+  start_ = seconds_now();
+  waited_ = 0;
+  samples_ = 0;
+  shares_ = {};
+}
+
+void StepReports::add(const StartedStep& step, const StepEngine::Parts& parts) {
+  samples_ += step.samples;
+  waited_ += step.waited_seconds;
+  shares_.upload += parts.upload;
+  shares_.forward += parts.forward;
+  shares_.backward += parts.backward;
+  shares_.communication += parts.communication;
+  shares_.update += parts.update;
+}
+
+void StepReports::report(StepEvent event) {
+  if (gpus_ != nullptr) gpus_->step(event.step);
+  if (sink_ == nullptr) return;
+  const double seconds = std::max(seconds_now() - start_, 1e-9);
+  event.samples_per_second = static_cast<double>(samples_) / seconds;
+  event.data_wait_share = waited_ / seconds;
+  if (gpus_ != nullptr) event.gpus = gpus_->samples();
+  event.shares = shares_;
+  for (const auto& [name, share] : step_shares) event.shares.*share /= seconds;
+  sink_->step(event);
+  if (event.step % log_every_ == 0) restart();
+}
+
+}  // namespace trainctl

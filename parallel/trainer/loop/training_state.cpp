@@ -1,0 +1,87 @@
+// The state of a run, to and from snapshots.
+#include "parallel/trainer/loop/training_state.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <span>
+
+#include "core/base/format.h"
+#include "core/metrics/monitor.h"
+
+namespace trainctl {
+namespace {
+
+// The shortest text that reads back as the same values.
+std::string exact(std::span<const double> values) {
+  std::string text;
+  for (double value : values) text += format("{}{}", text.empty() ? "" : " ", value);
+  return text;
+}
+
+// Appends `count` values of the text; zeros if it has fewer.
+void parse_exact(const std::string& text, int count, std::vector<double>& values) {
+  const char* at = text.c_str();
+  for (int i = 0; i < count; ++i) {
+    char* end = nullptr;
+    values.push_back(std::strtod(at, &end));
+    at = end;
+  }
+}
+
+}  // namespace
+
+std::map<std::string, double> TrainingState::values() const {
+  std::map<std::string, double> all = train;
+  for (const auto& [name, value] : validation) all["val_" + name] = value;
+  return all;
+}
+
+bool TrainingState::update_best(const Monitor& monitor) {
+  if (monitor.name.empty()) return false;
+  const std::map<std::string, double> all = values();
+  const auto found = all.find(monitor.name);
+  if (found == all.end() || !std::isfinite(found->second)) return false;
+  const MonitorMode mode = monitor.maximum ? MonitorMode::maximum : MonitorMode::minimum;
+  if (best && !is_better(found->second, best->value, mode)) return false;
+  best = BestResult{.monitor = monitor.name, .maximum = monitor.maximum, .value = found->second, .step = step};
+  return true;
+}
+
+void TrainingState::save(Snapshot& snapshot) const {
+  snapshot.step = step;
+  snapshot.position = data;
+  snapshot.best = best;
+  snapshot.metrics = values();
+  const double count = epoch_means.count(), weight = epoch_means.weight();
+  snapshot.facts["epoch/count"] = exact({&count, 1});
+  snapshot.facts["epoch/weight"] = exact({&weight, 1});
+  for (const MetricResult& result : epoch_means.results()) {
+    if (!result.derived) snapshot.facts["epoch/" + result.name] = exact(epoch_means.sums(result));
+  }
+}
+
+void TrainingState::restore(const Snapshot& snapshot, const Monitor& monitor) {
+  step = snapshot.step;
+  const std::optional<BestResult>& found = snapshot.best;
+  if (found && std::isfinite(found->value) && found->monitor == monitor.name && found->maximum == monitor.maximum) {
+    best = found;
+  }
+  for (const auto& [name, value] : snapshot.metrics) {
+    const bool on_validation = name.starts_with("val_");
+    (on_validation ? validation : train)[on_validation ? name.substr(4) : name] = value;
+  }
+  const auto sums_of = [&](const std::string& name, int values, std::vector<double>& sums) {
+    const auto fact = snapshot.facts.find("epoch/" + name);
+    parse_exact(fact == snapshot.facts.end() ? "" : fact->second, values, sums);
+  };
+  std::vector<double> sums, count;
+  for (const MetricResult& result : epoch_means.results()) {
+    if (!result.derived) sums_of(result.name, result.sums, sums);
+  }
+  sums_of("weight", 1, sums);
+  sums_of("count", 1, count);
+  epoch_means.clear();
+  epoch_means.add(sums, count.front());
+}
+
+}  // namespace trainctl
