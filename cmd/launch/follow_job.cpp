@@ -87,8 +87,10 @@ void say(const std::string& job, const JobState& now, const JobState& before) {
   } else if (now.name == "COMPLETED") {
     log::info(format("job {} has completed", job));
   } else if (now.ended()) {
-    const std::string code = now.exit_code == 0 ? "" : format(", exit code {}", now.exit_code);
-    log::error(format("job {} has ended: {}{}", job, now.name, code));
+    const std::string how = now.exit_code != 0 ? format(", exit code {}", now.exit_code)
+                            : now.signal != 0  ? format(", by signal {}", now.signal)
+                                               : "";
+    log::error(format("job {} has ended: {}{}", job, now.name, how));
   }
 }
 

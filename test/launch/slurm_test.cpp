@@ -119,7 +119,15 @@ TEST_CASE("the state of a job is read from scontrol's line") {
   CHECK(exit_code_of(*failed) == 75);
   CHECK(exit_code_of(*read_job_state("JobState=COMPLETED ExitCode=0:0")) == 0);
   CHECK(exit_code_of(*read_job_state("JobState=FAILED ExitCode=0:9")) == 137);
-  CHECK(exit_code_of(*read_job_state("JobState=TIMEOUT ExitCode=0:15")) == 5);
+  // A job that SLURM ended, and that saved before it left; then those that say nothing of their own.
+  for (const std::string state : {"CANCELLED", "PREEMPTED", "TIMEOUT", "DEADLINE", "NODE_FAIL"}) {
+    INFO(state);
+    CHECK(exit_code_of(*read_job_state("JobState=" + state + " ExitCode=75:0")) == 75);
+    CHECK(exit_code_of(*read_job_state("JobState=" + state + " ExitCode=3:0")) == 3);
+    CHECK(exit_code_of(*read_job_state("JobState=" + state + " ExitCode=0:15")) == 5);
+    CHECK(exit_code_of(*read_job_state("JobState=" + state + " ExitCode=0:0")) == 5);
+    CHECK(exit_code_of(*read_job_state("JobState=" + state)) == 5);
+  }
   CHECK(exit_code_of(*read_job_state("JobState=OUT_OF_MEMORY ExitCode=0:125")) == 6);
   CHECK(read_job_state("JobState=PENDING Reason=PartitionNodeLimit")->may_never_start());
   CHECK_FALSE(read_job_state("JobState=PENDING Reason=Resources")->may_never_start());

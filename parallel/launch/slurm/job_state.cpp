@@ -42,17 +42,17 @@ std::optional<JobState> read_job_state(std::string_view line) {
   if (state.name.empty()) return {};
   state.reason = value_of(line, "Reason");
   if (state.reason == "None") state.reason.clear();
-  int code = 0, signal = 0;
-  std::sscanf(value_of(line, "ExitCode").c_str(), "%d:%d", &code, &signal);
-  state.exit_code = signal != 0 ? 128 + signal : code;
+  std::sscanf(value_of(line, "ExitCode").c_str(), "%d:%d", &state.exit_code, &state.signal);
   std::sscanf(value_of(line, "Restarts").c_str(), "%d", &state.restarts);
   return state;
 }
 
 int exit_code_of(const JobState& state) {
   if (state.name == "COMPLETED") return 0;
-  if (state.name == "FAILED" && state.exit_code != 0) return state.exit_code;
-  return exit_code(state.name == "OUT_OF_MEMORY" ? ErrorKind::resource : ErrorKind::peer);
+  if (state.name == "OUT_OF_MEMORY") return exit_code(ErrorKind::resource);
+  if (state.exit_code != 0) return state.exit_code;
+  if (state.name == "FAILED" && state.signal != 0) return 128 + state.signal;
+  return exit_code(ErrorKind::peer);
 }
 
 }  // namespace trainctl

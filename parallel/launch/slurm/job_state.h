@@ -10,7 +10,8 @@ namespace trainctl {
 struct JobState {
   std::string name;    // SLURM's: "PENDING", "RUNNING", "COMPLETED", "TIMEOUT", ...
   std::string reason;  // why it waits, or ended; empty: none
-  int exit_code = 0;   // of its script, once that has ended; 128 + n where signal n ended it
+  int exit_code = 0;   // of its script, once that has ended
+  int signal = 0;      // that ended its script; 0: none
   int restarts = 0;    // how often it was queued again
 
   // Whether it will do nothing more.
@@ -22,8 +23,9 @@ struct JobState {
 // Reads the line; nothing where it tells of no job.
 std::optional<JobState> read_job_state(std::string_view line);
 
-// The exit code of a command that waited for the job to end: that of its script, 6 where SLURM ended it for the memory
-// that it took, else 5.
+// The exit code of a command that waited for the job to end. The exit code of the job's script decides, whatever the
+// state is called: a job that was cancelled, preempted or timed out and saved gives 75. 128 + n if signal n ended a
+// script that SLURM did not end. 6 if SLURM ended the job because of its memory, and 5 if no exit code is known.
 int exit_code_of(const JobState& state);
 
 }  // namespace trainctl
