@@ -2,64 +2,30 @@
 #include "io/checkpoint/atomic_file.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/format.h"
+#include "io/checkpoint/temporary_name.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view prefix = ".partial-";  // then come process and host of the writer, and the final name
-constexpr std::int64_t chunk = 4 << 20;           // hashed while it is still in the cache
+constexpr std::int64_t chunk = 4 << 20;  // hashed while it is still in the cache
 
 std::string folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
-}
-
-// What follows the process in a temporary name of this host's.
-std::string end_of_temporary(const fs::path& path) {
-  std::array<char, HOST_NAME_MAX + 1> host{};
-  gethostname(host.data(), host.size() - 1);
-  return format("-{}-{}", host.data(), path.filename().string());
-}
-
-// The process of this host that writes `path` under a temporary name; nothing for other names.
-std::optional<pid_t> writer_of(std::string_view name, std::string_view end) {
-  if (!name.starts_with(prefix) || !name.ends_with(end) || name.size() < prefix.size() + end.size()) return {};
-  const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - end.size());
-  pid_t process = 0;
-  const auto [last, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), process);
-  const bool number = problem == std::errc() && last == digits.data() + digits.size() && process > 0;
-  return number ? std::optional(process) : std::nullopt;
-}
-
-// The temporary name for a file or folder. What writers of the same one have left, because they were killed, goes.
-std::string temporary_of(const fs::path& path) {
-  const std::string end = end_of_temporary(path), folder = folder_of(path.string());
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::optional<pid_t> writer = writer_of(entry.path().filename().string(), end);
-    if (writer && kill(*writer, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
-  }
-  return (path.parent_path() / format("{}{}{}", prefix, getpid(), end)).string();
 }
 
 // " (1.2 MB are needed, 512 bytes are free)", or that there are no inodes; "" where neither is known.
@@ -158,7 +124,7 @@ FileSeal OutputFile::finish() {
   return {bytes_, hash_.finish()};
 }
 
-AtomicFolder::AtomicFolder(std::string path) : path_(std::move(path)), temporary_(temporary_of(path_)) {
+AtomicFolder::AtomicFolder(std::string path) : path_(std::move(path)), temporary_(new_temporary_name(path_)) {
   std::error_code ignored;
   fs::remove_all(temporary_, ignored);
   if (mkdir(temporary_.c_str(), 0777) != 0) throw_resource(path_, errno);
@@ -191,7 +157,7 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void write_file(const std::string& path, std::int64_t need, const std::function<void(OutputFile&)>& write) {
-  const std::string temporary = temporary_of(path);
+  const std::string temporary = new_temporary_name(path);
   try {
     OutputFile file(temporary, path, need);
     write(file);
@@ -204,7 +170,7 @@ void write_file(const std::string& path, std::int64_t need, const std::function<
 }
 
 void replace_link(const std::string& link, const std::string& target) {
-  const std::string temporary = temporary_of(link);
+  const std::string temporary = new_temporary_name(link);
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0) throw_resource(link, errno);
   try {
@@ -219,13 +185,6 @@ void create_folders(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw_resource(path, error.value());
-}
-
-void remove_leftovers(const std::string& folder) {
-  std::error_code ignored;
-  for (const FolderEntry& entry : list_folder(folder)) {
-    if (entry.name.starts_with(prefix)) fs::remove_all(folder + "/" + entry.name, ignored);
-  }
 }
 
 }  // namespace trainctl

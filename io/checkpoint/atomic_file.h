@@ -1,6 +1,6 @@
 // Files and folders that are whole or absent: temporary name, write, fsync, rename, fsync of the folder.
 //
-// Temporary names begin with ".partial-": a killed process leaves nothing else. What writes throws Error{resource} that
+// A killed process leaves nothing but a temporary name (temporary_name.h). What writes throws Error{resource} that
 // names the final path, what went wrong, how much space was needed and how much there is.
 #pragma once
 
@@ -73,8 +73,5 @@ void replace_link(const std::string& link, const std::string& target);
 
 // Creates a folder, and those above it.
 void create_folders(const std::string& path);
-
-// Removes what killed writers left in a folder. Only for the one that may write there.
-void remove_leftovers(const std::string& folder);
 
 }  // namespace trainctl

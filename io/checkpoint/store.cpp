@@ -12,6 +12,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/load.h"
+#include "io/checkpoint/temporary_name.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;

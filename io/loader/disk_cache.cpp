@@ -17,6 +17,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
+#include "io/checkpoint/temporary_name.h"
 #include "io/loader/cache.h"
 
 namespace trainctl {
@@ -49,6 +50,7 @@ Hash hash_of(const std::byte* row, std::int64_t bytes) {
 class DiskCache final : public SampleCache {
  public:
   DiskCache(std::string path, const Header& header) : path_(std::move(path)), header_(header) {
+    remove_dead_temporaries(path_);
     stride_ = checked_add(before_row, header.row_bytes);
     size_ = checked_add(static_cast<std::int64_t>(sizeof(Header)), checked_multiply(stride_, header.samples));
     for (int attempt = 0; !open_existing(); ++attempt) {
@@ -104,9 +106,11 @@ class DiskCache final : public SampleCache {
     return false;
   }
 
-  // Makes the file under a temporary name and links it to its own, unless another process was first.
+  // Makes the file under a temporary name and links it to its own, unless another process was first. A process that is
+  // killed meanwhile leaves that name, which the next cache of this file removes.
   void create() const {
-    const std::string temporary = format("{}.partial-{}-{}", path_, getpid(), reinterpret_cast<std::uintptr_t>(this));
+    const std::string temporary = temporary_name(path_, format("{}", reinterpret_cast<std::uintptr_t>(this)));
+    unlink(temporary.c_str());  // of an earlier process with the same number
     const int file = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) fail(path_, errno);
     const bool good = ftruncate(file, size_) == 0 && pwrite(file, &header_, sizeof header_, 0) == sizeof header_ &&

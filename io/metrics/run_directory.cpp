@@ -18,6 +18,7 @@
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
+#include "io/checkpoint/temporary_name.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/yaml/yaml.h"
 

@@ -1,5 +1,6 @@
 // `cache: disk`: rows are whole or absent, whatever happens to the file and whoever else writes it.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -103,6 +104,36 @@ TEST_CASE("two processes fill one cache at once") {
   CHECK(files_in(folder).size() == 1);
   const auto cache = open_cache(folder);
   for (std::int64_t i = 0; i < samples; ++i) CHECK(state(*cache, i) == 1);
+}
+
+TEST_CASE("a cache that a killed process was making is removed, and one that a living process makes is not") {
+  const TempFolder folder;
+  open_cache(folder);
+  const std::string cache = std::filesystem::path(files_in(folder).front()).filename().string();
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  REQUIRE(waitpid(dead, nullptr, 0) == dead);  // no process has this number now
+  char host[256] = {};
+  REQUIRE(gethostname(host, sizeof host - 1) == 0);
+  const auto temporary = [&](pid_t process, const std::string& on, const std::string& name) {
+    return folder / format(".partial-{}.1234-{}-{}", process, on, name);
+  };
+  const std::string left = temporary(dead, host, cache);
+  const std::vector<std::string> kept = {temporary(getppid(), host, cache), temporary(dead, "another-host", cache),
+                                         temporary(dead, host, "samples-of-others")};
+  write_file(left, "x");
+  for (const std::string& path : kept) write_file(path, "x");
+  open_cache(folder);  // the file is there, as it is if its maker was killed after it had its name
+  CHECK_FALSE(std::filesystem::exists(left));
+  write_file(left, "x");
+  std::filesystem::remove(folder / cache);
+  open_cache(folder);
+  CHECK_FALSE(std::filesystem::exists(left));
+  for (const std::string& path : kept) {
+    INFO(path);
+    CHECK(std::filesystem::exists(path));
+  }
+  CHECK(files_in(folder).size() == 1 + kept.size());
 }
 
 TEST_CASE("a disk without room for the samples, and a folder that is none, are errors of their own") {
