@@ -7,11 +7,13 @@
 #include <array>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "core/base/format.h"
 #include "parallel/comm/bounded.h"
 #include "parallel/comm/mpi_attendance.h"
 #include "parallel/comm/mpi_check.h"
+#include "parallel/comm/start_watch.h"
 
 namespace trainctl {
 
@@ -83,9 +85,12 @@ MpiLibrary mpi_library() { return mpi_library_of(library_version()); }
 
 MpiVersions mpi_versions() { return {TRAINCTL_MPI, first_words(library_version())}; }
 
-MpiEnvironment::MpiEnvironment(std::chrono::milliseconds deadline) {
+MpiEnvironment::MpiEnvironment(std::chrono::milliseconds deadline, std::function<void()> late) {
   int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  {
+    const StartWatch watch(deadline, std::move(late));
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  }
   if (provided < MPI_THREAD_MULTIPLE) {
     throw Error(ErrorKind::resource, "this MPI library does not support calls from several threads",
                 "use one that was built with MPI_THREAD_MULTIPLE, such as the distribution's OpenMPI");

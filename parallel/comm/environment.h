@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ class MpiEnvironment {
  public:
   // `deadline`: of all waits for other ranks, here and in the communicators; zero: none. Throws Error{peer} when MPI
   // does not start or ranks do not come, Error{resource} when MPI does not support calls from several threads.
-  explicit MpiEnvironment(std::chrono::milliseconds deadline = {});
+  // MPI_Init waits for all ranks, and nothing ends it: `late` is called, on a thread of its own, if it lasts longer
+  // than the deadline.
+  explicit MpiEnvironment(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 

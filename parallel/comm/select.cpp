@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "parallel/comm/mpi.h"
 #include "parallel/comm/solo.h"
@@ -18,9 +19,9 @@ bool started_as_rank() {
   return false;
 }
 
-World::World(std::chrono::milliseconds deadline) {
+World::World(std::chrono::milliseconds deadline, std::function<void()> late) {
   if (started_as_rank()) {
-    environment_ = std::make_unique<MpiEnvironment>(deadline);
+    environment_ = std::make_unique<MpiEnvironment>(deadline, std::move(late));
     hosts_ = environment_->hosts();
     processes_ = environment_->processes();
     communicator_ = mpi_communicator(*environment_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ bool started_as_rank();
 class World {
  public:
   // Joins MPI where this process was started as a rank; else it is alone and MPI stays untouched. `deadline`: of all
-  // waits for other ranks; zero: none.
-  explicit World(std::chrono::milliseconds deadline = {});
+  // waits for other ranks; zero: none. `late` is called, on a thread of its own, if the others do not come to MPI_Init
+  // within the deadline: it ends the process.
+  explicit World(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }

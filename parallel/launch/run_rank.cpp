@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/network.h"
 #include "parallel/launch/rank.h"
 #include "parallel/launch/report.h"
@@ -29,6 +31,22 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   }
   world.finish(end.exit_code);
   return end.exit_code;
+}
+
+// Ends this rank, whose others have not come to MPI_Init in time: its launcher then ends them. Of all ranks that wait,
+// the first one tells of it, since each waits a little longer than the one before it.
+[[noreturn]] void end_late_start(const Situation& situation, bool json, std::chrono::milliseconds deadline) {
+  constexpr int most_turns = 4;
+  constexpr std::chrono::milliseconds turn{2500};  // mpirun ends the others 1 to 2 s after the first
+  std::this_thread::sleep_for(std::min(situation.rank, most_turns) * turn);
+  const Error error(
+      ErrorKind::peer,
+      format("rank {} of {} on {} has waited for {:g} s in MPI_Init, and not all other ranks have come", situation.rank,
+             situation.ranks, this_host(), std::chrono::duration<double>(deadline).count()),
+      "look whether trainctl runs on each host as often as it should (what starts it there may hang before it), and "
+      "whether all TCP ports between the hosts are open; see cluster.timeout");
+  report({exit_code(error.kind()), error.what()}, json, situation);
+  std::_Exit(exit_code(error.kind()));
 }
 
 // Takes the other ranks down, after this rank's own error.
@@ -66,7 +84,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const int threads = prepare_rank(situation, variables);
   constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
   require_threads(threads + beside);
-  World world(command.deadline);
+  World world(command.deadline, [&] { end_late_start(situation, json, command.deadline); });
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());
   if (world.rank() != 0) {

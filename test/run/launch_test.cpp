@@ -2,8 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "core/base/format.h"
 #include "test/catch.h"
@@ -107,6 +109,29 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(folder / "runs"));
   CHECK(shell(folder, "mpirun -n 2 \"$trainctl\" run c.yaml --set cluster.ranks=3 --ranks auto").code == 0);
   CHECK(events(folder / "runs/c", "start").at(0).at("ranks") == 2);
+}
+
+TEST_CASE("a rank that never starts under the user's own mpirun is told by one that waits for it, and the job ends") {
+  const Folder folder;
+  folder.write("c.yaml", small);
+  // Before it becomes trainctl, one rank hangs as a module or a mount may hang, or is stopped as by a debugger.
+  folder.write("late", R"([ "$OMPI_COMM_WORLD_RANK" != "$LATE" ] || eval "$HANG"
+exec "$@"
+)");
+  for (const auto& [late, hang, others] :
+       {std::tuple{0, "sleep 1000", 2}, {1, "sleep 1000", 2}, {2, "kill -STOP $$", 3}, {0, "kill -STOP $$", 3}}) {
+    CAPTURE(late, hang);
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished run =
+        shell(folder, format("export LATE={} HANG='{}'; mpirun -n {} sh late \"$trainctl\" run c.yaml --set "
+                             "'cluster.timeout=3 s'",
+                             late, hang, others));
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    expect(run, 5, format("rank {} of {} on ", late == 0 ? 1 : 0, others));
+    CHECK(count(run.errors, "has waited for 3 s in MPI_Init") == 1);
+    CHECK(seconds.count() < 15);
+  }
+  CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
 TEST_CASE("a host that lacks what ranks need to start: one error with the place, exit code 6") {
