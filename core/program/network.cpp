@@ -40,11 +40,12 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
 std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetFacts& targets) {
   const bool of_classes = output.target_form == TargetForm::class_number && shape.rank() == 2 && targets.classes > 0;
   if (!of_classes || shape.back() <= targets.classes) return "";
+  const std::int64_t useless = shape.back() - targets.classes;
   return format(
-      "{}: the output{} has {} values and the data {} classes, so that {} values are never right: state {} "
-      "units in the last layer",
+      "{}: the output{} has {} values and the data {} classes, so that {} never right: state {} units in the last "
+      "layer",
       to_string(output.loss.place), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
-      targets.classes, shape.back() - targets.classes, targets.classes);
+      targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
 }
 
 }  // namespace
