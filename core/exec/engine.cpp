@@ -152,6 +152,7 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
   write_scalar(buffers, program, step.learning_rate, static_cast<float>(input.learning_rate));
   write_scalar(buffers, program, step.step, input.step);
+  write_scalar(buffers, program, step.updates, input.step - input.left_out);
   write_scalar(buffers, program, step.stop_request, input.abandons ? abandon_request : input.stop ? 1.0f : 0.0f);
   write_scalar(buffers, program, step.loss_scale, static_cast<float>(input.loss_scale));
   stage_batch(buffers, batch);

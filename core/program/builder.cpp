@@ -94,7 +94,10 @@ void ProgramBuilder::add_host_values() {
   step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
   step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
   step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
-  if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
+  step.updates = step.step;
+  if (spec_.compute != DType::float16) return;
+  step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
+  step.updates = add("updates", {}, DType::int64, Role::scalar);
 }
 
 // The sums of the batch's statistics of all layers at once; an op without outputs where no statistic moves.

@@ -149,6 +149,7 @@ struct FlatLayout {
 struct StepTensors {
   TensorId learning_rate = no_tensor;  // float32
   TensorId step = no_tensor;           // int64
+  TensorId updates = no_tensor;        // int64: the updates before this step's; `step` unless some may be left out
   TensorId stop_request = no_tensor;   // float32
   TensorId loss_scale = no_tensor;     // float32; float16 programs only
   TensorId gradient_norm = no_tensor;  // float32, read by the host

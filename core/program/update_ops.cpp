@@ -50,7 +50,7 @@ Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor,
   std::vector<TensorId> changed{target.parameter};
   changed.insert(changed.end(), target.states.begin(), target.states.end());
   return {update.optimizer.update(target.ranges, update.clip_norm),
-          {target.gradient, step.learning_rate, step.step, divisor, step.agree, step.gradient_norm},
+          {target.gradient, step.learning_rate, step.updates, divisor, step.agree, step.gradient_norm},
           std::move(changed),
           "update",
           update.place};
@@ -61,7 +61,7 @@ Op average_op(const Program& program, const UpdateSpec& update, TensorId paramet
               TensorId averages) {
   const StepTensors& step = program.step;
   return {std::make_shared<MovingAverage>(*update.moving_average, count),
-          {parameters, step.step, step.agree, step.gradient_norm},
+          {parameters, step.updates, step.agree, step.gradient_norm},
           {averages},
           "moving_average",
           {}};

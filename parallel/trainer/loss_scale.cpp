@@ -2,7 +2,7 @@
 #include "parallel/trainer/loss_scale.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <sstream>
 
 #include "core/base/format.h"
 
@@ -15,12 +15,16 @@ constexpr double largest = 1 << 24;
 
 }  // namespace
 
-LossScale::LossScale(const std::string& text) { std::sscanf(text.c_str(), "%lf %d", &value_, &finite_steps_); }
+LossScale::LossScale(const std::string& text) {
+  std::istringstream words(text);
+  words >> value_ >> finite_steps_ >> left_out_;
+}
 
-std::string LossScale::text() const { return format("{} {}", value_, finite_steps_); }
+std::string LossScale::text() const { return format("{} {} {}", value_, finite_steps_, left_out_); }
 
 bool LossScale::learn(double scale, bool finite) {
   if (!finite) {
+    ++left_out_;
     if (scale <= smallest) return false;
     // A step that began before an earlier one's overflow was known says nothing new.
     if (scale / 2 < value_) {

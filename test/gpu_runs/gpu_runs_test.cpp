@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include "core/base/format.h"
+#include "io/checkpoint/load.h"
 #include "test/catch.h"
+#include "test/data/files.h"
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
@@ -138,6 +140,47 @@ TEST_CASE("float16's loss scale goes on from a checkpoint") {
   CHECK(contains(read_file(half + "/checkpoints/last/manifest.json"), "loss_scale"));
   const std::string rest = run(folder, "rest", "cuda", {"--set", set, "--resume", half + "/checkpoints/last"});
   CHECK(hash(rest) == hash(whole));
+}
+
+// One weight w, and the gradient 2 (w - 5000) in each step: Adam's step with it is its learning rate, if the averages
+// of gradients and squares are corrected by the number of updates. Scaled by 1024 it exceeds float16's range.
+TEST_CASE("a step that overflows in float16 is no step of the optimizer's, before and after a resume") {
+  const Folder folder;
+  folder.write("x.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 1))));
+  folder.write("y.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 5000))));
+  const std::string config = folder.write("overflow.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy}
+log: {every: 1 steps}
+model: {layers: [{dense: {name: only, units: 1, use_bias: false, kernel_initializer: zeros}}]}
+train:
+  batch_size: 4
+  epochs: 100
+  loss: mean_squared_error
+  precision: float16
+  optimizer: {name: adam, learning_rate: 0.5}
+)");
+  const auto train = [&](const std::string& name, int steps, const std::string& resume = "never") {
+    const Finished run =
+        trainctl(folder, {"run", config, "--ranks", "1", "--device", "cuda", "--run-dir", folder / name, "--set",
+                          format("train.max_steps={}", steps), "--resume", resume});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    return folder / name;
+  };
+  const auto weight = [](const std::string& directory) {
+    return static_cast<double>(*load_named_checkpoint(directory).snapshot.weights.at(0).view.as<float>());
+  };
+  const std::string whole = train("whole", 16);
+  int left_out = 0;
+  for (const Json& step : events(whole, "step")) left_out += step.at("gradient_norm").is_number() ? 0 : 1;
+  REQUIRE(left_out >= 6);
+  REQUIRE(left_out <= 10);
+  CHECK(weight(whole) == Approx(0.5 * (16 - left_out)).epsilon(1e-3));
+  CHECK(weight(train("first", left_out + 1)) == Approx(0.5).epsilon(1e-5));
+  for (const int part : {3, left_out + 2}) {
+    const std::string half = train(format("half-{}", part), part);
+    CHECK(hash(train(format("rest-{}", part), 16, half + "/checkpoints/last")) == hash(whole));
+  }
 }
 
 TEST_CASE("three ranks on one GPU share batches of two, one of them without samples, and learn what one rank learns") {

@@ -28,10 +28,11 @@ class StepEngine {
   // The scalars of a step; evaluation programs ignore them.
   struct StepInput {
     double learning_rate = 0;
-    std::int64_t step = 0;    // number of the step, from 0
-    bool stop = false;        // this rank was asked to stop
-    double loss_scale = 1.0;  // factor of the gradients in the backward pass, in float16
-    bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
+    std::int64_t step = 0;      // number of the step, from 0
+    bool stop = false;          // this rank was asked to stop
+    double loss_scale = 1.0;    // factor of the gradients in the backward pass, in float16
+    bool abandons = false;      // this rank was asked to stop and has no data: the batch is not complete
+    std::int64_t left_out = 0;  // earlier steps whose update was left out, in float16: no optimizer counts them
   };
   // Queues a step of a program on this rank's share of a batch. At most steps_at_once() steps may be under way.
   virtual void start(int program, const Batch& batch, const StepInput& input) = 0;

@@ -18,6 +18,12 @@ class FiniteCheck {
 
   // The factor on the gradients of the next step; 1 unless the loss is scaled.
   double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
+  // How many earlier steps' updates were left out since the optimizer's state began.
+  std::int64_t left_out() const { return scales_loss_ ? scale_.left_out() : 0; }
+  // Whether it is in doubt that the next step will be an update, so that no later one may begin before its end.
+  bool is_in_doubt() const { return scales_loss_ && !scale_.is_proven(); }
+  // The optimizer's state begins anew.
+  void begin_state() { scale_.begin_state(); }
   // Why training has diverged with this step; "" if it has not. A gradient beyond float16's range is no divergence: the
   // device has left the update out, and a smaller scale follows. Equal on all ranks, since the reduced gradient is.
   std::string why_diverged(const StartedStep& step, const StepResult& result);

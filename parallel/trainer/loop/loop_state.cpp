@@ -25,7 +25,10 @@ void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {
   if (is_stored) parts_.checkpoints.set_saved_step(snapshot.step);
   parts_.finite.restore(snapshot.facts);
   const bool begins_phase = plan_.phase.number > 0 && snapshot.step == plan_.phase.step;
-  if (begins_phase) return;
+  if (begins_phase) {
+    parts_.finite.begin_state();
+    return;
+  }
   for (TrainingHook* hook : parts_.hooks) hook->restore(snapshot.facts);
 }
 

@@ -46,7 +46,8 @@ StepEngine::StepInput TrainingLoop::input_of(std::int64_t step) const {
   return {.learning_rate = rate,
           .step = step - plan_.phase.step,
           .stop = late || parts_.stop_requested(),
-          .loss_scale = parts_.finite.loss_scale()};
+          .loss_scale = parts_.finite.loss_scale(),
+          .left_out = parts_.finite.left_out()};
 }
 
 // The next step count at which no later step may have begun; none may begin once a stop is agreed on.
@@ -54,6 +55,7 @@ std::int64_t TrainingLoop::next_pause() const {
   std::int64_t next =
       std::min(next_multiple(state_.step, plan_.steps_per_epoch), next_multiple(state_.step, plan_.checkpoint_every));
   if (plan_.total_steps > 0) next = std::min(next, plan_.total_steps);
+  if (parts_.finite.is_in_doubt()) next = state_.step + 1;
   for (const TrainingHook* hook : parts_.hooks) next = std::min(next, hook->next_pause(state_.step));
   return next;
 }
