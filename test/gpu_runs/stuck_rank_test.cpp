@@ -26,12 +26,14 @@ TEST_CASE("a stuck rank is named through NCCL") {
   CHECK(stop_each("nccl", 2, {}, {0, 1}) == std::vector<std::string>{});
   CHECK(stop_each("nccl", 2, {"strategy.pipeline=2"}, {0, 1}) == std::vector<std::string>{});
   CHECK(stop_each("nccl", 4, {"strategy.tensor=2"}, {3}) == std::vector<std::string>{});
+  CHECK(stop_each("nccl", 4, {"strategy.pipeline=2", "strategy.tensor=2"}, {1, 2}) == std::vector<std::string>{});
 }
 
 TEST_CASE("a stuck rank is named through the hosts' memory") {
   CHECK(stop_each("staged", 2, {"strategy.shard=optimizer"}, {0, 1}) == std::vector<std::string>{});
   CHECK(stop_each("staged", 2, {"strategy.pipeline=2"}, {0, 1}) == std::vector<std::string>{});
   CHECK(stop_each("staged", 4, {"strategy.pipeline=2"}, {2}) == std::vector<std::string>{});
+  CHECK(stop_each("staged", 4, {"strategy.pipeline=2", "strategy.tensor=2"}, {0, 3}) == std::vector<std::string>{});
 }
 
 }  // namespace
