@@ -111,9 +111,8 @@ void RanksOutput::show_held_errors() {
 
 void RanksOutput::collect_messages() {
   constexpr std::size_t enough = 1 << 18;
-  const bool open = read_all(child_.messages, [this](std::string_view text) {
-    if (messages_.size() < enough) messages_.append(text);
-  });
+  const bool open =
+      read_all(child_.messages, [this](std::string_view text) { append_within(messages_, text, enough); });
   if (!open) messages_closed_ = true;
 }
 
