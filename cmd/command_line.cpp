@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <regex>
 #include <sstream>
 #include <string_view>
 
@@ -55,6 +56,20 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+// What the parser says of words that are one too many, as a user would say it.
+std::string in_plain_words(const CLI::App& app, const std::string& message) {
+  static const std::regex often("(.*): At Most 1 required but received ([0-9]+)");
+  static const std::regex extra("The following arguments? (?:was|were) not expected: (.*)");
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  const CLI::Option* config = parsed.empty() ? nullptr : parsed.front()->get_option_no_throw("CONFIG");
+  std::smatch match;
+  if (config != nullptr && config->count() == 1 && std::regex_match(message, match, extra)) {
+    return format("{} takes one config, which is {}; what follows is not expected: {}", parsed.front()->get_name(),
+                  config->results().front(), match[1].str());
+  }
+  return std::regex_replace(message, often, "$1 is given $2 times; give it once");
+}
+
 // Describes what is wrong with the command line; where it asks for help or the version, it writes these and succeeds.
 Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::ostringstream out, errors;
@@ -66,7 +81,7 @@ Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int arg
   const int code = exit_code(ErrorKind::config);
   if (argc < 2) return {code, app.help()};
   const std::string text = correction(app, argc, argv);
-  return {code, (text.empty() ? error.what() : text) + "\nRun with --help for more information."};
+  return {code, (text.empty() ? in_plain_words(app, error.what()) : text) + "\nRun with --help for more information."};
 }
 
 // An empty word is most often a variable of a script that is not set: no option takes one, and none means its default.

@@ -22,8 +22,8 @@ void require_room(RankRun& run, const Job& job) {
         checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + records_of_run;
     const std::string why = why_no_room(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
-    throw Error(ErrorKind::resource, "there is no room for a checkpoint: " + why,
-                "make room, or choose another run directory (--run-dir)");
+    throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
+                "make room there, or choose another run directory (--run-dir)");
   });
   attempt.throw_if_any_failed();
 }

@@ -195,6 +195,23 @@ TEST_CASE("run --json prints the end of the run as one document, and --quiet say
   }
 }
 
+TEST_CASE("words that are one too many are named, with what to do") {
+  const Folder folder;
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
+    const Finished run = trainctl(folder, words);
+    INFO(run.errors);
+    CHECK(run.code == 2);
+    CHECK(contains(run.errors, said));
+  };
+  refused({"run", "a.yaml", "b.yaml"}, "run takes one config, which is a.yaml; what follows is not expected: b.yaml\n");
+  refused({"check", "a.yaml", "b.yaml", "c.yaml"},
+          "check takes one config, which is a.yaml; what follows is not expected: ");
+  refused({"run", "a.yaml", "--ranks", "2", "--ranks", "1"}, "--ranks is given 2 times; give it once\n");
+  refused({"run", "a.yaml", "--ranks=2", "--hosts", "x", "--ranks=1", "--ranks=3"},
+          "--ranks is given 3 times; give it once");
+  refused({"run"}, "CONFIG is required");
+}
+
 TEST_CASE("what a new user types wrongly is answered in a way that helps") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);

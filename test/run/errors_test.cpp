@@ -238,13 +238,13 @@ TEST_CASE("a disk without room for a checkpoint: exit code 6 before the first st
   // Of Adam there are three times as many bytes, of the weights alone one.
   expect(trainctl(folder,
                   {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set", "train.optimizer={name: adam}"}),
-         6, {"there is no room for a checkpoint: ", "disk has ", "are needed", "--run-dir"});
+         6, {"no checkpoint can be written: ", "disk has ", "are needed", "--run-dir"});
   CHECK_FALSE(fs::exists(folder / "disk/run"));
   const Finished plain =
       trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set",
                         "train.optimizer={name: adam}", "--set", "checkpoint.weights_only=true", "--set",
                         "checkpoint.keep=1", "--set", "log.tensorboard=false", "--set", "train.max_steps=1"});
-  CHECK_FALSE(contains(plain.errors, "no room for a checkpoint"));
+  CHECK_FALSE(contains(plain.errors, "no checkpoint can be written"));
 }
 
 }  // namespace
