@@ -182,9 +182,15 @@ void replace_link(const std::string& link, const std::string& target) {
 }
 
 void create_folders(const std::string& path) {
-  std::error_code error;
+  std::error_code error, ignored;
   fs::create_directories(path, error);
-  if (error) throw_resource(path, error.value());
+  if (!error) return;
+  if (fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
+    throw Error(ErrorKind::resource, Place{path},
+                format("it is a link to {}, which is not there", fs::read_symlink(path, ignored).string()),
+                "make that folder, or choose another one (for a run: --run-dir)");
+  }
+  throw_resource(path, error.value());
 }
 
 }  // namespace trainctl

@@ -133,6 +133,12 @@ RankStatus final_status(const std::optional<RankStatus>& status, const MpirunRep
             "mpirun ended with code 0, but no rank has said that the run is done; see which mpirun is the "
             "first in PATH (trainctl doctor)"};
   }
+  constexpr int by_signal = 128;  // and its number: as a shell has it
+  const int signal = said.empty() && mpirun_code > by_signal ? mpirun_code - by_signal : 0;
+  if (signal == SIGKILL || signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS) {
+    return {peer_failed,
+            format("mpirun was killed by signal {} ({}), and the ranks ended with it", signal, strsignal(signal))};
+  }
   return {peer_failed, said.empty()
                            ? format("mpirun ended with code {} and without a word", mpirun_code)
                            : "the ranks could not be run; mpirun says (all of it with -v):\n" + first_lines(said)};

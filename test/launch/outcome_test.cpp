@@ -141,6 +141,14 @@ TEST_CASE("the ranks' status decides, whatever mpirun says") {
   CHECK(contains(both, "no answer from rank 3"));
 }
 
+TEST_CASE("mpirun that was killed is told by its signal") {
+  const RankStatus killed_by_user = status_of({}, "", 128 + 9);
+  CHECK(killed_by_user.exit_code == 5);
+  CHECK(killed_by_user.message == "mpirun was killed by signal 9 (Killed), and the ranks ended with it");
+  CHECK(status_of({}, "", 128 + 11).message.find("signal 11 (Segmentation fault)") != std::string::npos);
+  CHECK(status_of({}, "", 133 + 9).message == "mpirun ended with code 142 and without a word");
+}
+
 TEST_CASE("without a status mpirun's messages decide") {
   CHECK(status_of({}, "", 0).exit_code == 5);
   CHECK(contains(status_of({}, "", 0), "no rank has said that the run is done"));

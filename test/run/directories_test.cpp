@@ -62,6 +62,15 @@ TEST_CASE("a run that is refused leaves nothing behind") {
   refused({"--run-dir", std::string(300, 'x')}, 6);
 }
 
+TEST_CASE("a run directory that is a link to nowhere is told as such") {
+  const Folder folder;
+  fs::create_symlink("no/such/place", folder / "link");
+  const Finished run = train(folder, folder.write("small.yaml", small("epochs: 1")), {"--run-dir", "link"});
+  INFO(run.errors);
+  CHECK(run.code == 6);
+  CHECK(contains(run.errors, "link: it is a link to no/such/place, which is not there; make that folder"));
+}
+
 TEST_CASE("a run without a checkpoint does not block the corrected config") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 3"));
