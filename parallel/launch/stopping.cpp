@@ -41,6 +41,7 @@ StopAction stop_action(const Stopping& stopping, Stopping::Clock::time_point now
 void note_request(Stopping& stopping, int signal, Stopping::Clock::time_point now) {
   if (!stopping.asked) {
     stopping.asked = now;
+    stopping.asked_by = signal;
   } else if (signal == SIGINT) {
     stopping.at_once = true;
   } else if (now - *stopping.asked >= one_request && !stopping.again) {

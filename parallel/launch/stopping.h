@@ -18,6 +18,7 @@ struct Stopping {
   bool ready = false;                      // all ranks handle a request
   bool relayed = false;                    // they have been sent it
   std::optional<Clock::time_point> asked;  // when the first request came
+  int asked_by = 0;                        // its signal: SIGINT is a user's Ctrl-C
   bool again = false;                      // a later request wants the end soon,
   bool at_once = false;                    // or at once
   // What rank 0 has said last of the time that ranks need, and when that changed.

@@ -164,7 +164,7 @@ void Supervision::stop() {
       return;
     case StopAction::relay:
       join_log();
-      log::warning("stopping after this step (Ctrl-C again stops at once)");
+      tell_of_stop();
       if (stopped_) kill(child_.pid, SIGCONT);
       kill(child_.pid, SIGUSR1);
       stopping_.relayed = true;
@@ -182,6 +182,12 @@ void Supervision::stop() {
       verdict_ = {exit_code(ErrorKind::peer), format("the ranks did not stop within {:g} s and were ended{}{}", seconds,
                                                      stuck_ranks(), newest_checkpoint(read_log_path(status_file_)))};
   }
+}
+
+// Whoever presses Ctrl-C knows that the run is being stopped; a stop by anybody else is a warning.
+void Supervision::tell_of_stop() const {
+  const auto tell = stopping_.asked_by == SIGINT ? log::info : log::warning;
+  tell("stopping after this step (Ctrl-C again stops at once)");
 }
 
 // " (stopped by a signal: rank 1, process 12)": those of this host that a signal has stopped.

@@ -72,6 +72,7 @@ class Supervision {
   void stop();
   void watch_mpirun();
   bool mpirun_lingers();
+  void tell_of_stop() const;
   std::string stuck_ranks() const;
   bool start_timed_out() const;
   std::string describe_start_timeout() const;
