@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/files.h"
+#include "core/base/format.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/arrays/npy.h"
 
@@ -108,25 +109,39 @@ bool has_positions(const Array& x, bool tokens, const Array& y) {
   return (sequence || image) && std::equal(positions.begin(), positions.end(), sizes.begin());
 }
 
+[[noreturn]] void refuse_classes(const Array& y) {
+  data_error(
+      y.path,
+      format("holds {} of shape {}, which cannot be the classes of --targets",
+             is_integer(y.type) ? "whole numbers" : "numbers with fractions", to_string(y.shape)),
+      "classes are whole numbers from 0 (astype('int64') in NumPy) of shape [n], [n, 1] or one for each position "
+      "of the samples, or they are one-hot or multi-hot");
+}
+
 }  // namespace
 
-ArrayLook look_at_arrays(const std::string& path) {
+ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   const std::optional<Array> x = training_array(path, "x"), y = training_array(path, "y");
   ArrayLook look;
   if (!x || !y || x->shape.rank() == 0 || y->shape.rank() == 0 || y->shape[0] == 0) return look;
   look.vocabulary = vocabulary_of(path, *x);
+  if (targets == TargetsAre::values) return look;
+  const bool classes = targets == TargetsAre::classes;
   const std::int64_t each = y->shape.count() / y->shape[0];
   if (each == 1) {
+    if (classes && !is_integer(y->type)) refuse_classes(*y);
     look.target = is_integer(y->type) ? TargetMeaning::class_number : TargetMeaning::values;
     return look;
   }
   const TargetValues values = values_of(*y);
-  const bool whole = is_integer(y->type) && !values.negative && values.largest < most_classes;
+  const bool whole = is_integer(y->type) && !values.negative && (classes || values.largest < most_classes);
   if (whole && has_positions(*x, look.vocabulary > 0, *y)) {
     look.target = TargetMeaning::position_classes;
     look.classes = std::max<std::int64_t>(values.largest + 1, 2);
   } else if (values.binary && y->shape.rank() == 2) {
     look.target = values.one_each ? TargetMeaning::one_hot : TargetMeaning::multi_hot;
+  } else if (classes) {
+    refuse_classes(*y);
   }
   return look;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/tensor/shape.h"
+#include "cmd/init/draft.h"
 
 namespace trainctl {
 
@@ -24,7 +24,8 @@ struct ArrayLook {
 };
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; a missing one leaves the
-// defaults. Throws Error{data} if one cannot be read.
-ArrayLook look_at_arrays(const std::string& path);
+// defaults. `targets`: what the user says that targets are; one-hot and multi-hot targets are classes. Throws
+// Error{data} if one cannot be read, and for targets that cannot be the classes that the user says they are.
+ArrayLook look_at_arrays(const std::string& path, TargetsAre targets);
 
 }  // namespace trainctl

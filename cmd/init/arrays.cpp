@@ -144,10 +144,11 @@ bool holds_arrays(const std::string& folder) {
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const bool idx = is_folder(request.path) && holds_idx(request.path);
-  ArrayLook look = idx ? ArrayLook{0, TargetMeaning::class_number} : look_at_arrays(request.path);
-  const std::vector<bool> meanings = look.target == TargetMeaning::class_number
-                                         ? std::vector{false, true}
-                                         : std::vector{look.target != TargetMeaning::position_classes};
+  const bool values = request.targets == TargetsAre::values, classes = request.targets == TargetsAre::classes;
+  ArrayLook look = idx ? ArrayLook{0, values ? TargetMeaning::values : TargetMeaning::class_number}
+                       : look_at_arrays(request.path, request.targets);
+  std::vector<bool> meanings{look.target != TargetMeaning::position_classes};
+  if (look.target == TargetMeaning::class_number) meanings = classes ? std::vector{false} : std::vector{false, true};
   const OpenedArrays opened = open_arrays(request, idx, meanings);
   const TargetFacts& target = opened.info.targets[0];
   if (target.classes == 0 && look.target == TargetMeaning::class_number) look.target = TargetMeaning::values;
@@ -158,13 +159,13 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const Body body = look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
                     : by_position       ? body_by_position(sample)
                                         : body_for(sample);
-  const std::int64_t classes = by_position ? std::max(look.classes, target.classes) : target.classes;
-  const Head head = head_for(look.target, classes > 0 ? classes : std::max<std::int64_t>(target.shape.count(), 1));
+  const std::int64_t number = by_position ? std::max(look.classes, target.classes) : target.classes;
+  const Head head = head_for(look.target, number > 0 ? number : std::max<std::int64_t>(target.shape.count(), 1));
   Draft draft;
   draft.file = request.name + ".yaml";
   draft.summary = format("{} on samples of {}, {}", body.name, to_string(sample), head.what);
   std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
-  if (classes > 0) data += format("  classes: {}\n", classes);
+  if (number > 0) data += format("  classes: {}\n", number);
   const Scale scale = look.vocabulary > 0 ? Scale::none : scale_for(dtype, sample);
   if (scale == Scale::bytes) data += "  transform:\n    - rescale: 1/255\n";
   if (scale == Scale::measured) {
@@ -175,7 +176,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
                train_text(head.loss, head.metrics, suitable_batch(opened.info.training_samples),
                           suitable_epochs(opened.info.training_samples), 1e-3,
                           "  schedule: {name: cosine, warmup: 1 epoch}\n" +
-                              std::string(classes > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
+                              std::string(number > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
   return {draft};
 }
 

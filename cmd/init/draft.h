@@ -9,12 +9,16 @@
 
 namespace trainctl {
 
+// What the user says that whole numbers as targets are.
+enum class TargetsAre { found_out, classes, values };
+
 // What the user wants a config for.
 struct DraftRequest {
   std::string path;    // the data: a file or folder
   std::string folder;  // where the config is to lie
   std::string name;    // of the config's file, without its ending, and of the run
   std::string target;  // of a table: the target's column; empty: found out
+  TargetsAre targets = TargetsAre::found_out;
 };
 
 // A config as text.

@@ -5,54 +5,14 @@
 #include <utility>
 
 #include "cmd/init/draft.h"
+#include "cmd/init/image_look.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/terminal_text.h"
 #include "io/datasets/images/image_files.h"
 
 namespace trainctl {
 namespace {
-
-// What a look at some of the images tells.
-struct ImageFacts {
-  std::int64_t side = 0;  // the shorter one, in the middle of those that were looked at
-  bool alike = true;      // all are squares of this side
-  bool gray = true;
-  bool unreadable = false;  // some of them
-};
-
-bool is_gray(const Sample& sample) {
-  const auto* values = static_cast<const std::uint8_t*>(sample.values);
-  for (std::int64_t i = 0; i < sample.shape.count(); i += 3) {
-    if (values[i] != values[i + 1] || values[i] != values[i + 2]) return false;
-  }
-  return true;
-}
-
-// Decodes images here and there in the folder.
-ImageFacts look_at_images(const std::string& folder) {
-  constexpr std::size_t most = 60;
-  const std::vector<std::string> images = list_images(folder).images;
-  ImageFacts facts;
-  std::vector<std::int64_t> sides;
-  Sample sample;
-  for (std::size_t i = 0; i < std::min(images.size(), most); ++i) {
-    const std::string& image = images[i * images.size() / std::min(images.size(), most)];
-    try {
-      read_image_file(folder + "/" + image, 3, false, sample);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::data) throw;
-      facts.unreadable = true;
-      continue;
-    }
-    sides.push_back(std::min(sample.shape[0], sample.shape[1]));
-    facts.alike = facts.alike && sample.shape[0] == sample.shape[1] && sides.back() == sides.front();
-    facts.gray = facts.gray && is_gray(sample);
-  }
-  if (sides.empty()) data_error(folder, "none of the images that were tried can be read");
-  std::nth_element(sides.begin(), sides.begin() + std::ssize(sides) / 2, sides.end());
-  facts.side = sides[sides.size() / 2];
-  return facts;
-}
 
 // A network, and the size of images that suits it.
 struct ImageModel {
@@ -174,7 +134,7 @@ std::string location_text(const DraftRequest& request, const ImageParts& parts) 
   return text;
 }
 
-std::string steps_text(const ImageModel& model, const ImageFacts& facts) {
+std::string steps_text(const ImageModel& model, const ImageLook& facts) {
   const bool as_they_are = facts.alike && facts.side == model.side;
   std::string text =
       "  transform:                      # always, in this order; `predict` applies them to photos of any size\n";
@@ -194,14 +154,20 @@ std::string steps_text(const ImageModel& model, const ImageFacts& facts) {
 bool holds_images(const std::string& folder) { return has_class_folders(parts_of(folder).training); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
+  if (request.targets != TargetsAre::found_out) {
+    throw Error(ErrorKind::config, "--targets is for arrays and tables: the folders of images are their classes");
+  }
   const ImageParts parts = parts_of(request.path);
-  const ImageFacts facts = look_at_images(parts.training);
-  const std::string data = "data:\n  dataset: image_folder\n" + location_text(request, parts) +
-                           (facts.unreadable ? "  on_error: skip                  # some images cannot be read\n" : "");
+  const ImageLook facts = look_at_images(parts.training);
+  const std::string unreadable = unreadable_images({parts.training, parts.validation, parts.test});
+  const std::string data =
+      "data:\n  dataset: image_folder\n" + location_text(request, parts) +
+      (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = facts_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   const std::int64_t classes = info.targets[0].classes;
   std::string left_out;  // of all parts
   for (const std::string& warning : info.warnings) left_out += "; " + warning;
+  if (!unreadable.empty()) left_out += "; " + terminal_word(unreadable);
   std::vector<Draft> drafts;
   for (const ImageModel& model : models_for(facts.side)) {
     Draft draft;

@@ -23,6 +23,7 @@ struct InitOptions {
   std::string path;
   std::string folder = ".";
   std::string target;
+  TargetsAre targets = TargetsAre::found_out;
   bool force = false;
   bool list = false;
 };
@@ -63,7 +64,7 @@ int run_init(const InitOptions& options) {
   }
   if (options.path.empty()) throw Error(ErrorKind::config, "init wants the path of the data, or --list");
   if (!exists(options.path)) throw Error(ErrorKind::data, options.path + " does not exist");
-  const DraftRequest request{options.path, options.folder, name_of(options.path), options.target};
+  const DraftRequest request{options.path, options.folder, name_of(options.path), options.target, options.targets};
   const std::vector<Draft> drafts = draft(request);
   for (const Draft& one : drafts) {
     require_absent(options.folder + "/" + one.file, options.force);
@@ -103,6 +104,14 @@ Subcommand init_subcommand() {
             app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
             app.add_option("--target", options->target, "Of a table: the column that is to be predicted")
                 ->type_name("COLUMN");
+            app.add_option_function<std::string>(
+                   "--targets",
+                   [options](const std::string& kind) {
+                     options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
+                   },
+                   "Of arrays and tables: what the targets are, which init otherwise finds out")
+                ->check(CLI::IsMember({"classes", "values"}))
+                ->type_name("classes|values");
             app.add_flag("--force", options->force, "Replaces files of these names");
             app.add_flag("--list", options->list, "Only lists the networks to choose from, with parameters and FLOPs");
             add_output_options(app, options->common);

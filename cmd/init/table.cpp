@@ -157,7 +157,8 @@ std::string why_left_out(const Column& column, std::int64_t lines) {
 }
 
 // Whether its values name classes rather than measure something.
-bool names_classes(const Column& target, std::int64_t lines) {
+bool names_classes(const DraftRequest& request, const Column& target, std::int64_t lines) {
+  if (request.targets != TargetsAre::found_out) return request.targets == TargetsAre::classes;
   return target.words > 0 || (target.whole && target.distinct.size() <= 20 && std::ssize(target.distinct) <= lines / 5);
 }
 
@@ -165,9 +166,9 @@ bool names_classes(const Column& target, std::int64_t lines) {
 std::string data_text(const DraftRequest& request, const Table& table, const Column& target,
                       const std::string& validation) {
   std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
-  text += validation.empty()
-              ? format("  validation: {{split: 0.2{}}}\n", names_classes(target, table.lines) ? ", stratify: true" : "")
-              : format("  validation: {{path: {}}}\n", path_text(request, validation));
+  text += validation.empty() ? format("  validation: {{split: 0.2{}}}\n",
+                                      names_classes(request, target, table.lines) ? ", stratify: true" : "")
+                             : format("  validation: {{path: {}}}\n", path_text(request, validation));
   if (table.delimiter != ',')
     text += format("  delimiter: \"{}\"\n", table.delimiter == '\t' ? "\\t" : std::string(1, table.delimiter));
   if (!table.header) text += "  header: false                   # columns are called \"1\", \"2\", ...\n";
@@ -187,8 +188,8 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
   }
   if (columns.empty()) data_error(table.path, "has no column that a network could learn from");
   // Words among numbers are not named as classes: opening the table tells of them.
-  const bool mixed = target.words > 0 && target.numbers > 0;
-  if (names_classes(target, table.lines) && !mixed)
+  const bool mixed = target.words > 0 && target.numbers > 0 && request.targets != TargetsAre::classes;
+  if (names_classes(request, target, table.lines) && !mixed)
     categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
   if (leaves_out) text += format("  columns: [{}]\n{}", columns, comments);
   if (!categorical.empty()) text += format("  categorical: [{}]    # words, each a value of its own\n", categorical);
@@ -218,7 +219,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
                "name another with --target");
   }
   const std::string data = data_text(request, table, target, folder ? first_of(request.path, held_out) : "");
-  const bool is_class = names_classes(target, table.lines);
+  const bool is_class = names_classes(request, target, table.lines);
   const DataInfo info = facts_of(request, data, !is_class);
   const std::int64_t classes = info.targets[0].classes;
   const std::string what =

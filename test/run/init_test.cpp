@@ -89,6 +89,7 @@ TEST_CASE("init takes held-out folders, gray images, other places for the config
   write_images(folder, "data/scans/train", 4, true);
   write_images(folder, "data/scans/val", 2, true);
   folder.write("data/scans/train/tulip/zz.png", "no image");  // the last one
+  folder.write("data/scans/val/daisy/0-empty.png", "");
   folder.write("data/scans/test/1.png", "an image without a class");
   const Finished made = trainctl(folder, {"init", "data/scans", "-o", "configs"});
   INFO(tail(made.errors));
@@ -98,6 +99,25 @@ TEST_CASE("init takes held-out folders, gray images, other places for the config
   CHECK(contains(text, "validation: {path: ../data/scans/val}"));
   CHECK(contains(text, "shape: [32, 32, 1]"));
   CHECK(contains(text, "on_error: skip"));
+  for (const std::string& told : {made.out, text}) {
+    CHECK(contains(told, "data/scans/train/tulip/zz.png: "));
+    CHECK(contains(told, "1 other cannot be read, either"));
+  }
+  // An empty file is found among any number of images.
+  fs::create_directories(folder / "many/train/tulip");
+  for (int i = 0; i < 150; ++i) {
+    fs::copy_file(folder / "data/scans/train/tulip/0.jpg", folder / format("many/train/tulip/{:03}.jpg", i));
+    if (i == 0) fs::copy(folder / "data/scans/train/daisy", folder / "many/train/daisy");
+  }
+  folder.write("many/train/tulip/077.jpg", "");
+  const Finished many = trainctl(folder, {"init", "many"});
+  INFO(tail(many.errors));
+  REQUIRE(many.code == 0);
+  CHECK(contains(many.out, "many/train/tulip/077.jpg: is empty"));
+  CHECK(contains(read_file(folder / "many-small.yaml"), "# many/train/tulip/077.jpg: is empty"));
+  const Finished flag = trainctl(folder, {"init", "many", "--targets", "values"});
+  CHECK(flag.code == 2);
+  CHECK(contains(flag.errors, "the folders of images are their classes"));
   const Finished run = trainctl(folder, {"run", "configs/scans-small.yaml", "--ranks", "1", "--set", "train.epochs=1"});
   INFO(tail(run.errors));
   CHECK(run.code == 0);
@@ -285,6 +305,54 @@ TEST_CASE("every config that init writes for arrays passes check and trains, wha
     INFO(tail(run.errors));
     CHECK(run.code == 0);
   }
+}
+
+TEST_CASE("init takes the user's word for what targets are") {
+  const Folder folder;
+  std::string table = "size,rooms\n";
+  std::vector<float> x;
+  std::vector<std::int64_t> many, few, pairs;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(static_cast<float>(i) / 30 - 1);
+    many.push_back(i);  // taken for values
+    few.push_back(i % 4);
+    for (int k = 0; k < 2; ++k) pairs.push_back(i % 7);
+    table += format("{},{}\n", i, i % 4);  // taken for classes
+  }
+  folder.write("rooms.csv", table);
+  for (const std::string name : {"many", "few", "pairs", "fractions"}) {
+    folder.write(name + "/x.npy", npy("<f4", "(60, 1)", raw(x)));
+  }
+  folder.write("many/y.npy", npy("<i8", "(60,)", raw(many)));
+  folder.write("few/y.npy", npy("<i8", "(60,)", raw(few)));
+  folder.write("pairs/y.npy", npy("<i8", "(60, 2)", raw(pairs)));
+  folder.write("fractions/y.npy", npy("<f4", "(60,)", raw(x)));
+  struct Case {
+    std::string path, targets, line;
+  };
+  const std::string classes = "sparse_categorical_crossentropy", values = "mean_squared_error";
+  for (const Case& one : {Case{"many", "", values}, Case{"many", "classes", classes}, Case{"few", "", classes},
+                          Case{"few", "values", values}, Case{"rooms.csv", "", classes},
+                          Case{"rooms.csv", "values", values}, Case{"rooms.csv", "classes", classes}}) {
+    std::vector<std::string> arguments{"init", one.path, "--force"};
+    if (!one.targets.empty()) arguments.insert(arguments.end(), {"--targets", one.targets});
+    CAPTURE(one.path, one.targets);
+    const Finished made = trainctl(folder, arguments);
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const std::string config = fs::path(one.path).stem().string() + ".yaml";
+    CHECK(contains(read_file(folder / config), one.line));
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.max_steps=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+  }
+  for (const std::string path : {"pairs", "fractions"}) {
+    const Finished refused = trainctl(folder, {"init", path, "--targets", "classes"});
+    CAPTURE(refused.errors);
+    CHECK(refused.code == 3);
+    CHECK(contains(refused.errors, "which cannot be the classes of --targets"));
+  }
+  CHECK(trainctl(folder, {"init", "few", "--targets", "labels"}).code == 2);
 }
 
 TEST_CASE("init says what it knows where it knows nothing, and lists the networks") {
