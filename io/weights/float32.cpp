@@ -12,6 +12,8 @@ float as_float(std::uint32_t bits) {
   return value;
 }
 
+}  // namespace
+
 float from_float16(std::uint16_t bits) {
   const std::uint32_t rest = bits & 0x7FFF;
   float magnitude = static_cast<float>(rest) * 0x1p-24f;                        // below 2^-14
@@ -19,8 +21,6 @@ float from_float16(std::uint16_t bits) {
   if (rest >= 0x7C00) magnitude = as_float(0x7F800000 | (rest & 0x3FF) << 13);  // Inf, NaN
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
-
-}  // namespace
 
 void to_float32(DType dtype, const void* from, std::int64_t count, float* to) {
   const auto convert = [&]<class Number>(Number number, const auto& value) {

@@ -14,6 +14,9 @@ inline bool is_fractional(DType dtype) {
 // Converts `count` little-endian numbers of a fractional dtype, which need not be aligned.
 void to_float32(DType dtype, const void* from, std::int64_t count, float* to);
 
+// The value of a float16 (IEEE 754 binary16) with these bits.
+float from_float16(std::uint16_t bits);
+
 // The bits of the nearest bfloat16, the even one of two equally near; NaN stays NaN.
 std::uint16_t to_bfloat16(float value);
 

@@ -46,6 +46,42 @@ TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
   }
 }
 
+TEST_CASE("array files: float16 arrays are samples, targets and weights, with NumPy's values") {
+  const TempFolder folder;
+  // numpy.array([1, -2, 0.1, 65504, 6.1035e-05, 5.96e-08, -0.0, 0.333, inf], '<f2').tobytes(), and .astype('f4') of it
+  const std::vector<std::uint16_t> bits{0x3c00, 0xc000, 0x2e66, 0x7bff, 0x0400, 0x0001, 0x8000, 0x3554, 0x7c00};
+  const std::vector<float> values{1,
+                                  -2,
+                                  0.0999755859375f,
+                                  65504,
+                                  0.00006103515625f,
+                                  0x1p-24f,
+                                  -0.,
+                                  0.3330078125f,
+                                  std::numeric_limits<float>::infinity()};
+  write_file(folder / "x.npy", npy("<f2", "(9,)", raw(bits)));
+  CHECK(values_of(read_npy(folder / "x.npy")) == values);
+  std::vector<std::uint16_t> swapped;
+  for (const std::uint16_t one : bits) swapped.push_back(static_cast<std::uint16_t>(one << 8 | one >> 8));
+  write_file(folder / "x.npy", npy(">f2", "(9,)", raw(swapped)));
+  CHECK(values_of(read_npy(folder / "x.npy")) == values);
+
+  write_file(folder / "x.npy", npy("<f2", "(2, 2)", raw(std::vector<std::uint16_t>{0x3c00, 0xc000, 0x3554, 0})));
+  write_file(folder / "y.npy", npy("<f2", "(2, 1)", raw(std::vector<std::uint16_t>{0x2e66, 0x7bff})));
+  write_file(folder / "w.npy", npy("<f2", "(2,)", raw(std::vector<std::uint16_t>{0x3800, 0x4000})));
+  const auto data =
+      array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), {}, {}, read_npy(folder / "w.npy"));
+  CHECK(data->facts().dtype == DType::float32);
+  CHECK(data->facts().classes == 0);
+  Sample sample;
+  data->read(1, sample);
+  CHECK(static_cast<const float*>(sample.values)[0] == 0.3330078125f);
+  CHECK(sample.target[0] == 65504);
+  float weight = 0;
+  data->read_weights(1, &weight);
+  CHECK(weight == 2);
+}
+
 TEST_CASE("array files: a gzip file of several members is read whole") {
   const TempFolder folder;
   const std::string pixels = random_bytes(300'000, 4), file = idx(8, {1000, 300}, pixels);

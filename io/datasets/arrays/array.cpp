@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "io/weights/float32.h"
+
 namespace trainctl {
 namespace {
 
@@ -17,6 +19,16 @@ T load(const std::byte* from, bool swap) {
   if (swap) std::reverse(bytes, bytes + sizeof(T));
   return std::bit_cast<T>(bytes);
 }
+
+// The bits of a float16, for which C++20 has no type.
+struct Float16 {
+  std::uint16_t bits;
+
+  template <class To>
+  explicit operator To() const {
+    return static_cast<To>(from_float16(bits));
+  }
+};
 
 template <class T, class To>
 void convert_elements(const std::byte* from, bool swap, std::int64_t count, To* to) {
@@ -61,6 +73,8 @@ void convert_to(const Array& array, std::int64_t first, std::int64_t count, To* 
       return convert_as<float>(array, first, count, to);
     case ElementType::float64:
       return convert_as<double>(array, first, count, to);
+    case ElementType::float16:
+      return convert_as<Float16>(array, first, count, to);
   }
 }
 
@@ -73,6 +87,7 @@ std::int64_t size_of(ElementType type) {
       return 1;
     case ElementType::uint16:
     case ElementType::int16:
+    case ElementType::float16:
       return 2;
     case ElementType::uint32:
     case ElementType::int32:

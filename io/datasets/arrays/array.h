@@ -15,10 +15,12 @@
 namespace trainctl {
 
 // The types of a stored array's elements.
-enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64 };
+enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16 };
 
 std::int64_t size_of(ElementType type);
-constexpr bool is_integer(ElementType type) { return type != ElementType::float32 && type != ElementType::float64; }
+constexpr bool is_integer(ElementType type) {
+  return type != ElementType::float32 && type != ElementType::float64 && type != ElementType::float16;
+}
 
 struct Array {
   std::string path;  // for messages: "x.npy", "digits.npz:x"

@@ -21,9 +21,10 @@ namespace {
 
 constexpr std::int64_t longest_npy_header = 1 << 16;
 constexpr std::pair<std::string_view, ElementType> element_types[] = {
-    {"u1", ElementType::uint8}, {"b1", ElementType::uint8},   {"i1", ElementType::int8},    {"u2", ElementType::uint16},
-    {"i2", ElementType::int16}, {"u4", ElementType::uint32},  {"i4", ElementType::int32},   {"u8", ElementType::uint64},
-    {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
+    {"u1", ElementType::uint8},   {"b1", ElementType::uint8},   {"i1", ElementType::int8},
+    {"u2", ElementType::uint16},  {"i2", ElementType::int16},   {"u4", ElementType::uint32},
+    {"i4", ElementType::int32},   {"u8", ElementType::uint64},  {"i8", ElementType::int64},
+    {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"f2", ElementType::float16},
 };
 
 // The member of that name, the last one of several, as NumPy takes it; or else the only name that differs in case
@@ -72,7 +73,7 @@ void parse_type(std::string_view text, Array& array) {
     }
   }
   data_error(array.path, format("holds elements of type {}, which is not read", quoted),
-             "save it as uint8, float32, float64 or an integer type");
+             "save it as float16, float32, float64, uint8 or another integer type");
 }
 
 void parse_shape(std::string_view text, Array& array) {
