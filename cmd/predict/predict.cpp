@@ -144,6 +144,9 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   const std::vector<DataUse::Input> inputs = data_use(spec).inputs;
   const Trained trained = load_trained(options, inputs.size(), context, device.host);
   const PredictionData data(spec.data, trained.inputs, inputs, options.inputs);
+  if (context.world.rank() == 0) {
+    for (const std::string& warning : data.warnings()) log::warning(warning);
+  }
   const Sharer rank(MeshRank(Mesh{world.size(), 1, 1}, world.rank()));
   Backend& backend = *device.backend;
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());

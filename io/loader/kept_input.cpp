@@ -14,6 +14,7 @@ Json to_json(const TableFacts& table) {
     columns.push_back({{"name", column.name},
                        {"words", column.words},
                        {"vocabulary", column.vocabulary},
+                       {"out_of_vocabulary", column.out_of_vocabulary},
                        {"fill", column.fill},
                        {"mean", column.mean},
                        {"deviation", column.deviation}});
@@ -25,7 +26,7 @@ std::shared_ptr<const TableFacts> table_of(const Json& columns) {
   TableFacts table;
   for (const Json& json : columns) {
     table.columns.push_back({json.at("name"), json.at("words"), json.at("vocabulary"), json.at("fill"), json.at("mean"),
-                             json.at("deviation")});
+                             json.at("deviation"), json.value("out_of_vocabulary", false)});  // absent in old ones
   }
   return std::make_shared<const TableFacts>(std::move(table));
 }

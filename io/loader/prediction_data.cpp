@@ -42,6 +42,7 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
   std::vector<DataPart::Input> parts;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const DatasetFacts& facts = datasets[i]->facts();
+    if (!facts.warning.empty()) warnings_.push_back(facts.warning);
     InputPlan plan = kept_plan(options, inputs[i].name, kept[i], facts.dtype);
     plan.stored = facts.dtype == DType::int32;
     check_alike(*datasets[i], training[i].sample, plan.plan.fixed);

@@ -25,6 +25,8 @@ class PredictionData {
   // bytes.
   const std::optional<Affine>& scaling() const { return scaling_; }
   std::int64_t samples() const { return part_->size(); }
+  // What is odd about the data, a sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // "photos/cat.jpg"; of arrays and tables the number of the sample.
   std::string name_of(std::int64_t sample) const;
   // The same without the folder that the user named: "cat.jpg".
@@ -41,6 +43,7 @@ class PredictionData {
   std::shared_ptr<const DataPart> part_;
   std::vector<ModelInput> inputs_;
   std::optional<Affine> scaling_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace trainctl

@@ -4,6 +4,7 @@
 
 #include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
+#include "io/loader/kept_input.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 
@@ -50,24 +51,25 @@ using Row = std::vector<float>;
 
 TEST_CASE("csv: words become one-hot values in bytewise order, in the place of their column") {
   const Opened table("a,kind,b,y\n1,pear,2,0\n3,Zebra,4,1\n5,\"app\nle, \"\"red\"\"\",6,1\n7,pear,8,0\n");
-  CHECK(table.facts().sample == Shape{5});
-  CHECK(table[0] == Row{1, 0, 0, 1, 2});
-  CHECK(table[1] == Row{3, 1, 0, 0, 4});
-  CHECK(table[2] == Row{5, 0, 1, 0, 6});
-  CHECK(table[3] == Row{7, 0, 0, 1, 8});
+  CHECK(table.facts().sample == Shape{6});
+  CHECK(table[0] == Row{1, 0, 0, 0, 1, 2});
+  CHECK(table[1] == Row{3, 0, 1, 0, 0, 4});
+  CHECK(table[2] == Row{5, 0, 0, 1, 0, 6});
+  CHECK(table[3] == Row{7, 0, 0, 0, 1, 8});
   CHECK(table.dataset->label(2) == 1);
   CHECK(table.facts().classes == 2);
   // Numbers that only name things, and a shape that the config states.
-  const Opened codes("zip,y\n10115,0\n20095,1\n10115,1\n80331,0\n", {.categorical = {"zip"}}, {.sample = Shape{1, 3}});
+  const Opened codes("zip,y\n10115,0\n20095,1\n10115,1\n80331,0\n",
+                     {.categorical = {"zip"}, .out_of_vocabulary = false}, {.sample = Shape{1, 3}});
   CHECK(codes.facts().sample == Shape{1, 3});
   CHECK(codes[1] == Row{0, 1, 0});
   CHECK(codes[2] == Row{1, 0, 0});
   // Words that all differ are no categories unless the config says so.
   CHECK_THAT(error_of("name,a,y\nAnn,1,0\nBob,2,1\n"),
              Contains("line 2, column 'name': 'Ann' is no number") && Contains("categorical"));
-  CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 1, 2});
+  CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 0, 1, 2});
   // Chosen columns keep the stated order.
-  CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 1, 2});
+  CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 0, 1, 2});
 }
 
 TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
@@ -81,7 +83,7 @@ TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
   std::string many = "w,y\n";
   for (int i = 0; i < 1002; ++i) many += format("w{},0\nw{},1\n", i, i);
   CHECK_THAT(error_of(many), Contains("line 2002, column 'w'") && Contains("more than 1000 different words"));
-  CHECK(Opened(many, {.categorical = {"w"}}).facts().sample == Shape{1002});
+  CHECK(Opened(many, {.categorical = {"w"}}).facts().sample == Shape{1003});
 }
 
 TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
@@ -95,11 +97,11 @@ TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
     CHECK_THAT(error_of(twice),
                Contains(format("line 2, column 'day': '{}' is a date", date)) && Contains("days since the first"));
     CHECK_THAT(error_of(format("a,y\n1,{}\n", date)), Contains("line 2, column 'y'") && Contains("is a date"));
-    CHECK(Opened(twice, {.categorical = {"day"}})[0] == Row{1});
+    CHECK(Opened(twice, {.categorical = {"day"}})[0] == Row{0, 1});
   }
   for (const char* other : {"2024-01-31x", "1-2-3", "192.168.0.1", "20240-01-01", "a-b-c"}) {
     INFO(other);
-    CHECK(Opened(format("a,y\n{0},1\n{0},2\n", other))[0] == Row{1});
+    CHECK(Opened(format("a,y\n{0},1\n{0},2\n", other))[0] == Row{0, 1});
   }
 }
 
@@ -108,14 +110,14 @@ TEST_CASE("csv: missing values") {
   CHECK_THAT(error_of(text), Contains("line 3, column 'a' is empty") && Contains("missing"));
   CHECK_THAT(error_of("a,y\n1,0\nNA,1\n"), Contains("line 3, column 'a': 'NA' is no number") && Contains("`missing`"));
   const Opened mean(text, {.missing = MissingRule::mean});
-  CHECK(mean[0] == Row{1, 10, 1, 0});
-  CHECK(mean[1] == Row{3, 20, 0, 1});
-  CHECK(mean[2] == Row{3, 20, 0, 0});
-  CHECK(Opened(text, {.missing = MissingRule::zero})[2] == Row{0, 0, 0, 0});
-  CHECK(Opened(text, {.missing = -7.5})[2] == Row{-7.5, -7.5, 0, 0});
+  CHECK(mean[0] == Row{1, 10, 0, 1, 0});
+  CHECK(mean[1] == Row{3, 20, 0, 0, 1});
+  CHECK(mean[2] == Row{3, 20, 0, 0, 0});
+  CHECK(Opened(text, {.missing = MissingRule::zero})[2] == Row{0, 0, 0, 0, 0});
+  CHECK(Opened(text, {.missing = -7.5})[2] == Row{-7.5, -7.5, 0, 0, 0});
   // Namibia is no missing value where the column is named.
   CHECK(Opened("c,y\nNA,0\nDE,1\n,1\n", {.categorical = {"c"}, .missing = MissingRule::zero}).facts().sample ==
-        Shape{2});
+        Shape{3});
   CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.missing = MissingRule::zero}), Contains("column 'b' holds no value"));
   CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.numeric = {"b"}, .missing = MissingRule::mean}),
              Contains("column 'b' holds no value"));
@@ -139,10 +141,11 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
     const Opened table(text, {.standardize = true}, stated);
     for (const int i : {0, 1, 77, 199}) {
       const Row row = table[i];
-      REQUIRE(row.size() == 4);
+      REQUIRE(row.size() == 5);
       CHECK(row[0] == Approx((values[static_cast<std::size_t>(i)] - mean) / std::sqrt(variance)).epsilon(1e-5));
       CHECK(row[1] == 0);
-      CHECK(row[2] == (i % 2 ? 1.0f : 0.0f));
+      CHECK(row[2] == 0);
+      CHECK(row[3] == (i % 2 ? 1.0f : 0.0f));
     }
   };
   check({}, rows);
@@ -166,18 +169,53 @@ TEST_CASE("csv: validation is read as the training part says") {
   const double mean = 4, deviation = std::sqrt((9. + 1 + 0 + 16) / 4);
   // Columns in another order, one more, a word of training alone that is missing here.
   const Opened other("y,extra,k,a\ndog,zzz,w,10\ncat,zzz,w,\n", same, held_out);
-  CHECK(other.facts().sample == Shape{3});
-  CHECK(other[0] == Row{static_cast<float>((10 - mean) / deviation), 0, 1});
-  CHECK(other[1] == Row{0, 0, 1});
+  CHECK(other.facts().sample == Shape{4});
+  CHECK(other[0] == Row{static_cast<float>((10 - mean) / deviation), 0, 0, 1});
+  CHECK(other[1] == Row{0, 0, 0, 1});
   CHECK(other.dataset->label(0) == 1);
-  CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", same, held_out),
-             Contains("line 3, column 'k': 'x\ny' is no word of the training part"));
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n1,u,emu\n", same, held_out),
              Contains("line 3, column 'y'") && Contains("the class 'emu', which the training part has not"));
   CHECK_THAT(error_of("a,y\n1,cat\n", same, held_out), Contains("has no column 'k', which the training part has"));
   CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is no number"));
+}
+
+TEST_CASE("csv: words that the training part lacks have the first value of their column, as in Keras' StringLookup") {
+  const CsvFormat csv{.missing = MissingRule::zero}, closed{.out_of_vocabulary = false, .missing = MissingRule::zero};
+  const std::string train = "a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n";
+  // keras.layers.StringLookup(vocabulary=["u", "w"], output_mode="one_hot") of "w", "u", "other" and "2"
+  const Opened training(train, csv);
+  const DatasetFacts facts = training.facts();
+  const StatedFacts held_out{.sample = facts.sample, .training = &facts};
+  const Opened other("a,k,y\n1,w,cat\n2,u,cat\n3,other,cat\n4,2,cat\n5,,dog\n", csv, held_out);
+  CHECK(other[0] == Row{1, 0, 0, 1});
+  CHECK(other[1] == Row{2, 0, 1, 0});
+  CHECK(other[2] == Row{3, 1, 0, 0});
+  CHECK(other[3] == Row{4, 1, 0, 0});
+  CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is no unknown one
+  CHECK_THAT(other.facts().warning, Contains("column 'k' has words that the training part lacks in 2 of 5 lines (the "
+                                             "first: 'other' in line 4)"));
+  CHECK(training.facts().warning.empty());
+  // A class that training has not is an error in any case.
+  CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out), Contains("the class 'emu', which the training part has not"));
+
+  const Opened without(train, closed);
+  const DatasetFacts closed_facts = without.facts();
+  CHECK(closed_facts.sample == Shape{3});
+  const StatedFacts closed_out{.sample = closed_facts.sample, .training = &closed_facts};
+  CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", closed, closed_out),
+             Contains("line 3, column 'k': 'x\ny' is no word of the training part"));
   // Numbers where training has words are words that it lacks.
-  CHECK_THAT(error_of("a,k,y\n1,2,cat\n", same, held_out), Contains("line 2, column 'k': '2'"));
+  CHECK_THAT(error_of("a,k,y\n1,2,cat\n", closed, closed_out), Contains("line 2, column 'k': '2'"));
+  // What a checkpoint from before says has no such value.
+  KeptInput kept;
+  kept.facts = closed_facts;
+  std::string text = write_kept_inputs({kept});
+  const std::string key = "\"out_of_vocabulary\":false,";
+  REQUIRE(text.find(key) != std::string::npos);
+  while (text.find(key) != std::string::npos) text.erase(text.find(key), key.size());
+  CHECK(read_kept_inputs(text)[0].facts.table->columns[1].width() == 2);
+  kept.facts = facts;
+  CHECK(read_kept_inputs(write_kept_inputs({kept}))[0].facts.table->columns[1].width() == 3);
 }
 
 TEST_CASE("csv: words, missing values and standardised columns in a config") {
@@ -187,12 +225,13 @@ TEST_CASE("csv: words, missing values and standardised columns in a config") {
   const std::string base =
       format("dataset: csv, path: {0}/train.csv, workers: 0, validation: {{path: {0}/valid.csv}}", folder.text());
   const Data data(data_options("{" + base + ", missing: mean, standardize: true, categorical: k, numeric: [a]}"), 1);
-  CHECK(data.info().inputs[0].sample == Shape{3});
+  CHECK(data.info().inputs[0].sample == Shape{4});
   const auto source = data.evaluation(PartKind::validation, 1, {});
   const Batch& batch = source->next();
   CHECK(batch.inputs[0].as<float>()[0] == Approx(2 / std::sqrt(2. / 3)));
   CHECK(batch.inputs[0].as<float>()[1] == 0);
-  CHECK(batch.inputs[0].as<float>()[2] == 1);
+  CHECK(batch.inputs[0].as<float>()[2] == 0);
+  CHECK(batch.inputs[0].as<float>()[3] == 1);
   CHECK_NOTHROW(Data(data_options("{" + base + ", missing: -1}"), 1));
   CHECK_THROWS_AS(data_options("{" + base + ", missing: median}"), ConfigError);
   CHECK_THROWS_AS(data_options("{" + base + ", missing: 1e50}"), ConfigError);

@@ -124,7 +124,7 @@ TEST_CASE("tables in several files are one table: columns, words, classes and me
   for (const PartKind part : {PartKind::training, PartKind::validation}) {
     const Samples whole = samples_of(stated(folder / "whole.csv"), part);
     CHECK(whole.class_names == std::vector<std::string>{"ant", "cat", "dog"});
-    CHECK(whole.shape == Shape{4});
+    CHECK(whole.shape == Shape{5});
     CHECK(samples_of(stated(two), part) == whole);
   }
   // An error names the file and the line in it.

@@ -144,15 +144,17 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
                       : has(csv.numeric, name) ? ColumnKind::numeric
                                                : ColumnKind::automatic;
     std::optional<std::vector<std::string>> vocabulary;
+    bool takes_others = false;
     if (training) {
       const TableFacts::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
+      takes_others = column.out_of_vocabulary;
     }
     const MissingFields missing = all_needed    ? MissingFields::none
                                   : categorical ? MissingFields::empty
                                                 : MissingFields::marked;
-    empty.emplace_back(path, name, kind, missing, std::move(vocabulary));
+    empty.emplace_back(path, name, kind, missing, std::move(vocabulary), takes_others);
   }
   return empty;
 }
@@ -267,10 +269,15 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
     std::vector<std::int64_t> samples;
     if (stated.trained_on) samples = stated.trained_on(*stored);
     table = std::make_shared<const TableFacts>(
-        TableFacts{measure_columns(path, read->columns, samples, csv.missing, csv.standardize),
+        TableFacts{measure_columns(path, read->columns, samples, csv.missing, csv.standardize, csv.out_of_vocabulary),
                    columns.names_of(columns.targets), csv.weight});
   }
-  return table_dataset(stored, rows, table, stated.sample);
+  std::string others;
+  for (const CsvColumn& column : read->columns) {
+    const std::string text = column.others_text();
+    others += (others.empty() || text.empty() ? "" : "; ") + text;
+  }
+  return table_dataset(stored, rows, table, stated.sample, std::move(others));
 }
 
 Section csv_choice() {
@@ -293,6 +300,10 @@ Section csv_choice() {
           "values, which are then 1 for the class and 0 for others.")
       .key("numeric", &CsvOptions::numeric,
            "Columns in which anything but a number is an error; columns of numbers need not be named.")
+      .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
+           "Whether each column of words becomes one value more, the first, which is 1 for all words that the training "
+           "part lacks, as in Keras' StringLookup and FeatureSpace. Without it such a word in validation, test or "
+           "prediction is an error. A class that the training part lacks always is.")
       .key("missing", &CsvOptions::missing,
            "What stands for a field that is empty or holds NA, N/A, NaN, null or ? in a column of numbers: the mean of "
            "the training part's values, zero, or this number; error: nothing, it stops the run. A missing word gives "

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/utf8_names.h"
 
@@ -109,8 +110,13 @@ void refuse_field(const FieldPlace& place, std::string_view text, const std::str
 }
 
 CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
-                     std::optional<std::vector<std::string>> vocabulary)
-    : path_(path), name_(std::move(name)), kind_(kind), missing_(missing), vocabulary_(std::move(vocabulary)) {}
+                     std::optional<std::vector<std::string>> vocabulary, bool takes_others)
+    : path_(path),
+      name_(std::move(name)),
+      kind_(kind),
+      missing_(missing),
+      vocabulary_(std::move(vocabulary)),
+      takes_others_(takes_others) {}
 
 void CsvColumn::add(std::string_view field, const LinePlace& line) {
   const std::string_view text = trimmed(field);
@@ -134,8 +140,9 @@ void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
   if (vocabulary_) {
     const auto found = std::lower_bound(vocabulary_->begin(), vocabulary_->end(), word);
     if (found == vocabulary_->end() || *found != word) {
+      if (takes_others_) return add_other(word, line);
       data_error(*line.path, format("{}: '{}' is no word of the training part", where(place(line)), word.substr(0, 40)),
-                 "mend the word, or train with a line that has it");
+                 "mend the word, train with a line that has it, or train with `out_of_vocabulary: true`");
     }
     values_.push_back(static_cast<float>(found - vocabulary_->begin()));
     return;
@@ -156,6 +163,17 @@ void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
     first_line_ = line;
   }
   values_.push_back(static_cast<float>(found->second));
+}
+
+void CsvColumn::add_other(std::string_view word, const LinePlace& line) {
+  if (others_++ == 0) first_other_ = format("'{}' in line {}", word.substr(0, 40), line.line);
+  values_.push_back(-1);
+}
+
+std::string CsvColumn::others_text() const {
+  if (others_ == 0) return "";
+  return format("{}: column '{}' has words that the training part lacks in {} of {} (the first: {})", path_, name_,
+                grouped(others_), counted(std::ssize(values_), "line"), first_other_);
 }
 
 void CsvColumn::finish() {

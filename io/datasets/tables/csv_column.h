@@ -41,8 +41,9 @@ struct FieldPlace {
 class CsvColumn {
  public:
   // `vocabulary` states the words of a categorical column, in bytewise order; without it they are collected.
+  // `takes_others`: whether other words than these are taken.
   CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
-            std::optional<std::vector<std::string>> vocabulary);
+            std::optional<std::vector<std::string>> vocabulary, bool takes_others = false);
 
   // Throws Error{data} with line and column: a field is missing or no number, or a word is not in the vocabulary. The
   // paths of places outlive the object.
@@ -55,17 +56,24 @@ class CsvColumn {
   bool holds_words() const { return vocabulary_.has_value(); }
   // In bytewise order; only of a column of words.
   const std::vector<std::string>& vocabulary() const { return *vocabulary_; }
-  // Of each line its number, or its word's place in the vocabulary; NaN for missing values.
+  // Of each line its number, or its word's place in the vocabulary, -1 for another word; NaN for missing values.
   const std::vector<float>& values() const { return values_; }
+
+  // Names the lines whose words are not in the stated vocabulary; "" where there are none.
+  std::string others_text() const;
 
  private:
   FieldPlace place(const LinePlace& line) const { return {*line.path, name_, line.line}; }
   void add_word(std::string_view word, const LinePlace& line);
+  void add_other(std::string_view word, const LinePlace& line);
 
   std::string path_, name_;
   ColumnKind kind_;
   MissingFields missing_;
   std::optional<std::vector<std::string>> vocabulary_;
+  bool takes_others_;
+  std::int64_t others_ = 0;  // lines with another word than the vocabulary's, of which this is the first:
+  std::string first_other_;
   std::vector<float> values_;
   std::map<std::string, std::int32_t, std::less<>> words_;  // those collected, numbered in order of appearance
   std::string first_word_;

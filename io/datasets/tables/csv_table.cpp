@@ -65,18 +65,19 @@ TableFacts::Column measure(const std::string& path, const CsvColumn& column, con
 class TableDataset final : public Dataset {
  public:
   TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
-               std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape)
+               std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape, std::string warning)
       : stored_(std::move(stored)), rows_(std::move(rows)), facts_(stored_->facts()), columns_(table->columns) {
     std::int64_t width = 0;
     std::string words;
     for (const TableFacts::Column& column : columns_) {
-      width += column.words ? std::ssize(column.vocabulary) : 1;
+      width += column.width();
       for (const std::string& word : column.vocabulary) words += word + '\n';
     }
     facts_.sample = Shape{width};
     if (shape && shape->rank() != 1 && shape->count() == width) facts_.sample = *shape;
     if (!words.empty()) facts_.fingerprint += format(", words {:016x}", xxh3(words.data(), words.size()));
     facts_.table = std::move(table);
+    facts_.warning = std::move(warning);
   }
 
   const DatasetFacts& facts() const override { return facts_; }
@@ -96,8 +97,9 @@ class TableDataset final : public Dataset {
     for (const TableFacts::Column& column : columns_) {
       const float value = *row++;
       if (column.words) {
-        if (!std::isnan(value)) to[static_cast<std::size_t>(value)] = 1;
-        to += column.vocabulary.size();
+        const float place = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
+        if (!std::isnan(place)) to[static_cast<std::size_t>(place)] = 1;
+        to += column.width();
       } else {
         const float filled = std::isnan(value) ? column.fill : value;
         *to++ = static_cast<float>((double{filled} - column.mean) / column.deviation);
@@ -117,11 +119,14 @@ class TableDataset final : public Dataset {
 
 std::vector<TableFacts::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
                                                 const std::vector<std::int64_t>& samples, const MissingValue& missing,
-                                                bool standardize) {
+                                                bool standardize, bool out_of_vocabulary) {
   std::vector<TableFacts::Column> measured;
   for (const CsvColumn& column : columns) {
     if (column.holds_words()) {
-      measured.push_back({.name = column.name(), .words = true, .vocabulary = column.vocabulary()});
+      measured.push_back({.name = column.name(),
+                          .words = true,
+                          .vocabulary = column.vocabulary(),
+                          .out_of_vocabulary = out_of_vocabulary});
     } else {
       measured.push_back(measure(path, column, samples, missing, standardize));
     }
@@ -140,9 +145,10 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
-                                             std::shared_ptr<const TableFacts> table,
-                                             const std::optional<Shape>& shape) {
-  return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape);
+                                             std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape,
+                                             std::string warning) {
+  return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape,
+                                        std::move(warning));
 }
 
 }  // namespace trainctl
