@@ -48,22 +48,34 @@ Node as_choice(const ChoiceTable& table, const Json& value) {
   return as_choice(table, name, config);
 }
 
-// Keras decouples weight decay from the gradient in all optimizers, which adamw and lion alone do here; its Adam adds
-// epsilon before the bias correction.
+// The choice with one more option.
+Node with_option(Node choice, const char* key) {
+  if (choice.is_scalar()) {
+    const Node name = choice;
+    choice = map_node();
+    append(choice, "name", name);
+  }
+  append(choice, key, scalar_node("true"));
+  return choice;
+}
+
+// Keras decouples weight decay from the gradient in all optimizers, which adamw, lion and adafactor alone do here. Its
+// Adam adds epsilon before the bias correction, its RMSprop and Adagrad before the root, and its Adafactor limits the
+// learning rate whatever relative_step says.
 Node as_optimizer(const Json& value) {
   auto [name, config] = keras_object(value);
   const auto decay = config->find("weight_decay");
   const bool decays = decay != config->end() && !decay->is_null() && *decay != 0 && *decay != false;
   if (decays && name == "adam") name = "adamw";
-  if (decays && name != "adamw" && name != "lion") return {};
-  Node choice = as_choice(optimizer_choices(), name, config);
-  if (choice.is_null() || optimizer_choices().find(name)->find("epsilon_hat") == nullptr) return choice;
-  if (choice.is_scalar()) {
-    const Node own = choice;
-    choice = map_node();
-    append(choice, "name", own);
+  if (decays && name != "adamw" && name != "lion" && name != "adafactor") return {};
+  Json options = *config;
+  options.erase("relative_step");
+  Node choice = as_choice(optimizer_choices(), name, &options);
+  if (choice.is_null()) return choice;
+  const Section& section = *optimizer_choices().find(name);
+  for (const char* key : {"epsilon_hat", "epsilon_in_root"}) {
+    if (section.find(key) != nullptr) choice = with_option(std::move(choice), key);
   }
-  append(choice, "epsilon_hat", scalar_node("true"));
   return choice;
 }
 

@@ -285,6 +285,8 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   update(AdamW{});
   update(RmsProp{});
   update(RmsProp{.momentum = 0.5f, .centered = true});
+  update(RmsProp{.epsilon = 0.1f, .epsilon_in_root = true});
+  update(Adagrad{.epsilon = 0.1f, .epsilon_in_root = true});
   Adam with_hat;
   with_hat.epsilon_hat = true;
   update(with_hat);

@@ -126,3 +126,10 @@ TEST_CASE("an optimizer of Keras' becomes the one that takes the same steps") {
 }
 
 }  // namespace trainctl::test::import_test
+  CHECK(optimizer("Adafactor", R"({"weight_decay": 0.03, "relative_step": false})") ==
+        "{name: adafactor, weight_decay: 0.03}");
+  CHECK(optimizer("RMSprop", R"({"rho": 0.8, "centered": false})") ==
+        "{name: rmsprop, rho: 0.8, epsilon_in_root: true}");
+  CHECK(optimizer("Adagrad", "{}") == "{name: adagrad, epsilon_in_root: true}");
+  CHECK(optimizer("Nadam", "{}") == "nadam");
+  CHECK(optimizer("Ftrl", "{}") == "left out");

@@ -1,5 +1,6 @@
 // Adagrad (Duchi et al., 2011), by PyTorch's formula with Keras' names and defaults:
 // s += g g; w -= rate g / (sqrt(initial_accumulator_value + s) + epsilon).
+// Keras divides by sqrt(initial_accumulator_value + s + epsilon) instead: epsilon_in_root.
 #pragma once
 
 #include <array>
@@ -11,10 +12,12 @@ namespace trainctl {
 struct Adagrad {
   float initial_accumulator_value = 0.1f;
   float epsilon = 1e-7f;
+  bool epsilon_in_root = false;
 
   static constexpr const char* name = "adagrad";
   static constexpr const char* meaning =
-      "Adagrad (Duchi et al., 2011): the gradient over the root of the sum of all its squares.";
+      "Adagrad (Duchi et al., 2011): the gradient over the root of the sum of all its squares, as in PyTorch. "
+      "Keras' Adagrad is this one with `epsilon_in_root: true`.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"sum_of_squares"};  // without the initial value
@@ -26,8 +29,8 @@ struct Adagrad {
   static void options(const Key& key) {
     key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "What the sum of squares begins with.",
         at_least(0));
-    key("epsilon", &Adagrad::epsilon, "Added to the root of the sum, as in PyTorch; Keras adds it under the root.",
-        more_than(0));
+    key("epsilon", &Adagrad::epsilon, "Added to the root of the sum, or to the sum (epsilon_in_root).", more_than(0));
+    key("epsilon_in_root", &Adagrad::epsilon_in_root, epsilon_in_root_meaning, {});
   }
   unsigned kept() const { return 0b1; }
 
@@ -35,7 +38,7 @@ struct Adagrad {
                                      float* states) const {
     const float g = gradient + decay * weight;
     states[0] += g * g;
-    weight -= rate * g / (sqrtf(initial_accumulator_value + states[0]) + epsilon);
+    weight -= rate * g / root_with_epsilon(initial_accumulator_value + states[0], epsilon, epsilon_in_root);
   }
 };
 

@@ -1,5 +1,6 @@
 // RMSprop (Hinton's lecture 6e, 2012; centered: Graves, 2013), by PyTorch's formula with Keras' names and defaults:
 // s = rho s + (1 - rho) g g; u = g / (sqrt(s [- a a]) + epsilon); w -= rate (momentum m + u).
+// Keras divides by sqrt(s [- a a] + epsilon) instead: epsilon_in_root.
 #pragma once
 
 #include <array>
@@ -13,9 +14,12 @@ struct RmsProp {
   float momentum = 0;
   float epsilon = 1e-7f;
   bool centered = false;
+  bool epsilon_in_root = false;
 
   static constexpr const char* name = "rmsprop";
-  static constexpr const char* meaning = "RMSprop: the gradient over the root of a running average of its squares.";
+  static constexpr const char* meaning =
+      "RMSprop: the gradient over the root of a running average of its squares, as in PyTorch. Keras' RMSprop is this "
+      "one with `epsilon_in_root: true`.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"mean_square", "momentum", "mean_gradient"};
@@ -30,9 +34,10 @@ struct RmsProp {
         "Share of the last step that is kept. As in PyTorch, learning_rate scales the whole sum; Keras scales each "
         "summand by the learning rate of its own step.",
         from_zero_to_below(1));
-    key("epsilon", &RmsProp::epsilon, "Added to the root of the average, as in PyTorch; Keras adds it under the root.",
+    key("epsilon", &RmsProp::epsilon, "Added to the root of the average, or to the average (epsilon_in_root).",
         more_than(0));
     key("centered", &RmsProp::centered, "Whether the average is that of the gradient's variance.", {});
+    key("epsilon_in_root", &RmsProp::epsilon_in_root, epsilon_in_root_meaning, {});
   }
   unsigned kept() const { return 0b001 | (momentum > 0 ? 0b010 : 0) | (centered ? 0b100 : 0); }
 
@@ -42,7 +47,7 @@ struct RmsProp {
     states[0] = rho * states[0] + (1.0f - rho) * g * g;
     states[2] = rho * states[2] + (1.0f - rho) * g;
     const float variance = states[0] - (centered ? states[2] * states[2] : 0.0f);
-    states[1] = momentum * states[1] + g / (sqrtf(variance > 0 ? variance : 0.0f) + epsilon);
+    states[1] = momentum * states[1] + g / root_with_epsilon(variance > 0 ? variance : 0.0f, epsilon, epsilon_in_root);
     weight -= rate * states[1];
   }
 };

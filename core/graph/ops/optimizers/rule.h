@@ -47,6 +47,17 @@ inline constexpr const char* l2_penalty =
     "L2 penalty: weight_decay w is added to the gradient, as in PyTorch. Keras decouples it from the gradient in all "
     "optimizers, as adamw does.";
 
+// The meaning of an option of rules that divide by a root of squared gradients.
+inline constexpr const char* epsilon_in_root_meaning =
+    "Whether epsilon is added before the root is taken, as in Keras, where the same number weighs far more. The "
+    "default "
+    "adds it to the root, as PyTorch does.";
+
+// What such a rule divides by.
+TRAINCTL_KERNEL_FUNCTION float root_with_epsilon(float square, float epsilon, bool in_root) {
+  return in_root ? sqrtf(square + epsilon) : sqrtf(square) + epsilon;
+}
+
 // The factor that corrects the bias of an average that began at 0: 1 / (1 - beta^(step + 1)) (Kingma and Ba, 2015).
 TRAINCTL_KERNEL_FUNCTION float bias_correction(float beta, std::int64_t step) {
   return static_cast<float>(1 / (1 - pow(static_cast<double>(beta), static_cast<double>(step + 1))));
