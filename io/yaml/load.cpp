@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/layers/model/continued.h"
+#include "core/layers/model/replaced.h"
 #include "core/spec/values.h"
 #include "io/yaml/text.h"
 #include "io/yaml/yaml.h"
@@ -99,7 +100,10 @@ class Loader {
     if (const Node* section = key.empty() ? nullptr : other.find(key); section != nullptr && section->is_map()) {
       other = Node(*section);
     }
-    if (key == "model") continue_network(node, other, reader_);
+    if (key == "model") {
+      replace_layers(node, other, reader_);
+      continue_network(node, other, reader_);
+    }
     merge_missing(node, std::move(other));
   }
 

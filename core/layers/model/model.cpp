@@ -62,6 +62,10 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   if (!model.until.name.empty()) {
     reader.error(model.until.place, "until names a layer of an included network: it needs `include: FILE` beside it");
   }
+  if (!model.replace.is_null()) {
+    reader.error(model.replace.place,
+                 "replace names layers of an included network: it needs `include: FILE` beside it");
+  }
   check_list(model.inputs, "input", reader);
   check_list(model.outputs, "output", reader);
   const bool read = std::all_of(model.layers.begin(), model.layers.end(), [](const Choice& layer) { return !!layer; });
@@ -93,6 +97,10 @@ Keys<ModelOptions> ModelOptions::keys() {
           "until", &ModelOptions::until,
           "Beside `include: FILE`, a config with another network, as `trainctl import` writes it: its layers are taken "
           "up to the one of this name, and `layers` follow. The new layers keep their initial values.")
+      .key("replace", &ModelOptions::replace,
+           "Beside `include: FILE`: layers that take the places of the included network's layers of these names, as in "
+           "`{act: relu, predictions: {dense: {units: 5}}}`. Each keeps the name and the inputs of the one that it "
+           "replaces, and begins with initial values; all other layers keep the included weights.")
       .key("weights", &ModelOptions::weights, "Weights to begin with, from a file.")
       .key("inputs", &ModelOptions::inputs,
            "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "

@@ -16,6 +16,7 @@ struct ModelOptions {
   Reference preset;
   Node with;
   Reference until;  // is gone when an included network was continued (core/layers/model/continued.h)
+  Node replace;     // likewise (core/layers/model/replaced.h)
   LayerList layers;
   std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
