@@ -79,6 +79,63 @@ train:
   CHECK(validation_loss(folder / "runs/other") > 1e-4);
 }
 
+TEST_CASE("layers of an imported network are replaced, and the others keep its weights") {
+  const Folder folder;
+  REQUIRE(trainctl(folder, {"import", golden + "functional.keras", "-o", "made"}).code == 0);
+  const SafetensorsFile values(golden + "functional.safetensors");
+  fs::create_directories(folder / "data");
+  write_array(folder, values, "input0", "data/image.npy");
+  write_array(folder, values, "input1", "data/other.npy");
+  write_array(folder, values, "output0", "data/classes.npy");
+  write_array(folder, values, "output1", "data/value.npy");
+  const std::string config = folder.write("mine.yaml", R"(
+data: {dataset: npy, path: data}
+model:
+  include: made/functional.yaml
+  replace:
+    gate: {conv2d: {filters: 12, kernel_size: 1, activation: tanh}}
+    value: {dense: {units: 2, use_bias: false}}
+train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: mean_squared_error},
+        optimizer: {name: sgd, learning_rate: 0}}
+)");
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", "trained"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  const SafetensorsFile imported(folder / "made/functional.safetensors");
+  const SafetensorsFile trained(folder / "trained/checkpoints/last/weights.safetensors");
+  const auto values_of = [](const SafetensorsFile& file, const std::string& name) {
+    const StoredTensor& tensor = *file.header().find(name);
+    std::vector<float> numbers(static_cast<std::size_t>(tensor.shape.count()));
+    file.read(tensor, numbers.data());
+    return numbers;
+  };
+  int kept = 0;
+  for (const StoredTensor& tensor : imported.header().tensors) {
+    CAPTURE(tensor.name);
+    if (tensor.name.find("moving_") != std::string::npos) continue;
+    if (tensor.name == "value/bias") {
+      CHECK(trained.header().find(tensor.name) == nullptr);
+      continue;
+    }
+    const bool is_new = tensor.name.starts_with("gate/") || tensor.name.starts_with("value/");
+    CHECK((values_of(trained, tensor.name) == values_of(imported, tensor.name)) == !is_new);
+    kept += is_new ? 0 : 1;
+  }
+  CHECK(kept >= 8);
+
+  const Finished unknown = trainctl(folder, {"check", folder.write("wrong.yaml", R"(
+data: {dataset: npy, path: data}
+model:
+  include: made/functional.yaml
+  replace:
+    gates: flatten
+train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: mean_squared_error}, optimizer: sgd}
+)")});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.errors,
+                 "wrong.yaml:6:5: the network that is included has no layer 'gates'; did you mean 'gate'?"));
+}
+
 TEST_CASE("import replaces files only where it is asked to") {
   const Folder folder;
   const std::vector<std::string> import{"import", golden + "cnn.keras", "-o", "made"};
