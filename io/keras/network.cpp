@@ -266,10 +266,7 @@ class Walk {
                           const std::string& shared = "") {
     const auto [known, is_new] = names_.try_emplace(shared.empty() ? place + "\n" + name : "\n" + shared);
     if (!is_new) return known->second;
-    std::string usual = prefix + name;
-    for (char& c : usual) {
-      if (!is_name({c})) c = '_';
-    }
+    const std::string usual = as_name(prefix + name);
     std::string own = usual;
     for (int number = 2; !taken_.insert(own).second; ++number) own = format("{}_{}", usual, number);
     if (own != name || !place.empty()) {

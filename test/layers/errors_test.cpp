@@ -110,6 +110,9 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
        {8},
        "m.yaml:2:5: dense 'a@2': a name consists of letters, digits, '_', '-' and '.'"},
       {"layers:\n  - dense: {name: input, units: 4}", {8}, "m.yaml:2:5: dense 'input': this name is taken"},
+      {"layers:\n  - dense: {name: \"a\\u202e\", units: 4}",  // a mark that turns the direction of a line
+       {8},
+       "m.yaml:2:5: dense 'a\xe2\x80\xae': a name consists of letters, digits, '_', '-' and '.'"},
       {"layers:\n  - dense: {name: a/b, units: 4}",
        {8},
        "m.yaml:2:5: dense 'a/b': a name consists of letters, digits, '_', '-' and '.'"},

@@ -4,17 +4,48 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/format.h"
+#include "core/base/utf8.h"
 #include "core/layers/layer.h"
 
 namespace trainctl {
 
-bool is_name(const std::string& name) {
-  return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
-                              std::string::npos;
+namespace {
+
+// Whether a character can stand in a name. Of ASCII's others '/' divides paths, '@' numbers uses, and most mean
+// something to patterns, rules for names or YAML. Beyond ASCII all that can be seen are letters: what tensors' names
+// are written to (safetensors, HDF5, ONNX, event files, JSON, HTML) is UTF-8.
+bool is_letter(std::string_view character) {
+  constexpr std::string_view ascii = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  if (character.size() == 1) return ascii.find(character[0]) != std::string_view::npos;
+  // Controls, spaces, the soft hyphen, joiners, marks of direction, specials and tags, all inclusive.
+  constexpr std::pair<char32_t, char32_t> unseen[] = {
+      {0x80, 0xa0},     {0xad, 0xad},     {0x61c, 0x61c},   {0x1680, 0x1680},   {0x180b, 0x180f},
+      {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000},   {0xe000, 0xf8ff},
+      {0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xfff0, 0xffff}, {0xe0000, 0x10ffff}};
+  const char32_t value = utf8_value(character);
+  return std::none_of(std::begin(unseen), std::end(unseen),
+                      [&](const auto& range) { return range.first <= value && value <= range.second; });
+}
+
+}  // namespace
+
+bool is_name(const std::string& name) { return !name.empty() && as_name(name) == name; }
+
+std::string as_name(std::string_view text) {
+  std::string name;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    name += length > 0 && is_letter(character) ? character : "_";
+    text.remove_prefix(character.size());
+  }
+  return name;
 }
 
 std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "/" + name; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/spec/choice.h"
@@ -12,8 +13,11 @@ namespace trainctl {
 // "path/name", or the name alone where the path is empty.
 std::string below(const std::string& path, const std::string& name);
 
-// Whether the name consists of letters, digits, '_', '-' and '.'.
+// Whether the name consists of letters of any script (in UTF-8), digits, '_', '-' and '.'.
 bool is_name(const std::string& name);
+
+// The text with a '_' for each character that no name may hold.
+std::string as_name(std::string_view text);
 
 // A layer that is used several times, always with the same weights: what the use of this number, from 1 on, is called.
 // The first use has the layer's own name, further ones are "c1@2", "c1@3".
