@@ -1,8 +1,9 @@
-// lstm and gru: kernel (in, gates * units), recurrent_kernel (units, gates * units), bias (gates * units), and gru's
-// recurrent_bias; the gates in Keras' order.
+// lstm, gru and simple_rnn: kernel (in, gates * units), recurrent_kernel (units, gates * units), bias (gates * units),
+// and gru's recurrent_bias; the gates in Keras' order.
 #include "core/graph/ops/recurrent.h"
 
 #include <tuple>
+#include <type_traits>
 
 #include "core/base/format.h"
 #include "core/graph/ops/dense.h"
@@ -27,6 +28,7 @@ struct RecurrentOptions : ChainedLayer {
   RegularizerChoice kernel_regularizer, recurrent_regularizer, bias_regularizer;
   bool return_sequences = false;
   bool go_backwards = false;
+  bool reverse_output = false;
 
  protected:
   TensorId bias(Layer& layer, const std::string& name, std::int64_t values, std::int64_t ones_begin,
@@ -47,7 +49,8 @@ struct RecurrentOptions : ChainedLayer {
         return layer.error(format("{} {}: only {} is computed", key, chosen->name, wanted), input);
     }
     const bool gru = cell == RecurrentCell::gru;
-    const std::int64_t columns = checked_multiply(units, gru ? GruCell::gates : LstmCell::gates);
+    const int gates = with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::gates; });
+    const std::int64_t columns = checked_multiply(units, gates);
     const Shape kernel{layer.shape(input).back(), columns}, recurrent{units, columns};
     std::vector<TensorId> before{input.tensor}, operands{no_tensor};
     before.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true,
@@ -62,7 +65,7 @@ struct RecurrentOptions : ChainedLayer {
     operands[0] = layer.op(std::make_shared<Dense>(), before)[0];
     std::vector<std::string> further;
     if (layer.training()) further = {"gates", "memories", "states"};
-    const RecurrentAttributes attributes{cell, return_sequences, go_backwards};
+    const RecurrentAttributes attributes{cell, return_sequences, go_backwards, return_sequences && reverse_output};
     return layer.output(layer.op(std::make_shared<Recurrent>(attributes, layer.training()), operands, further)[0]);
   }
 };
@@ -85,12 +88,23 @@ struct GruOptions final : RecurrentOptions {
   }
 };
 
+struct SimpleRnnOptions final : RecurrentOptions {
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    return RecurrentOptions::expand(layer, inputs[0], RecurrentCell::simple);
+  }
+};
+
 template <class O>
 Keys<O> recurrent_keys(std::string kind, std::string meaning) {
-  return layer_keys<O>(std::move(kind), std::move(meaning))
-      .required("units", &O::units, "Number of outputs, and of states.", between(1, most_channels))
-      .key("activation", &O::activation, "Of candidates and outputs: tanh.")
-      .key("recurrent_activation", &O::recurrent_activation, "Of the gates: sigmoid.")
+  constexpr bool gated = !std::is_same_v<O, SimpleRnnOptions>;
+  Keys<O> keys =
+      layer_keys<O>(std::move(kind), std::move(meaning))
+          .required("units", &O::units, "Number of outputs, and of states.", between(1, most_channels))
+          .key("activation", &O::activation, gated ? "Of candidates and outputs: tanh." : "Of outputs: tanh.");
+  if constexpr (gated) {
+    std::move(keys).key("recurrent_activation", &O::recurrent_activation, "Of the gates: sigmoid.");
+  }
+  return std::move(keys)
       .key("use_bias", &O::use_bias, "Whether biases are added.")
       .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
       .key("recurrent_initializer", &O::recurrent_initializer, "How the recurrent kernel begins.")
@@ -101,6 +115,9 @@ Keys<O> recurrent_keys(std::string kind, std::string meaning) {
       .key("return_sequences", &O::return_sequences, "Whether the output has all steps, or the last one alone.")
       .key("go_backwards", &O::go_backwards,
            "Whether steps are taken from the last to the first; an output of all steps has them in that order.")
+      .key("reverse_output", &O::reverse_output,
+           "Whether an output of all steps has them in the reverse of the order in which they are taken. With "
+           "go_backwards that is the order of the input, as the backward layer of Keras' Bidirectional has it.")
       .shorthand("units");
 }
 
@@ -120,6 +137,12 @@ Section gru() {
                            "Gated recurrent units over sequences (steps, features), all states 0 at first; Cho et al. "
                            "(2014). The two rows of Keras' bias are two parameters, bias and recurrent_bias.")
       .key("reset_after", &O::reset_after, "Whether the reset gate follows the recurrent product: true.");
+}
+
+Section simple_rnn() {
+  return recurrent_keys<SimpleRnnOptions>("simple_rnn",
+                                          "A fully connected recurrent layer over sequences (steps, features), all "
+                                          "states 0 at first; Elman (1990).");
 }
 
 }  // namespace trainctl

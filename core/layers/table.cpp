@@ -18,6 +18,7 @@ const ChoiceTable& layer_choices() {
                                      embedding(),
                                      lstm(),
                                      gru(),
+                                     simple_rnn(),
                                      Conv2dOptions::keys(),
                                      depthwise_conv2d(),
                                      separable_conv2d(),

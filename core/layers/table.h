@@ -31,6 +31,7 @@ Section prelu();
 Section rescaling();
 Section reshape();
 Section separable_conv2d();
+Section simple_rnn();
 Section spatial_dropout();
 Section subtract();
 Section upsampling2d();

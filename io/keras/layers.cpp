@@ -305,9 +305,10 @@ struct Row {
 #define DEPTHWISE                                                                   \
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
-#define RECURRENT                                                                                             \
-  "units activation recurrent_activation use_bias kernel_initializer recurrent_initializer bias_initializer " \
-  "kernel_regularizer recurrent_regularizer bias_regularizer return_sequences go_backwards "
+// reverse_output is none of Keras' options: the parts of a Bidirectional layer have it (network.cpp).
+#define RECURRENT                                                                                           \
+  "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer " \
+  "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output "
 
 constexpr Row rows[] = {
     {"Dense", "dense", "units" LINEAR},
@@ -317,8 +318,9 @@ constexpr Row rows[] = {
     {"DepthwiseConv2D", "depthwise_conv2d", DEPTHWISE},
     {"SeparableConv2D", "separable_conv2d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
     {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer"},
-    {"LSTM", "lstm", RECURRENT "unit_forget_bias"},
-    {"GRU", "gru", RECURRENT "reset_after"},
+    {"LSTM", "lstm", RECURRENT "recurrent_activation unit_forget_bias"},
+    {"GRU", "gru", RECURRENT "recurrent_activation reset_after"},
+    {"SimpleRNN", "simple_rnn", RECURRENT},
     {"BatchNormalization", "batch_normalization",
      "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},

@@ -231,12 +231,8 @@ class Walk {
       const auto way = inner.at("config").find("go_backwards");
       backward["config"]["go_backwards"] = way == inner.at("config").end() || *way == false;
     }
-    if (inner.at("config").value("return_sequences", false)) {
-      reader_.error({path_},
-                    format("Bidirectional '{}': return_sequences: true has no counterpart here, since no layer "
-                           "turns a sequence around; the last outputs of both directions have",
-                           prefix + name));
-    }
+    // Keras turns the output of the backward layer around, so that both have the order of the input.
+    if (backward.at("config").value("return_sequences", false)) backward["config"]["reverse_output"] = true;
     static const std::map<std::string, std::string> merges{
         {"concat", "Concatenate"}, {"sum", "Add"}, {"mul", "Multiply"}, {"ave", "Average"}};
     const Json mode = config.value("merge_mode", Json("concat"));

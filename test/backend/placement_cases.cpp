@@ -270,12 +270,12 @@ void add_normalisation(Cases& cases, DType dtype) {
 
 void add_recurrent(Cases& cases, DType dtype) {
   const CaseInput states{{{4, 2, 6}, dtype}}, last{{{4, 6}, dtype}};
-  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
-    const bool lstm = cell == RecurrentCell::lstm;
-    const std::int64_t columns = lstm ? 24 : 18;
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple}) {
+    const bool gru = cell == RecurrentCell::gru;
+    const std::int64_t columns = gru ? 18 : cell == RecurrentCell::lstm ? 24 : 6;
     const CaseInput x{{{4, 2, columns}, dtype}}, kernel{{{6, columns}, floats}}, bias{{{columns}, floats}};
     std::vector<CaseInput> inputs{x, kernel};
-    if (!lstm) inputs.push_back(bias);
+    if (gru) inputs.push_back(bias);
     const RecurrentAttributes all{cell}, one{.cell = cell, .sequences = false};
     cases.push_back({"recurrent", inputs, always_a<Recurrent>(all, true), 2});
     cases.push_back({"recurrent last step", inputs, always_a<Recurrent>(one, false), 2});

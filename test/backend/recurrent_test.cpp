@@ -14,6 +14,10 @@ struct Sizes {
   std::int64_t samples, steps, units;
 };
 
+std::int64_t gates_of(RecurrentCell cell) {
+  return cell == RecurrentCell::lstm ? 4 : cell == RecurrentCell::gru ? 3 : 1;
+}
+
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
@@ -21,7 +25,7 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 // y [N, T, U] by the definition, steps in the order in which they are taken.
 std::vector<double> by_definition(RecurrentCell cell, const Sizes& s, const Value& x, const Value& kernel,
                                   const Value* bias, bool backwards) {
-  const bool lstm = cell == RecurrentCell::lstm;
+  const bool lstm = cell == RecurrentCell::lstm, simple = cell == RecurrentCell::simple;
   const std::int64_t units = s.units, columns = x.type.shape[2];
   std::vector<double> y(at(s.samples * s.steps * units));
   for (std::int64_t n = 0; n < s.samples; ++n) {
@@ -35,7 +39,9 @@ std::vector<double> by_definition(RecurrentCell cell, const Sizes& s, const Valu
       }
       for (std::int64_t u = 0; u < units; ++u) {
         const auto both = [&](std::int64_t gate) { return row[gate * units + u] + product[at(gate * units + u)]; };
-        if (lstm) {
+        if (simple) {
+          h[at(u)] = std::tanh(both(0));
+        } else if (lstm) {
           c[at(u)] = sigmoid(both(1)) * c[at(u)] + sigmoid(both(0)) * std::tanh(both(2));
           h[at(u)] = sigmoid(both(3)) * std::tanh(c[at(u)]);
         } else {
@@ -63,10 +69,10 @@ Value sample_of(const Value& value, std::int64_t sample) {
 TEST_CASE("steps of recurrent layers follow the cells' definitions") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  const RecurrentCell cell = GENERATE(RecurrentCell::lstm, RecurrentCell::gru);
+  const RecurrentCell cell = GENERATE(RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple);
   const bool backwards = GENERATE(false, true);
   const Sizes s = GENERATE(Sizes{101, 5, 33}, Sizes{7, 12, 64}, Sizes{1, 3, 1}, Sizes{2, 1, 130});
-  const std::int64_t columns = (cell == RecurrentCell::lstm ? 4 : 3) * s.units;
+  const std::int64_t columns = gates_of(cell) * s.units;
   const double scale = 1 / std::sqrt(static_cast<double>(s.units));
   const Value x = random_value({s.samples, s.steps, columns}, dtype, 1, -2, 2);
   const Value kernel = random_value({s.units, columns}, DType::float32, 2, -scale, scale);
@@ -76,17 +82,22 @@ TEST_CASE("steps of recurrent layers follow the cells' definitions") {
   if (biased) inputs.push_back(bias);
   CAPTURE(name_of(dtype), static_cast<int>(cell), backwards, s.samples, s.steps, s.units);
   const std::vector<double> expected = by_definition(cell, s, x, kernel, biased ? &bias : nullptr, backwards);
-  std::vector<double> last;
+  std::vector<double> last, turned;
   for (std::int64_t n = 0; n < s.samples; ++n) {
     const auto end = expected.begin() + (n + 1) * s.steps * s.units;
     last.insert(last.end(), end - s.units, end);
+    for (std::int64_t t = 0; t < s.steps; ++t) {
+      turned.insert(turned.end(), end - (t + 1) * s.units, end - t * s.units);
+    }
   }
   const double tolerance = dtype == DType::float32 ? 4e-6 : 0.02;
   for (const bool training : {false, true}) {
     for (const OutputPlaces places : {OutputPlaces::apart, OutputPlaces::in_place}) {
       const auto all = std::make_shared<Recurrent>(RecurrentAttributes{cell, true, backwards}, training);
       const auto one = std::make_shared<Recurrent>(RecurrentAttributes{cell, false, backwards}, training);
+      const auto other = std::make_shared<Recurrent>(RecurrentAttributes{cell, true, backwards, true}, training);
       CHECK(largest_error(run_op(*backend, all, inputs, {}, nullptr, nullptr, places)[0], expected) < tolerance);
+      CHECK(largest_error(run_op(*backend, other, inputs, {}, nullptr, nullptr, places)[0], turned) < tolerance);
       CHECK(largest_error(run_op(*backend, one, inputs, {}, nullptr, nullptr, places)[0], last) < tolerance);
     }
   }
@@ -94,10 +105,10 @@ TEST_CASE("steps of recurrent layers follow the cells' definitions") {
 
 TEST_CASE("a sample's steps and gradients have the same bits alone and among others, on any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
-  const RecurrentCell cell = GENERATE(RecurrentCell::lstm, RecurrentCell::gru);
+  const RecurrentCell cell = GENERATE(RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple);
   const bool sequences = GENERATE(false, true);
   const Sizes s{103, 6, 40};
-  const std::int64_t columns = (cell == RecurrentCell::lstm ? 4 : 3) * s.units;
+  const std::int64_t columns = gates_of(cell) * s.units;
   const Value x = random_value({s.samples, s.steps, columns}, DType::float32, 1, -2, 2);
   const Value kernel = random_value({s.units, columns}, DType::float32, 2, -0.2, 0.2);
   const auto forward = std::make_shared<Recurrent>(RecurrentAttributes{cell, sequences}, true);

@@ -124,6 +124,24 @@ def stochastic():
     return keras.Model(image, L.Dense(2, name="out")(L.GlobalAveragePooling2D()(x)), name="stochastic")
 
 
+def directions():
+    """Recurrent layers both ways, all steps and the last one, put together in every way; names of other scripts."""
+    steps = keras.Input((5, 3), name="入力")
+    x = L.Bidirectional(L.LSTM(4, return_sequences=True), name="両方向")(steps)
+    x = L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum", name="été")(x)
+    x = L.Bidirectional(L.SimpleRNN(3, return_sequences=True), merge_mode="mul", name="âge")(x)
+    x = L.Bidirectional(L.LSTM(3, return_sequences=True), merge_mode="ave", backward_layer=L.GRU(
+        3, return_sequences=True, go_backwards=True, name="other"), name="mixed")(x)
+    x = L.Concatenate()([L.Bidirectional(L.SimpleRNN(2), name="last")(x), L.GlobalAveragePooling1D()(x)])
+    return keras.Model(steps, L.Dense(2, name="出力")(x), name="directions")
+
+
+def mobilenet():
+    """The first blocks of MobileNetV3-Small: hard swish and squeeze-and-excitation by scalar operations."""
+    whole = keras.applications.MobileNetV3Small(weights=None, input_shape=(32, 32, 3), alpha=0.25, classes=4)
+    return keras.Model(whole.input, whole.get_layer("expanded_conv_3_squeeze_excite_mul").output, name="mobilenet")
+
+
 def save(make, name, inputs):
     keras.backend.clear_session()
     model = make()
@@ -162,3 +180,5 @@ unknown().save(folder / "unknown.keras")
 save(scaled, "scaled.keras", [(normal(3, 9, 7, 3) * 60 + 120).clip(0, 255)])
 save(slashes, "slashes.h5", [normal(3, 6)])
 save(stochastic, "stochastic.keras", [normal(3, 6, 5, 4)])
+save(directions, "directions.keras", [normal(3, 5, 3)])
+save(mobilenet, "mobilenet.keras", [normal(2, 32, 32, 3) * 60 + 120])

@@ -121,9 +121,10 @@ def dense():
 def recurrent():
     """Of sequences of some samples, steps and features. Inputs: x, kernel, bias, recurrent kernel, and a GRU's recurrent
     bias, with the gates in Keras' order: those of an LSTM are PyTorch's, of a GRU it has reset before update."""
-    def recurrence(name, shape, units, last=False, backwards=False, bias=True):
-        case, gru = Case(name), name.startswith("gru")
-        gates, features = 3 if gru else 4, shape[-1]
+    def recurrence(name, shape, units, last=False, backwards=False, bias=True, reverse=False):
+        case, cell = Case(name), name.split("_")[0]
+        gru = cell == "gru"
+        gates, features = {"lstm": 4, "gru": 3, "simple": 1}[cell], shape[-1]
 
         def draw(*shape, size):
             return case.uniform(*shape, low=-size, high=size)
@@ -143,11 +144,11 @@ def recurrent():
         if bias:
             weights["bias_ih_l0"] = ordered(operands[2])
             weights["bias_hh_l0"] = ordered(operands[4]) if gru else torch.zeros(gates * units, dtype=torch.float64)
-        kind = torch.nn.GRU if gru else torch.nn.LSTM
+        kind = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "simple": torch.nn.RNN}[cell]
         module = kind(features, units, bias=bias, batch_first=True, dtype=torch.float64)
         steps = operands[0].flip(1) if backwards else operands[0]
         y = torch.func.functional_call(module, weights, (steps,))[0]
-        case.record(operands, [y[:, -1] if last else y])
+        case.record(operands, [y[:, -1] if last else y.flip(1) if reverse else y])
 
     # (samples, steps, features), units: small, since each element of a kernel's gradient is a sum that may cancel.
     recurrence("lstm", (8, 5, 2), 19)
@@ -160,6 +161,13 @@ def recurrent():
     recurrence("gru_backwards_no_bias", (5, 6, 3), 5, backwards=True, bias=False)
     recurrence("gru_last_backwards", (2, 3, 8), 11, last=True, backwards=True)
     recurrence("gru_two_steps", (2, 2, 3), 34)
+    recurrence("simple", (3, 5, 4), 17)
+    recurrence("simple_last", (4, 4, 4), 16, last=True)
+    recurrence("simple_backwards_no_bias", (2, 6, 3), 5, backwards=True, bias=False)
+    recurrence("simple_last_backwards", (2, 3, 5), 11, last=True, backwards=True)
+    recurrence("simple_two_steps", (2, 2, 5), 34)
+    for cell in ("lstm", "gru", "simple"):  # the steps in the order of the input, as Keras' Bidirectional has them
+        recurrence(f"{cell}_both_ways", (3, 4, 3), 6, backwards=True, reverse=True)
 
 
 def parametric_relu():

@@ -1,4 +1,4 @@
-// lstm and gru: shapes, parameters, initial values and errors.
+// lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
 #include <algorithm>
 
 #include "test/catch.h"
@@ -64,6 +64,18 @@ TEST_CASE("only training keeps what gradients need") {
   const std::string yaml = "layers: [{gru: 3}]";
   CHECK(build(yaml, {5, 4}, true).graph.ops.back().outputs.size() == 4);
   CHECK(build(yaml, {5, 4}, false).graph.ops.back().outputs.size() == 1);
+}
+
+TEST_CASE("simple_rnn has Keras' parameters") {
+  const BuiltModel model = build(
+      "layers: [{simple_rnn: {name: s, units: 3, return_sequences: true, reverse_output: true}}, {simple_rnn: 2}]",
+      {5, 4});
+  CHECK(model.layers[0].output == Shape{5, 3});
+  CHECK(model.layers[1].output == Shape{2});
+  CHECK(shape(model, "s/kernel") == Shape{4, 3});
+  CHECK(shape(model, "s/recurrent_kernel") == Shape{3, 3});
+  CHECK(shape(model, "s/bias") == Shape{3});
+  CHECK(values(model, "s/bias") == std::vector<float>(3));
 }
 
 TEST_CASE("what recurrent layers do not compute is an error") {

@@ -380,13 +380,14 @@ OpCase recurrent(std::string name, RecurrentAttributes attributes, bool bias) {
 }
 
 void add_recurrent(std::vector<OpCase>& cases) {
-  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
-    const std::string name = cell == RecurrentCell::lstm ? "lstm" : "gru";
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple}) {
+    const std::string name(name_of(cell));
     cases.push_back(recurrent(name, {cell}, true));
     cases.push_back(recurrent(name + "_last", {.cell = cell, .sequences = false}, true));
     cases.push_back(recurrent(name + "_backwards_no_bias", {.cell = cell, .backwards = true}, false));
     cases.push_back(recurrent(name + "_last_backwards", {.cell = cell, .sequences = false, .backwards = true}, true));
     cases.push_back(recurrent(name + "_two_steps", {cell}, true));
+    cases.push_back(recurrent(name + "_both_ways", {.cell = cell, .backwards = true, .reversed = true}, true));
   }
 }
 

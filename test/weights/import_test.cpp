@@ -36,7 +36,7 @@ std::string errors_of(const std::string& path) {
 
 TEST_CASE("imported networks have Keras' outputs") {
   for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
-                           "stochastic.keras"}) {
+                           "stochastic.keras", "directions.keras", "mobilenet.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -75,6 +75,14 @@ TEST_CASE("names that a config may not hold become others, and no two the same")
   for (const char* name : {"name: block_a_dense", "name: block_b,", "name: block_b_2"}) {
     check_contains(slashes.config, name);
   }
+}
+
+TEST_CASE("names of other scripts stay as they are") {
+  const ImportedNetwork network = import_keras(keras_golden + "directions.keras", "d.safetensors");
+  for (const char* line : {"name: 両方向.forward_layer", "name: été.backward_layer", "name: 出力"}) {
+    check_contains(network.config, line);
+  }
+  CHECK(network.config.find("name: _") == std::string::npos);
 }
 
 TEST_CASE("dimensions that a network leaves open are told, or stated") {
@@ -118,6 +126,13 @@ TEST_CASE("an optimizer of Keras' becomes the one that takes the same steps") {
         "{name: adam, beta_1: 0.8, epsilon_hat: true}");
   // Keras decouples weight decay from the gradient in all optimizers.
   CHECK(optimizer("Adam", R"({"weight_decay": 0.03})") == "{name: adamw, weight_decay: 0.03, epsilon_hat: true}");
+  CHECK(optimizer("Adafactor", R"({"weight_decay": 0.03, "relative_step": false})") ==
+        "{name: adafactor, weight_decay: 0.03}");
+  CHECK(optimizer("RMSprop", R"({"rho": 0.8, "centered": false})") ==
+        "{name: rmsprop, rho: 0.8, epsilon_in_root: true}");
+  CHECK(optimizer("Adagrad", "{}") == "{name: adagrad, epsilon_in_root: true}");
+  CHECK(optimizer("Nadam", "{}") == "nadam");
+  CHECK(optimizer("Ftrl", "{}") == "left out");
   CHECK(optimizer("SGD", R"({"weight_decay": null, "learning_rate": 0.5, "momentum": 0.9})") ==
         "{name: sgd, learning_rate: 0.5, momentum: 0.9}");
   const CompiledWith sgd = imported("SGD", R"({"weight_decay": 0.03, "learning_rate": 0.5})");
@@ -126,10 +141,3 @@ TEST_CASE("an optimizer of Keras' becomes the one that takes the same steps") {
 }
 
 }  // namespace trainctl::test::import_test
-  CHECK(optimizer("Adafactor", R"({"weight_decay": 0.03, "relative_step": false})") ==
-        "{name: adafactor, weight_decay: 0.03}");
-  CHECK(optimizer("RMSprop", R"({"rho": 0.8, "centered": false})") ==
-        "{name: rmsprop, rho: 0.8, epsilon_in_root: true}");
-  CHECK(optimizer("Adagrad", "{}") == "{name: adagrad, epsilon_in_root: true}");
-  CHECK(optimizer("Nadam", "{}") == "nadam");
-  CHECK(optimizer("Ftrl", "{}") == "left out");

@@ -11,9 +11,10 @@ namespace {
 
 AttributeText describe(const RecurrentAttributes& a) {
   AttributeText text;
-  return text.word(a.cell == RecurrentCell::lstm ? "lstm" : "gru")
+  return text.word(std::string(name_of(a.cell)))
       .flag("last_step", !a.sequences)
-      .flag("backwards", a.backwards);
+      .flag("backwards", a.backwards)
+      .flag("reversed", a.reversed);
 }
 
 int gates_of(RecurrentCell cell) {

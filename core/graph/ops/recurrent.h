@@ -1,8 +1,8 @@
-// The recurrent part of LSTM and GRU layers: the steps of a sequence, one after the other. The product of the input
-// with the kernel is a Dense over all steps before it, that of the recurrent kernel's gradient a DenseGradWeights over
-// all steps behind it.
-// Kernels and biases are float32 parameters; all other tensors share one dtype (float32, bfloat16, float16). The h that
-// the recurrent kernel is multiplied with is rounded to that dtype, other states pass from step to step in float32.
+// The recurrent part of LSTM, GRU and simple recurrent layers: the steps of a sequence, one after the other. The
+// product of the input with the kernel is a Dense over all steps before it, that of the recurrent kernel's gradient a
+// DenseGradWeights over all steps behind it. Kernels and biases are float32 parameters; all other tensors share one
+// dtype (float32, bfloat16, float16). The h that the recurrent kernel is multiplied with is rounded to that dtype,
+// other states pass from step to step in float32.
 #pragma once
 
 #include "core/graph/op.h"
@@ -10,18 +10,23 @@
 
 namespace trainctl {
 
-enum class RecurrentCell { lstm, gru };
+enum class RecurrentCell { lstm, gru, simple };
 
 struct RecurrentAttributes {
   RecurrentCell cell = RecurrentCell::lstm;
-  bool sequences = true;  // y has all steps, else the last one alone
-  bool backwards =
-      false;  // steps are taken from the last to the first; y has them in the order in which they are taken
+  bool sequences = true;   // y has all steps, else the last one alone
+  bool backwards = false;  // steps are taken from the last to the first
+  bool reversed = false;   // y has them in the reverse of the order in which they are taken, else in that order
 };
+
+constexpr std::string_view name_of(RecurrentCell cell) {
+  return cell == RecurrentCell::lstm ? "lstm" : cell == RecurrentCell::gru ? "gru" : "simple";
+}
 
 // Calls body(Cell{}) with the cell's arithmetic, and returns what that returns.
 template <class Body>
 auto with_cell(RecurrentCell cell, const Body& body) {
+  if (cell == RecurrentCell::simple) return body(SimpleCell{});
   return cell == RecurrentCell::lstm ? body(LstmCell{}) : body(GruCell{});
 }
 

@@ -79,4 +79,26 @@ struct GruCell {
   }
 };
 
+// Elman (1990), Keras' SimpleRNN: h is the gate. Carry and memory are not used.
+struct SimpleCell {
+  static constexpr int gates = 1;
+  static constexpr bool splits = false;
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],
+                                             float (&gate)[gates], float& carry, float& memory) {
+    memory = carry = 0.0f;
+    return gate[0] = Math::tanh(x[0] + recurrent[0]);
+  }
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static void gradient(float dh, const float (&gate)[gates], float memory, float memory_before,
+                                                float h_before, float& dcarry, float (&dx)[gates],
+                                                float (&drecurrent)[gates]) {
+    static_cast<void>(memory), static_cast<void>(memory_before), static_cast<void>(h_before);
+    dcarry = 0.0f;
+    dx[0] = drecurrent[0] = dh * (1.0f - gate[0] * gate[0]);
+  }
+};
+
 }  // namespace trainctl

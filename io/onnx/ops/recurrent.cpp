@@ -1,6 +1,6 @@
-// LSTM and GRU. ONNX's operators take the product of the input with the kernel themselves, so that the Dense before the
-// op is not translated; sequences have their steps first, and weights one direction, gates in ONNX's order, and
-// outputs before inputs.
+// LSTM, GRU and RNN. ONNX's operators take the product of the input with the kernel themselves, so that the Dense
+// before the op is not translated; sequences have their steps first, and weights one direction, gates in ONNX's order,
+// and outputs before inputs.
 #include "core/graph/ops/recurrent.h"
 
 #include <limits>
@@ -15,7 +15,8 @@ namespace {
 // Places of ONNX's gates among Keras': LSTM's input, output, forget, candidate; GRU's are in Keras' order.
 std::vector<std::int64_t> gate_order(RecurrentCell cell) {
   if (cell == RecurrentCell::lstm) return {0, 3, 1, 2};
-  return {0, 1, 2};
+  if (cell == RecurrentCell::gru) return {0, 1, 2};
+  return {0};
 }
 
 // A kernel [in, gates * units] as [gates * units, in].
@@ -32,6 +33,17 @@ std::vector<float> gates_first(const OnnxWeights& kernel, const std::vector<std:
   return result;
 }
 
+// Sequences [batch, steps, ...] with their steps in reverse.
+std::string turned_around(const OnnxOp& op, const std::string& x) {
+  const std::string all = op.integers({std::numeric_limits<std::int64_t>::min()});
+  return op.node("Slice", {x, op.integers({-1}), all, op.integers({1}), op.integers({-1})});
+}
+
+// [steps, batch, ...] from [batch, steps, ...], and back.
+std::string transposed(const OnnxOp& op, const std::string& x) {
+  return op.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}});
+}
+
 }  // namespace
 
 void recurrent(const OnnxOp& op) {
@@ -43,11 +55,8 @@ void recurrent(const OnnxOp& op) {
   const std::int64_t columns = kernel.shape[1], units = recurrent_kernel.shape[0];
 
   std::string x = product.value(0);
-  if (a.backwards) {
-    const std::string all = op.integers({std::numeric_limits<std::int64_t>::min()});
-    x = op.node("Slice", {x, op.integers({-1}), all, op.integers({1}), op.integers({-1})});
-  }
-  std::vector<std::string> operands{op.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}})};
+  if (a.backwards) x = turned_around(op, x);
+  std::vector<std::string> operands{transposed(op, x)};
   operands.push_back(op.weights_value(kernel.name, {1, columns, kernel.shape[0]}, gates_first(kernel, gates)));
   operands.push_back(
       op.weights_value(recurrent_kernel.name, {1, columns, units}, gates_first(recurrent_kernel, gates)));
@@ -66,9 +75,11 @@ void recurrent(const OnnxOp& op) {
   std::vector<OnnxAttribute> attributes{{"hidden_size", units}};
   if (gru) attributes.push_back({"linear_before_reset", 1});
   // All states [steps, 1, batch, units], or the last one [1, batch, units].
-  const std::string states = op.node(gru ? "GRU" : "LSTM", operands, attributes, a.sequences ? 0 : 1);
-  const std::string y = op.node("Squeeze", {states, op.integers({a.sequences ? 1 : 0})});
-  op.set_output(a.sequences ? op.node("Transpose", {y}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}}) : y);
+  const char* kind = gru ? "GRU" : a.cell == RecurrentCell::lstm ? "LSTM" : "RNN";
+  const std::string states = op.node(kind, operands, attributes, a.sequences ? 0 : 1);
+  std::string y = op.node("Squeeze", {states, op.integers({a.sequences ? 1 : 0})});
+  if (a.sequences) y = transposed(op, y);
+  op.set_output(a.sequences && a.reversed ? turned_around(op, y) : y);
 }
 
 }  // namespace trainctl::onnx

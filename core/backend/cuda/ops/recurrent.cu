@@ -14,13 +14,21 @@ namespace {
 
 struct Sizes {
   std::int64_t samples, steps, units, columns;
-  bool sequences, backwards;
+  bool sequences, backwards, reversed;
 
   Sizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& a)
-      : samples(x[0]), steps(x[1]), units(kernel[0]), columns(x[2]), sequences(a.sequences), backwards(a.backwards) {}
+      : samples(x[0]),
+        steps(x[1]),
+        units(kernel[0]),
+        columns(x[2]),
+        sequences(a.sequences),
+        backwards(a.backwards),
+        reversed(a.reversed) {}
 
   // The place in x of the step that is taken as number `step`.
   std::int64_t place(std::int64_t step) const { return backwards ? steps - 1 - step : step; }
+  // The place in y or dy that it has there.
+  std::int64_t place_of_y(std::int64_t step) const { return !sequences ? 0 : reversed ? steps - 1 - step : step; }
   std::int64_t states() const { return samples * units; }
 };
 
@@ -159,7 +167,7 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
       if (step > 0) {
         product.run(p.stream, p.workspace<void>(h), p.in<void>(1), result, nullptr, p.workspace<void>(scratch));
       }
-      const std::int64_t place = s.place(step), y_place = s.sequences ? step : 0;
+      const std::int64_t place = s.place(step), y_place = s.place_of_y(step);
       ForwardStep<T> tensors{};
       tensors.x = p.in<T>(0) + place * s.columns;
       tensors.product = step > 0 ? result : nullptr;
@@ -189,7 +197,7 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
   const StepGrid grid(s);
   return lower_steps(context, 4, dtype, product, parts, [=](const Places& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
-      const std::int64_t place = s.place(step), y_place = s.sequences ? step : 0;
+      const std::int64_t place = s.place(step), y_place = s.place_of_y(step);
       const bool last = step + 1 == s.steps;
       GradientStep<T> tensors{};
       if (s.sequences || last) tensors.dy = p.in<T>(0) + y_place * s.units;
