@@ -1,0 +1,38 @@
+// The loss scale of float16: what overflows halves it and is counted, and it goes on from a checkpoint.
+#include "parallel/trainer/loss_scale.h"
+
+#include "test/catch.h"
+
+namespace trainctl::loss_scale_test {
+
+TEST_CASE("a step that overflows halves the scale and is left out; later ones with the old scale are left out, too") {
+  LossScale scale;
+  CHECK(scale.value() == 1024);
+  CHECK_FALSE(scale.is_proven());
+  CHECK(scale.learn(1024, false));
+  CHECK(scale.learn(1024, false));  // it was under way already
+  CHECK(scale.value() == 512);
+  CHECK(scale.left_out() == 2);
+  CHECK(scale.learn(512, true));
+  CHECK(scale.is_proven());
+  CHECK(scale.left_out() == 2);
+  LossScale resumed(scale.text());
+  CHECK(resumed.text() == scale.text());
+  CHECK(resumed.value() == 512);
+  CHECK(resumed.left_out() == 2);
+  CHECK(resumed.is_proven());
+  resumed.begin_state();
+  CHECK(resumed.left_out() == 0);
+  CHECK(resumed.value() == 512);
+}
+
+TEST_CASE("2,000 steps without an overflow double the scale, and one that can fall no further ends the run") {
+  LossScale scale("64 1999");  // as checkpoints had it before they counted what is left out
+  CHECK(scale.left_out() == 0);
+  CHECK(scale.learn(64, true));
+  CHECK(scale.value() == 128);
+  CHECK_FALSE(scale.is_proven());
+  CHECK_FALSE(scale.learn(1.0 / 65536, false));
+}
+
+}  // namespace trainctl::loss_scale_test
