@@ -7,20 +7,22 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/median.h"
 
 namespace trainctl {
 namespace {
 
 using Times = std::vector<double>;
 
+// The median of the parts by which their times differ: a few that were disturbed, or that change between two modes as
+// messages of some sizes do, count little.
 double distance(const Times& a, const Times& b) {
-  const std::size_t count = std::min(a.size(), b.size());
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::vector<double> parts;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     const double shorter = std::min(a[i], b[i]);
-    if (shorter > 0) sum += std::abs(a[i] - b[i]) / shorter;
+    parts.push_back(shorter > 0 ? std::abs(a[i] - b[i]) / shorter : 0);
   }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
+  return parts.empty() ? 0 : median(parts);
 }
 
 // The sum of the first times.

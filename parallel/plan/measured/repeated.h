@@ -14,8 +14,8 @@ inline constexpr double wide_spread = 0.1;
 // the first times are compared.
 class Repeated {
  public:
-  // `most` repetitions at most, and at least two. Two agree where they differ by `agreement` at most: the mean over
-  // their times of the part by which these differ.
+  // `most` repetitions at most, and at least two. Two agree if half of their times differ by at most
+  // this part, `agreement`, of the shorter one.
   explicit Repeated(std::size_t most = 5, double agreement = 0.03) : most_(most), agreement_(agreement) {}
 
   void add(std::vector<double> seconds) { results_.push_back(std::move(seconds)); }
