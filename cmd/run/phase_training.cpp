@@ -135,15 +135,18 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   training_ = run_.data.training(batch, job_.sharer(), start, threads, job_.target_forms(), job_.batch_memory(),
                                  plan_.sync_every == 1 ? stop_requested_ : nullptr);
   if (!run_.data.has(PartKind::validation) || run_.request.scaling != nullptr) return;
-  const Sharer evaluated = evaluation_sharer(job_.sharer());
-  validation_ = run_.data.evaluation(PartKind::validation, evaluation_batch(batch, job_.sharer()), evaluated, threads,
-                                     job_.target_forms(), job_.batch_memory(), stop_requested_);
-  if (!shows_samples(spec_, run_.data.info())) return;
-  samples_ = std::make_unique<SampleWatch>(*validation_, evaluated, run_.data.info().inputs[0], *spec_.log.samples,
-                                           run_.files.details);
+  validation_ = run_.data.evaluation(PartKind::validation, evaluation_batch(batch, job_.sharer()),
+                                     evaluation_sharer(job_.sharer()), threads, job_.target_forms(),
+                                     job_.batch_memory(), stop_requested_);
 }
 
+// After the beginning of the run, which opens what the hooks write to.
 void PhaseTraining::make_hooks() {
+  if (validation_ && shows_samples(spec_, run_.data.info())) {
+    samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_sharer(job_.sharer()), run_.data.info().inputs[0],
+                                             *spec_.log.samples, run_.files.details);
+  }
+  reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every);
   warnings_ = std::make_unique<ResultWarnings>(world_.rank() == 0, job_.programs().programs().front().results);
   hooks_ = run_hooks(plan_, {.engine = job_.engine(),
                              .programs = job_.programs(),
@@ -153,6 +156,7 @@ void PhaseTraining::make_hooks() {
                              .stream = stream_,
                              .details = run_.files.details,
                              .warnings = *warnings_,
+                             .reports = *reports_,
                              .restore_best = [this] { restore_best(job_, run_.files, run_.request.config_file); }});
 }
 
@@ -167,7 +171,6 @@ LoopParts PhaseTraining::loop_parts() {
                          .mesh = plan_.mesh,
                          .facts = plan_.facts,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
-  reports_ = std::make_unique<StepReports>(sink, run_.gpus.get(), plan_.log_every);
   LoopParts parts{
       .engine = job_.engine(),
       .training = scaling_ ? static_cast<BatchSource&>(*scaling_) : *training_,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/graph/ops/normalization/statistics.h"
 
@@ -33,18 +34,22 @@ std::set<std::string> learnt_by(const PlacedProgram& placed) {
 
 }  // namespace
 
-LocalSteps::LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream)
+LocalSteps::LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream,
+                       StepReports* reports)
     : averaging_(averaging),
       engine_(engine),
       replicas_(replicas),
       stream_(stream),
+      reports_(reports),
       learnt_(learnt_by(engine.program(0))),
       since_(flags) {}
 
 bool LocalSteps::combine(std::int64_t step, StepResult& result) {
   add(result);
   if (next_pause(step - 1) != step) return false;
+  const double begin = seconds_now();
   average(result);
+  if (reports_ != nullptr) reports_->add_communication(seconds_now() - begin);
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/step_reports.h"
 
 namespace trainctl {
 
@@ -29,8 +30,10 @@ struct Averaging {
 
 class LocalSteps final : public TrainingHook {
  public:
-  // `replicas`: along the data axis. All of it outlives the object.
-  LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream);
+  // `replicas`: along the data axis; `reports` (null: none) are told of the time that averages take. All of it outlives
+  // the object.
+  LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream,
+             StepReports* reports = nullptr);
 
   bool combine(std::int64_t step, StepResult& result) override;
   std::int64_t next_pause(std::int64_t step) const override;
@@ -50,6 +53,7 @@ class LocalSteps final : public TrainingHook {
   Engine& engine_;
   Communicator& replicas_;
   Stream& stream_;
+  StepReports* reports_;
   std::set<std::string> learnt_;  // weights that steps change; others have the same bits on all replicas
   std::vector<double> since_;     // the flags, the sum of sample weights, then the sums of losses and metrics
   double norm_ = 0;               // of the last step

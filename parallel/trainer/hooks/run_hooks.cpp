@@ -20,7 +20,8 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
                                                         parts.world.rank(), parts.stream));
     if (plan.sync_every > 1) {
       const Averaging averaging{plan.sync_every, plan.loop.steps_per_epoch, plan.loop.total_steps};
-      hooks.push_back(std::make_unique<LocalSteps>(averaging, parts.engine, *parts.replicas, parts.stream));
+      hooks.push_back(
+          std::make_unique<LocalSteps>(averaging, parts.engine, *parts.replicas, parts.stream, &parts.reports));
     }
   }
   if (plan.histograms_every > 0) {

@@ -10,6 +10,7 @@
 #include "core/exec/interfaces/detail_sink.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/hooks/result_warnings.h"
+#include "parallel/trainer/loop/step_reports.h"
 #include "parallel/trainer/part_plan.h"
 #include "parallel/trainer/programs.h"
 #include "parallel/trainer/training_plan.h"
@@ -26,6 +27,7 @@ struct HookParts {
   Stream& stream;
   DetailSink* details = nullptr;  // of histograms; null on other ranks than 0
   ResultWarnings& warnings;
+  StepReports& reports;
   // Gives the engine the weights of the best checkpoint. Collective.
   std::function<void()> restore_best;
 };

@@ -13,10 +13,8 @@ void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
   state_.program = step.program;
   state_.gradient_scale = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
-  const double begin = seconds_now();
   combined_ = true;
   for (TrainingHook* hook : parts_.hooks) combined_ = hook->combine(state_.step + 1, result_) && combined_;
-  parts_.reports.add_communication(seconds_now() - begin);
   if (combined_) {
     stop_ = stop_ || result_.stop;
     if (result_.abandoned) return;
