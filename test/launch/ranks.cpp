@@ -30,6 +30,10 @@ struct Rank {
   Rank() {
     require_world_size(situation, mpi.size());
     if (mpi.rank() == 0) mark_ready(situation.status_file, mpi.processes());
+  }
+
+  // From now on the test may send signals.
+  void announce() const {
     if (!variables.has("LAUNCH_TEST_FOLDER")) return;
     const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
     std::ofstream(path + ".new") << getpid() << '\n';
@@ -60,6 +64,7 @@ int run_like_trainctl() {
     return 0;
   }
   Rank rank;
+  rank.announce();
   std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
   std::fflush(stdout);
   if (!variables.has("LAUNCH_TEST_TRAIN")) rank.leave({0, ""});
@@ -81,6 +86,7 @@ TEST_CASE("trainer that starts its ranks like run", "[.rank]") {
 
 TEST_CASE("rank that is done", "[.rank]") {
   Rank rank;
+  rank.announce();
   std::printf("rank %d of %d prints\n", rank.mpi.rank(), rank.mpi.size());
   std::fflush(stdout);
   rank.leave({0, ""});
@@ -88,12 +94,14 @@ TEST_CASE("rank that is done", "[.rank]") {
 
 TEST_CASE("rank that trains until it is stopped", "[.rank]") {
   Rank rank;
+  rank.announce();
   while (!rank.stop.pending()) rank.run_on();
   rank.leave({75, "stopped at step 12"});
 }
 
 TEST_CASE("rank that saves for three seconds", "[.rank]") {
   Rank rank;
+  rank.announce();
   while (!rank.stop.pending()) rank.run_on();
   std::this_thread::sleep_for(std::chrono::seconds(3));
   rank.leave({75, "saved at step 12"});
@@ -102,16 +110,19 @@ TEST_CASE("rank that saves for three seconds", "[.rank]") {
 TEST_CASE("rank that loads its data", "[.rank]") {
   Rank rank;
   const StopAtOnce unstarted(STDERR_FILENO, "", 75);
+  rank.announce();
   for (;;) rank.run_on();
 }
 
 TEST_CASE("rank that never stops", "[.rank]") {
   Rank rank;
+  rank.announce();
   for (;;) rank.run_on();
 }
 
 TEST_CASE("rank of which number 1 has an error", "[.rank]") {
   Rank rank;
+  rank.announce();
   const auto world = mpi_communicator(rank.mpi);
   if (rank.mpi.rank() == 1) {
     write_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
@@ -122,12 +133,14 @@ TEST_CASE("rank of which number 1 has an error", "[.rank]") {
 
 TEST_CASE("rank that ends without a word", "[.rank]") {
   Rank rank;
+  rank.announce();
   if (rank.mpi.rank() == 1) _exit(6);
   for (;;) rank.run_on();
 }
 
 TEST_CASE("rank that sees its peer go", "[.rank]") {
   Rank rank;
+  rank.announce();
   if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {5, "no answer from rank 1"});
   std::this_thread::sleep_for(
       std::chrono::milliseconds(200));  // until the status is there, and the supervisor knows both
@@ -137,6 +150,7 @@ TEST_CASE("rank that sees its peer go", "[.rank]") {
 
 TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {
   Rank rank;
+  rank.announce();
   if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {3, "the data ends"});
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the other has said that it runs
   kill(getppid(), SIGSTOP);
