@@ -147,7 +147,9 @@ RankStatus final_status(const std::optional<RankStatus>& status, const MpirunRep
 bool stopped_unstarted(const std::optional<RankStatus>& status, const MpirunReport& report, int mpirun_code) {
   const int stopped = exit_code(ErrorKind::stopped);
   if (status) return status->exit_code == exit_code(ErrorKind::peer) && report.exit_code == stopped;
-  return report.exit_code == stopped || mpirun_code == stopped || report.signal == SIGUSR1;
+  // MPICH's launcher may itself end with 0 when the ranks end by the request that it has passed on.
+  const bool silent = mpirun_code == 0 && !report.exit_code && !report.signal;
+  return report.exit_code == stopped || mpirun_code == stopped || report.signal == SIGUSR1 || silent;
 }
 
 std::string newest_checkpoint(const std::string& log_path) {

@@ -175,6 +175,9 @@ TEST_CASE("a run that was asked to stop before it trains is known by its first r
   CHECK(unstarted({}, {}, SIGUSR1));                          // it did not handle requests yet
   CHECK(unstarted(RankStatus{5, "rank 1 is gone"}, 75, {}));  // what another saw of it
   CHECK(stopped_unstarted({}, {}, 75));
+  CHECK(stopped_unstarted({}, {}, 0));  // MPICH's launcher
+  CHECK_FALSE(stopped_unstarted({}, {}, 1));
+  CHECK_FALSE(stopped_unstarted({}, {.signal = SIGKILL}, 0));
   CHECK_FALSE(unstarted({}, 3, {}));
   CHECK_FALSE(unstarted({}, {}, SIGKILL));
   CHECK_FALSE(unstarted(RankStatus{75, ""}, 75, {}));  // it has saved

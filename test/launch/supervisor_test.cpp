@@ -51,7 +51,9 @@ TEST_CASE("a rank that is asked before it trains ends the run as one that is to 
   SupervisedRun run(2, "rank that loads its data");
   REQUIRE(run.ranks_run());
   run.send(SIGTERM);
-  CHECK(run.wait() == 75);
+  const int code = run.wait();
+  INFO(run.output());
+  CHECK(code == 75);
   CHECK(contains(run.output(), "stopped before the first step"));
   CHECK(run.ranks_gone());
 }
