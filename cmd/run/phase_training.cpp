@@ -187,10 +187,10 @@ LoopParts PhaseTraining::loop_parts() {
             return find_not_finite(job_.engine(), program, back, job_.programs().rank(), world_, stream_);
           },
       .stop_requested = stop_requested_,
-      .hooks = {warnings_.get()},
       .profiled = {request.profile_end > 0 ? &profiler_ : nullptr, request.profile_first, request.profile_end}};
   if (validation_) parts.evaluate = [this](std::int64_t step) { return evaluate_validation(step); };
   for (const auto& hook : hooks_) parts.hooks.push_back(hook.get());
+  parts.hooks.push_back(warnings_.get());  // after the hooks that add values
   if (scaling_) parts.hooks.push_back(scaling_.get());
   return parts;
 }

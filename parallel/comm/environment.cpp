@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -13,7 +16,6 @@
 #include "parallel/comm/bounded.h"
 #include "parallel/comm/mpi_attendance.h"
 #include "parallel/comm/mpi_check.h"
-#include "parallel/comm/start_watch.h"
 
 namespace trainctl {
 
@@ -26,6 +28,26 @@ namespace trainctl {
 #endif
 
 namespace {
+
+// Watches a start that has no deadline of its own, from the construction of this object to its destruction: calls
+// `late` once, on a thread of its own, if that lasts longer than `limit`.
+class StartWatch {
+ public:
+  // Does nothing if the limit is zero or `late` is empty.
+  StartWatch(std::chrono::milliseconds limit, std::function<void()> late) {
+    if (limit.count() == 0 || !late) return;
+    thread_ = std::jthread([this, limit, late = std::move(late)](const std::stop_token& ended) {
+      std::unique_lock lock(mutex_);
+      condition_.wait_for(lock, ended, limit, [] { return false; });
+      if (!ended.stop_requested()) late();
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any condition_;
+  std::jthread thread_;  // the last member, which is destroyed first
+};
 
 std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};

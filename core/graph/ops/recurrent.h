@@ -1,8 +1,8 @@
-// The recurrent part of LSTM, GRU and simple recurrent layers: the steps of a sequence, one after the other. The
-// product of the input with the kernel is a Dense over all steps before it, that of the recurrent kernel's gradient a
-// DenseGradWeights over all steps behind it. Kernels and biases are float32 parameters; all other tensors share one
-// dtype (float32, bfloat16, float16). The h that the recurrent kernel is multiplied with is rounded to that dtype,
-// other states pass from step to step in float32.
+// The recurrent part of LSTM, GRU and simple recurrent layers: the steps of a sequence, one after the other. An op
+// Dense before it multiplies the inputs of all steps with the kernel, and an op DenseGradWeights after its gradient
+// sums the gradient of the recurrent kernel over all steps. Kernels and biases are float32 parameters; the activations
+// share one dtype (float32, bfloat16, float16). The h that the recurrent kernel is multiplied with is rounded to that
+// dtype; other states pass from step to step in float32.
 #pragma once
 
 #include "core/graph/op.h"
@@ -17,6 +17,20 @@ struct RecurrentAttributes {
   bool sequences = true;   // y has all steps, else the last one alone
   bool backwards = false;  // steps are taken from the last to the first
   bool reversed = false;   // y has them in the reverse of the order in which they are taken, else in that order
+};
+
+// The sizes of an op, and where its tensors have the step that is taken as number `step`, from 0.
+struct RecurrentSizes {
+  std::int64_t samples, steps, units, columns;
+  RecurrentAttributes a;
+
+  RecurrentSizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& attributes)
+      : samples(x[0]), steps(x[1]), units(kernel[0]), columns(x[2]), a(attributes) {}
+
+  std::int64_t place_in_x(std::int64_t step) const { return a.backwards ? steps - 1 - step : step; }
+  bool has_y(std::int64_t step) const { return a.sequences || step + 1 == steps; }
+  // Only of a step that has_y().
+  std::int64_t place_in_y(std::int64_t step) const { return !a.sequences ? 0 : a.reversed ? steps - 1 - step : step; }
 };
 
 constexpr std::string_view name_of(RecurrentCell cell) {

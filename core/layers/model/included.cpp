@@ -29,19 +29,21 @@ void erase_key(Node& map, const std::string& key) {
   std::erase_if(map.entries, [&](const Node::Entry& entry) { return entry.key == key; });
 }
 
-void skip_weights(Node& model, const std::set<std::string>& layers) {
-  Node* const stated = find_in(model, "weights");  // which may be the file alone
-  if (layers.empty() || stated == nullptr || stated->is_null()) return;
-  Node& weights = *stated;
-  if (weights.is_scalar() && weights.text == "none") return;
-  if (weights.is_scalar()) {
+bool expand_weights(Node& weights) {
+  if (weights.is_scalar() && weights.text != "none") {
     Node map = map_node();
     map.place = weights.place;
     map.base_directory = weights.base_directory;
     map.entries.push_back({"file", weights.place, std::move(weights)});
     weights = std::move(map);
   }
-  if (!weights.is_map()) return;
+  return weights.is_map();
+}
+
+void skip_weights(Node& model, const std::set<std::string>& layers) {
+  Node* const stated = find_in(model, "weights");
+  if (layers.empty() || stated == nullptr || !expand_weights(*stated)) return;
+  Node& weights = *stated;
   if (find_in(weights, "skip") == nullptr) append(weights, "skip", sequence_node());
   Node& skip = *find_in(weights, "skip");
   for (const std::string& layer : layers) {

@@ -24,6 +24,8 @@ struct NamedLayers {
 Node* find_in(Node& map, const std::string& key);
 void erase_key(Node& map, const std::string& key);
 
+// Makes the section's `weights`, which may state the file alone, a map. False if they name no file.
+bool expand_weights(Node& weights);
 // Adds patterns for the layers' tensors to what the section's weights skip.
 void skip_weights(Node& model, const std::set<std::string>& layers);
 // Drops the names of layers from the section's patterns of `freeze`.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/layers/model/included.h"
 #include "core/spec/suggestion.h"
 #include "core/spec/values.h"
 
@@ -89,16 +90,9 @@ void check_file(const Node& file, Reader& reader) {
   if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
 }
 
-// Adds the preset's names to `weights`, which may be the file alone.
+// Adds the preset's names to `weights`.
 void add_names(Node& weights, const Node& names) {
-  if (weights.is_null() || weights.is_sequence() || (weights.is_scalar() && weights.text == "none")) return;
-  if (weights.is_scalar()) {
-    Node map = map_node();
-    map.place = weights.place;
-    map.base_directory = weights.base_directory;
-    map.entries.push_back({"file", weights.place, std::move(weights)});
-    weights = std::move(map);
-  }
+  if (!expand_weights(weights)) return;
   if (!weights.find("names")) weights.entries.push_back({"names", names.place, names});
 }
 

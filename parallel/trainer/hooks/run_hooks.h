@@ -32,8 +32,7 @@ struct HookParts {
   std::function<void()> restore_best;
 };
 
-// In the order in which the loop calls them; without `warnings`, which comes before those that watch values.
-// Collective.
+// In the order in which the loop calls them; without `warnings`, which the loop calls after them. Collective.
 std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts);
 
 }  // namespace trainctl

@@ -45,7 +45,8 @@ struct LoopParts {
   StepReports& reports;
   FiniteCheck& finite;
   MetricsSink* sink = nullptr;  // null on other ranks than 0
-  // Evaluates the validation data, after so many steps; nothing if a stop was requested. Null: there is none.
+  // Evaluates the validation data after `step` steps; returns nothing if a stop was requested. Null if there is no
+  // validation data.
   std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
   // Finds the cause of a loss or gradient that is not finite (find_not_finite).
   std::function<std::string(int program, int back)> find_not_finite;

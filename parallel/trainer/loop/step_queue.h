@@ -33,7 +33,7 @@ struct ProfiledSteps {
 
 class StepQueue {
  public:
-  // Index of the training program for a batch of so many samples on all ranks together.
+  // Returns the index of the training program for a global batch of `samples` samples.
   using ProgramOf = std::function<int(std::int64_t samples)>;
   // The scalars of step number `step`, from 0; asked when its batch is there.
   using InputOf = std::function<StepEngine::StepInput(std::int64_t step)>;

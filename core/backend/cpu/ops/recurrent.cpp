@@ -17,27 +17,14 @@ namespace {
 // Samples that a thread takes through the steps together: they share what the caches hold of the recurrent kernel.
 constexpr std::int64_t block = 48;
 
-struct Sizes {
-  std::int64_t samples, steps, units, columns;
-  bool sequences, backwards, reversed;
+struct Sizes : RecurrentSizes {
+  using RecurrentSizes::RecurrentSizes;
 
-  Sizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& a)
-      : samples(x[0]),
-        steps(x[1]),
-        units(kernel[0]),
-        columns(x[2]),
-        sequences(a.sequences),
-        backwards(a.backwards),
-        reversed(a.reversed) {}
-
-  // Where x has the step of a sample that is taken as number `step`, as a row of [N * T].
-  std::int64_t row(std::int64_t sample, std::int64_t step) const {
-    return sample * steps + (backwards ? steps - 1 - step : step);
-  }
+  // Where x has a step of a sample, as a row of [N * T].
+  std::int64_t row(std::int64_t sample, std::int64_t step) const { return sample * steps + place_in_x(step); }
   // Where y or dy has it, or -1.
   std::int64_t row_of_y(std::int64_t sample, std::int64_t step) const {
-    if (!sequences) return step + 1 == steps ? sample : -1;
-    return sample * steps + (reversed ? steps - 1 - step : step);
+    return has_y(step) ? sample * (a.sequences ? steps : 1) + place_in_y(step) : -1;
   }
   // The fewest samples that are worth a thread.
   std::int64_t grain() const { return std::max<std::int64_t>(1, 16 * element_grain / (steps * units * columns)); }

@@ -12,23 +12,9 @@
 namespace trainctl::cuda {
 namespace {
 
-struct Sizes {
-  std::int64_t samples, steps, units, columns;
-  bool sequences, backwards, reversed;
+struct Sizes : RecurrentSizes {
+  using RecurrentSizes::RecurrentSizes;
 
-  Sizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& a)
-      : samples(x[0]),
-        steps(x[1]),
-        units(kernel[0]),
-        columns(x[2]),
-        sequences(a.sequences),
-        backwards(a.backwards),
-        reversed(a.reversed) {}
-
-  // The place in x of the step that is taken as number `step`.
-  std::int64_t place(std::int64_t step) const { return backwards ? steps - 1 - step : step; }
-  // The place in y or dy that it has there.
-  std::int64_t place_of_y(std::int64_t step) const { return !sequences ? 0 : reversed ? steps - 1 - step : step; }
   std::int64_t states() const { return samples * units; }
 };
 
@@ -57,7 +43,7 @@ struct StepGrid {
       : count(narrow(s.states())),
         units(static_cast<std::uint32_t>(s.units)),
         steps(s.steps),
-        y_steps(s.sequences ? s.steps : 1),
+        y_steps(s.a.sequences ? s.steps : 1),
         by_units(s.units) {}
 };
 
@@ -167,14 +153,14 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
       if (step > 0) {
         product.run(p.stream, p.workspace<void>(h), p.in<void>(1), result, nullptr, p.workspace<void>(scratch));
       }
-      const std::int64_t place = s.place(step), y_place = s.place_of_y(step);
+      const std::int64_t place = s.place_in_x(step), y_place = s.place_in_y(step);
       ForwardStep<T> tensors{};
       tensors.x = p.in<T>(0) + place * s.columns;
       tensors.product = step > 0 ? result : nullptr;
       tensors.bias = bias ? p.in<float>(2) : nullptr;
       tensors.carry = p.workspace<float>(carry);
       tensors.h = p.workspace<T>(h);
-      if (s.sequences || step + 1 == s.steps) tensors.y = p.out<T>(0) + y_place * s.units;
+      if (s.has_y(step)) tensors.y = p.out<T>(0) + y_place * s.units;
       if (training) {
         tensors.gates = p.out<T>(1) + place * s.columns;
         tensors.memories = p.out<T>(2) + place * s.units;
@@ -197,13 +183,13 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
   const StepGrid grid(s);
   return lower_steps(context, 4, dtype, product, parts, [=](const Places& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
-      const std::int64_t place = s.place(step), y_place = s.place_of_y(step);
+      const std::int64_t place = s.place_in_x(step), y_place = s.place_in_y(step);
       const bool last = step + 1 == s.steps;
       GradientStep<T> tensors{};
-      if (s.sequences || last) tensors.dy = p.in<T>(0) + y_place * s.units;
+      if (s.has_y(step)) tensors.dy = p.in<T>(0) + y_place * s.units;
       tensors.gates = p.in<T>(1) + place * s.columns;
       tensors.memories = p.in<T>(2) + place * s.units;
-      if (step > 0) tensors.memories_before = p.in<T>(2) + s.place(step - 1) * s.units;
+      if (step > 0) tensors.memories_before = p.in<T>(2) + s.place_in_x(step - 1) * s.units;
       tensors.before = p.in<T>(3) + place * s.units;
       tensors.dh = last ? nullptr : p.workspace<float>(dh);
       tensors.dcarry = p.workspace<float>(dcarry);
