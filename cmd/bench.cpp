@@ -2,10 +2,6 @@
 #include <CLI/CLI.hpp>
 
 #include "cmd/one_of.h"
-#include "cmd/plan/auto_strategy.h"
-#include "cmd/plan/shares.h"
-#include "cmd/run/job.h"
-#include "cmd/run/phases.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
 #include "io/loader/bench.h"
@@ -15,6 +11,10 @@
 #include "parallel/bench/repeated_batch.h"
 #include "parallel/bench/step.h"
 #include "parallel/launch/report.h"
+#include "run/job/job.h"
+#include "run/job/phases.h"
+#include "run/planning/auto_strategy.h"
+#include "run/planning/shares.h"
 
 namespace trainctl {
 namespace {

@@ -3,9 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cmd/checked.h"
+#include "cmd/mesh_table.h"
 #include "cmd/one_of.h"
-#include "cmd/plan/mesh_table.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -14,6 +13,7 @@
 #include "core/program/dump.h"
 #include "parallel/launch/report.h"
 #include "parallel/trainer/recompute_choice.h"
+#include "run/job/checked.h"
 
 namespace trainctl {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -21,7 +20,8 @@
 #include "parallel/launch/report.h"
 #include "parallel/launch/room.h"
 #include "parallel/plan/prediction.h"
-#include "parallel/trainer/device.h"
+#include "run/job/device.h"
+#include "run/job/job.h"
 
 namespace trainctl {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "cmd/run/best_checkpoint.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -13,6 +12,7 @@
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
 #include "parallel/launch/report.h"
+#include "run/job/best_checkpoint.h"
 
 namespace trainctl {
 namespace {

@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cmd/run_spec.h"
 #include "cmd/subcommands.h"
 #include "core/spec/schema.h"
 #include "io/yaml/yaml.h"
 #include "parallel/launch/report.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 

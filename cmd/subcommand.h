@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/run_spec.h"
 #include "parallel/launch/start_ranks.h"
+#include "run/run_spec.h"
 
 namespace CLI {
 class App;

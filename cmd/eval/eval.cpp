@@ -5,8 +5,6 @@
 #include "cmd/eval/answer.h"
 #include "cmd/eval/thresholds.h"
 #include "cmd/one_of.h"
-#include "cmd/run/best_checkpoint.h"
-#include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -21,6 +19,8 @@
 #include "parallel/launch/report.h"
 #include "parallel/trainer/evaluate.h"
 #include "parallel/trainer/restore.h"
+#include "run/job/best_checkpoint.h"
+#include "run/job/job.h"
 
 namespace trainctl {
 namespace {

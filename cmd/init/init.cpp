@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cmd/init/draft.h"
 #include "cmd/init/preset_list.h"
 #include "cmd/subcommands.h"
 #include "core/base/files.h"
@@ -12,6 +11,7 @@
 #include "io/checkpoint/atomic_file.h"
 #include "io/yaml/yaml.h"
 #include "parallel/launch/report.h"
+#include "run/draft/draft.h"
 
 namespace trainctl {
 namespace {

@@ -1,12 +1,12 @@
 // Building each preset for the shape that its file states.
 #include "cmd/init/preset_list.h"
 
-#include "cmd/run_spec.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/layers/model/model.h"
 #include "io/yaml/presets.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <fstream>
 
-#include "cmd/plan/planned_runs.h"
-#include "cmd/run/job.h"
-#include "cmd/run/phases.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "run/job/job.h"
+#include "run/job/phases.h"
+#include "run/planning/planned_runs.h"
 
 namespace trainctl {
 namespace {

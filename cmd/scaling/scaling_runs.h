@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "cmd/scaling/scaling_watch.h"
 #include "cmd/subcommand.h"
 #include "parallel/launch/scratch.h"
 #include "parallel/launch/supervision.h"
+#include "run/training/scaling_watch.h"
 
 namespace trainctl {
 

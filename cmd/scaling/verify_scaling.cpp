@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cmd/checked.h"
 #include "cmd/one_of.h"
-#include "cmd/run/training.h"
 #include "cmd/scaling/scaling_difference.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -13,6 +11,8 @@
 #include "core/base/table.h"
 #include "core/spec/units.h"
 #include "parallel/launch/report.h"
+#include "run/job/checked.h"
+#include "run/training/training.h"
 
 namespace trainctl {
 namespace {

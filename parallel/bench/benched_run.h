@@ -6,7 +6,7 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/batch_source.h"
-#include "parallel/trainer/programs.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 

@@ -9,8 +9,8 @@
 
 #include "core/compile/compile.h"
 #include "parallel/plan/simulator.h"
+#include "parallel/strategies/programs.h"
 #include "parallel/trainer/options.h"
-#include "parallel/trainer/programs.h"
 
 namespace trainctl {
 

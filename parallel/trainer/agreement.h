@@ -9,7 +9,7 @@
 #include "core/exec/interfaces/batch_source.h"
 #include "core/program/program.h"
 #include "parallel/comm/same_on_all.h"
-#include "parallel/trainer/programs.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 

@@ -4,8 +4,8 @@
 #include "core/compile/memory_fit.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "parallel/strategies/options.h"
+#include "parallel/strategies/programs.h"
 #include "parallel/trainer/options.h"
-#include "parallel/trainer/programs.h"
 
 namespace trainctl {
 

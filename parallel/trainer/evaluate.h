@@ -11,7 +11,7 @@
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/result.h"
-#include "parallel/trainer/programs.h"
+#include "parallel/strategies/programs.h"
 #include "parallel/trainer/sample_watch.h"
 
 namespace trainctl {

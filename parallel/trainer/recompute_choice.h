@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parallel/trainer/programs.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 

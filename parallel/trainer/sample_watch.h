@@ -7,7 +7,7 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/detail_sink.h"
-#include "parallel/trainer/programs.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <limits>
 
-#include "cmd/run/job.h"
 #include "core/backend/select.h"
 #include "io/loader/data.h"
+#include "run/job/job.h"
 #include "test/backend/count_allocations.h"
 #include "test/catch.h"
 #include "test/run/configs.h"

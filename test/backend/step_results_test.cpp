@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cmd/run/job.h"
 #include "core/backend/select.h"
 #include "io/loader/data.h"
+#include "run/job/job.h"
 #include "test/catch.h"
 #include "test/run/configs.h"
 

@@ -1,13 +1,13 @@
 // The runs that a plan compares: which alternatives a network, a batch and an optimizer take, what shares of a batch
 // and steps alone cost, and that a defect is no refusal.
-#include "cmd/plan/planned_runs.h"
+#include "run/planning/planned_runs.h"
 
 #include <algorithm>
 #include <set>
 
-#include "cmd/run/job.h"
 #include "core/base/format.h"
 #include "parallel/plan/alternatives.h"
+#include "run/job/job.h"
 #include "test/catch.h"
 #include "test/plan/hand_written_step.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cmd/run_spec.h"
+#include "run/run_spec.h"
 
 namespace trainctl::testing {
 

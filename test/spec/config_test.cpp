@@ -1,5 +1,5 @@
 // Configs that are right: what they become, and that the resolved config is the same run.
-#include "cmd/run_spec.h"
+#include "run/run_spec.h"
 
 #include <algorithm>
 #include <cctype>

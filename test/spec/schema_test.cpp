@@ -1,10 +1,10 @@
 // The schema and the reference say what the reader accepts.
 #include "core/spec/schema.h"
 
-#include "cmd/run_spec.h"
 #include "core/base/json.h"
 #include "io/yaml/yaml.h"
 #include "parallel/trainer/options.h"
+#include "run/run_spec.h"
 #include "test/catch.h"
 
 namespace trainctl::schema_test {

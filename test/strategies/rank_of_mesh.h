@@ -16,8 +16,8 @@
 #include "core/layers/model/model.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/strategies/pipeline/stages.h"
+#include "parallel/strategies/programs.h"
 #include "parallel/trainer/initial_weights.h"
-#include "parallel/trainer/programs.h"
 #include "test/comm/on_threads.h"
 #include "test/program/job.h"
 

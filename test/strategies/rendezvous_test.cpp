@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "parallel/strategies/programs.h"
 #include "parallel/strategies/rendezvous/communications.h"
-#include "parallel/trainer/programs.h"
 #include "test/program/job.h"
 #include "test/strategies/communication_script.h"
 

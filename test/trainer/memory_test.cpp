@@ -1,5 +1,5 @@
 // The memory that a rank may use: what is available to it, or what the config states where that is less.
-#include "parallel/trainer/device.h"
+#include "run/job/device.h"
 #include "test/catch.h"
 
 namespace trainctl::memory_test {

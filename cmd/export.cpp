@@ -1,0 +1,132 @@
+// trainctl export: a trained network, or its weights, for other programs.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cmd/one_of.h"
+#include "cmd/subcommands.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/base/log.h"
+#include "parallel/launch/report.h"
+#include "run/export/formats.h"
+#include "run/job/trained_network.h"
+
+namespace trainctl {
+namespace {
+
+struct ExportOptions {
+  CommonOptions common;
+  std::string network;  // run directory, checkpoint or config
+  std::string format;
+  std::string out;  // empty: the run's name
+  std::string dtype = "float32";
+  bool preprocess = false;
+  bool force = false;
+};
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const ExportFormat& format : export_formats()) names.push_back(format.name);
+  return names;
+}
+
+// "[batch, 28, 28, 1]".
+std::string open_shape(const OnnxValue& value) {
+  std::string text = "[batch";
+  if (value.any_size) text += ", height, width";
+  for (std::int64_t k = value.any_size ? 3 : 1; k < value.type.shape.rank(); ++k) {
+    text += format(", {}", value.type.shape[k]);
+  }
+  return text + "]";
+}
+
+void tell(const std::string& path, const ExportedFile& written, const std::string& checkpoint,
+          const ExportOptions& options) {
+  if (options.common.json) {
+    Json document{{"ok", true},
+                  {"file", path},
+                  {"format", options.format},
+                  {"dtype", options.dtype},
+                  {"bytes", written.bytes},
+                  {"checkpoint", checkpoint}};
+    for (const auto& [key, values] : {std::pair{"inputs", &written.inputs}, {"outputs", &written.outputs}}) {
+      for (const OnnxValue& value : *values) {
+        document[key].push_back({{"name", value.name},
+                                 {"dtype", name_of(value.type.dtype)},
+                                 {"sample", value.type.shape.without_front().sizes()}});
+      }
+    }
+    answer(json_line(document));
+  } else if (!options.common.quiet) {
+    std::string text = format("{}: {}, {}", path, byte_text(written.bytes), options.dtype);
+    for (const OnnxValue& input : written.inputs) {
+      text += format(", takes {} {} {}", input.name, name_of(input.type.dtype), open_shape(input));
+    }
+    for (const OnnxValue& output : written.outputs) text += format(", gives {} {}", output.name, open_shape(output));
+    answer(text + "\n");
+  }
+}
+
+int run_export(const ExportOptions& options) {
+  const std::vector<ExportFormat>& formats = export_formats();
+  const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
+                                             [&](const ExportFormat& format) { return format.name == options.format; });
+  if (options.preprocess && !chosen.network) {
+    throw Error(ErrorKind::config, "--preprocess is a part of a network, and this format has weights alone",
+                "leave it out, or --format onnx");
+  }
+  const bool rounds = options.dtype == "bfloat16";
+  if (rounds && !chosen.bfloat16) {
+    throw Error(ErrorKind::config, "this format holds float32 weights", "leave --dtype out, or --format safetensors");
+  }
+  const TrainedNetwork network = find_trained(options.network);
+  RunSpec spec = load_run_spec(network.run + "/config.yaml");
+  const std::string path = options.out.empty() ? spec.name + chosen.ending : options.out;
+  require_absent(path, options.force);
+  const ExportedRun run{std::move(spec), load_named_checkpoint(network.checkpoint()),
+                        rounds ? DType::bfloat16 : DType::float32, options.preprocess};
+  log::info(format("exports {} (step {})", run.checkpoint.path, run.checkpoint.manifest.step));
+  tell(path, chosen.write(path, run), run.checkpoint.path, options);
+  return 0;
+}
+
+}  // namespace
+
+Subcommand export_subcommand() {
+  return {"export", "Writes a trained network as ONNX, or its weights, for other programs",
+          "trainctl export runs/flowers --format onnx\n"
+          "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16",
+          [](CLI::App& app) {
+            auto options = std::make_shared<ExportOptions>();
+            app.add_option("RUN", options->network,
+                           "A run directory or a config, for its newest run, and the best checkpoint there; or a "
+                           "checkpoint's folder")
+                ->required()
+                ->type_name("");
+            app.add_option("--format", options->format,
+                           "onnx: the network with its weights, any number of samples at once; safetensors: the "
+                           "weights, under trainctl's names; keras-weights: an .h5 file for "
+                           "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
+                ->required()
+                ->check(one_of(format_names()));
+            app.add_option("-o,--out", options->out,
+                           "The file; default: the run's name with .onnx, .safetensors or .h5")
+                ->type_name("FILE");
+            app.add_option("--dtype", options->dtype,
+                           "What weights are stored as: float32, or bfloat16, which halves them and rounds; a network "
+                           "computes in float32 either way")
+                ->check(one_of({"float32", "bfloat16"}));
+            app.add_flag("--preprocess", options->preprocess,
+                         "The network begins with the resizes, crops and scaling of the config's transforms, and takes "
+                         "samples as they are stored; of any size behind `resize: [height, width]`, else of the first "
+                         "training sample's size");
+            app.add_flag("--force", options->force, "Replaces a file of this name");
+            add_output_options(app, options->common);
+            return [options] { return run_export(*options); };
+          }};
+}
+
+}  // namespace trainctl

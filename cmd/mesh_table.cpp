@@ -1,0 +1,94 @@
+// The mesh as `check` shows it.
+#include "cmd/mesh_table.h"
+
+#include <set>
+#include <string>
+
+#include "core/base/format.h"
+#include "core/base/table.h"
+
+namespace trainctl {
+namespace {
+
+using Align = TextTable::Align;
+
+// "0 2 4"; of many only the first ones, the last one and their number.
+std::string list(const std::vector<int>& ranks) {
+  constexpr std::size_t most = 8, first = 3;
+  const bool all = ranks.size() <= most;
+  std::string text;
+  for (std::size_t i = 0; i < (all ? ranks.size() : first); ++i) {
+    text += (text.empty() ? "" : " ") + std::to_string(ranks[i]);
+  }
+  return all ? text : format("{} ... {} ({} ranks)", text, ranks.back(), ranks.size());
+}
+
+std::string layers_of(const CheckedPart& part) {
+  if (part.layers.empty()) return "none";
+  return part.layers.size() == 1
+             ? part.layers.front()
+             : format("{} ... {} ({})", part.layers.front(), part.layers.back(), part.layers.size());
+}
+
+std::string parts_table(const Checked& checked) {
+  const bool stages = checked.mesh.pipeline > 1, parts = checked.mesh.tensor > 1;
+  std::vector<TextTable::Column> columns;
+  if (stages) columns.push_back({"stage"});
+  if (parts) columns.push_back({"part of layers"});
+  for (const char* title : {"ranks", "layers"}) columns.push_back({title});
+  for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
+  TextTable table(std::move(columns));
+  for (const CheckedPart& part : checked.parts) {
+    std::vector<std::string> cells;
+    if (stages) cells.push_back(std::to_string(part.rank.along(MeshAxis::pipeline)));
+    if (parts) cells.push_back(format("{} of {}", part.rank.along(MeshAxis::tensor), checked.mesh.tensor));
+    for (std::string cell :
+         {list(ranks_of(part)), layers_of(part), grouped(part.parameters), byte_text(part.memory.total())}) {
+      cells.push_back(std::move(cell));
+    }
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+// The parts of parameters on the first and on the last of the ranks that share layers.
+std::string split_table(const Checked& checked) {
+  if (checked.mesh.tensor == 1) return "";
+  const auto title = [](int part) { return format("on part {}", part); };
+  TextTable table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
+  std::set<std::string> shown;  // stages may share parameters
+  for (const CheckedPart& first : checked.parts) {
+    if (first.rank.along(MeshAxis::tensor) != 0) continue;
+    const CheckedPart& last = *(&first + checked.mesh.tensor - 1);
+    for (std::size_t i = 0; i < first.split.size(); ++i) {
+      const Tensor& tensor = first.split[i];
+      if (!shown.insert(tensor.name).second) continue;
+      table.add({tensor.name, to_string(tensor.part->whole), to_string(tensor.part->extent),
+                 to_string(last.split.at(i).part->extent)});
+    }
+  }
+  return "\n" + table.text() + "all other parameters lie whole on each part\n";
+}
+
+}  // namespace
+
+std::vector<int> ranks_of(const CheckedPart& part) {
+  std::vector<int> ranks;
+  for (int replica = 0; replica < part.rank.mesh.data; ++replica) {
+    ranks.push_back(part.rank.mesh.rank(part.rank.position.with(MeshAxis::data, replica)));
+  }
+  return ranks;
+}
+
+std::string mesh_text(const Checked& checked) {
+  const Mesh& mesh = checked.mesh;
+  if (mesh.ranks() == 1) return "";
+  std::string of;
+  if (mesh.pipeline > 1) of = format(" of {} stages", mesh.pipeline);
+  if (mesh.tensor > 1) of += format(" of {} ranks that share layers", mesh.tensor);
+  return format("\n{}{} replica{}{}, {} micro-batch{} a step\n{}", parts_table(checked), mesh.data,
+                mesh.data == 1 ? "" : "s", of, checked.micro_batches(), checked.micro_batches() == 1 ? "" : "es",
+                split_table(checked));
+}
+
+}  // namespace trainctl

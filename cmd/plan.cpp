@@ -1,0 +1,197 @@
+// trainctl plan: what a run would take on ranks that need not be there: memory, time by part, alternatives. Starts
+// ranks only to measure this machine.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cmd/subcommands.h"
+#include "core/base/format.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/loader/data.h"
+#include "parallel/launch/report.h"
+#include "parallel/plan/alternatives.h"
+#include "parallel/plan/report.h"
+#include "parallel/plan/roofline.h"
+#include "parallel/plan/timeline.h"
+#include "run/job/job.h"
+#include "run/job/phases.h"
+#include "run/planning/machine_file.h"
+#include "run/planning/measuring.h"
+#include "run/planning/planned_runs.h"
+
+namespace trainctl {
+namespace {
+
+struct PlanOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  int nodes = 0;  // 0: as few as hold the ranks
+  int phase = 0;  // from 1 on; 0: the last one
+  std::string machine;
+  std::string timeline;
+};
+
+int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::string& name) {
+  const int devices = machine.node.devices;
+  const int least = (ranks + devices - 1) / devices;
+  if (nodes != 0 && nodes < least) {
+    throw Error(ErrorKind::config,
+                format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
+                format("state at least {} nodes", least));
+  }
+  if (nodes > ranks) {
+    throw Error(ErrorKind::config, format("{} nodes are more than the {} ranks that would lie on them", nodes, ranks),
+                "state more ranks (--ranks), or fewer nodes");
+  }
+  const int used = nodes == 0 ? least : nodes;
+  if (used > 1 && !machine.network) {
+    throw Error(ErrorKind::config,
+                format("'{}' is one node of {} devices, and has no network to others", name, devices),
+                format("plan for at most {} ranks, or add `network` to the machine's file", devices));
+  }
+  return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
+}
+
+PlanTarget described_target(const PlanRequest& request, const Machine& machine, const std::string& name) {
+  PlanTarget target;
+  target.about = machine.about.empty() ? name : machine.about;
+  target.nodes.ranks_per_node = request.ranks_per_node;
+  target.memory = request.memory;
+  target.storage = machine.host.storage * 1e9;
+  target.costs = std::make_shared<RooflineCosts>(
+      machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
+                           request.ranks_per_node});
+  target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
+    return with_batches(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+  };
+  return target;
+}
+
+// Memory is exact here, so that every rank with programs of its own counts.
+PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend,
+                                     std::int64_t memory) {
+  return {spec, data, ranks, ranks, traits_of(backend), PlannedRanks::own_programs, memory};
+}
+
+// As a rank that the plan has started: measures.
+int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
+  RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  command.stated_ranks.reset();  // fewer measure where not all could compute at once
+  return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
+    const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
+    bool at_hand = true;
+    RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+    const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
+    const std::int64_t memory = memory_of_every_rank(spec.cluster, device, context.world);
+    measure_together(request_for_this_machine(spec, data, ranks, *device.backend, memory), device, context);
+    return 0;
+  });
+}
+
+// Of alternatives without a pipeline that do not fit: with up to so many times as many micro-batches.
+constexpr int most_parts = 16;
+
+// Predicts the run and its alternatives, and shows them; what `strategy: auto` would take is the run. `choices`: of the
+// kernels that the target compiles with; null: none are known.
+int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const KernelChoices* choices) {
+  RunSpec& spec = request.spec;
+  plan.name = spec.name;
+  plan.compute = spec.train.compute();
+  plan.gradient_accumulation = spec.train.gradient_accumulation;
+  plan.automatic = spec.strategy.automatic && request.ranks > 1;
+  if (spec.strategy.automatic) {
+    plan.alternatives = predict_alternatives(request, plan.target, 1);
+    if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use other ranks");
+    spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
+  }
+  plan.prediction = predict(with_recomputed_blocks(request, stated_run(request), plan.target.compile), plan.target,
+                            {.lines = true, .timeline = !options.timeline.empty()});
+  plan.target.exact = choices != nullptr && choices->assumed() == 0;
+  if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
+  plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
+  const bool fits = plan.prediction.fits(plan.target);
+  if (!plan.automatic || !fits) plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : most_parts);
+  rank_alternatives(plan);
+  if (options.common.json) {
+    answer(to_json(plan));
+  } else if (!options.common.quiet) {
+    answer(to_text(plan));
+  }
+  return 0;
+}
+
+int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
+  const Machine machine = load_machine(options.machine);
+  const int ranks =
+      stated_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine.node.devices);
+  Plan plan;
+  const DataInfo data = known_data(spec, spec.train.global_batch(ranks), plan.data_at_hand);
+  const int per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
+  require_layers_within_nodes(spec.strategy, ranks, per_node);
+  PlanRequest request{spec,
+                      data,
+                      ranks,
+                      per_node,
+                      machine.traits(),
+                      PlannedRanks::stages,
+                      memory_of_rank(spec.cluster, machine.device.memory.bytes).bytes};
+  plan.target = described_target(request, machine, options.machine);
+  return show_plan(std::move(plan), request, options, nullptr);
+}
+
+// Measures this machine where that is wanted.
+int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const Situation& situation) {
+  const LaunchPlan launch = plan_launch(launch_request(spec.cluster, options.launch));
+  Plan plan;
+  const DataInfo data = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
+  if (options.nodes > 1) {
+    throw Error(ErrorKind::config, "several nodes are planned for a machine that is described",
+                "state it: --machine h100-node");
+  }
+  const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
+  const std::int64_t memory = memory_of_rank(spec.cluster, *backend, launch).bytes;
+  PlanRequest request = request_for_this_machine(spec, data, launch.ranks, *backend, memory);
+  const std::optional<RankStatus> failed =
+      complete_measurements(request, launch, *backend, launched_config(options.common), options.launch, situation);
+  if (failed) return report(*failed, options.common.json, situation);
+  const int at_once = measured_at_once(launch.ranks, *backend);
+  const MeasuredTarget measured = measured_target(request, at_once, *backend, launch.threads);
+  plan.target = measured.target;
+  return show_plan(std::move(plan), request, options, measured.choices.get());
+}
+
+int run_plan(PlanOptions& options) {
+  const RunSpec spec = chosen_phase(load_run_spec(options.common, options.launch), options.phase);
+  const Situation situation = find_situation(Variables::of_process());
+  if (situation.supervised) return measure(spec, options, situation);
+  return options.machine.empty() ? plan_for_this_machine(options, spec, situation) : plan_for_machine(options, spec);
+}
+
+// A check for CLI11: returns why the text is refused, or "".
+std::string check_nodes(const std::string& text) {
+  const auto nodes = parse_integer(text);
+  return nodes && *nodes >= 1 && *nodes <= most_slots ? "" : format("wants a number from 1 to {}", most_slots);
+}
+
+}  // namespace
+
+Subcommand plan_subcommand() {
+  return {
+      "plan", "Predicts a run's memory, time and traffic on any number of ranks, and ranks the alternatives",
+      "trainctl plan cifar10.yaml --ranks 64 --machine h100-node", [](CLI::App& app) {
+        auto options = std::make_shared<PlanOptions>();
+        add_config_options(app, options->common);
+        add_output_options(app, options->common);
+        add_launch_options(app, options->launch);
+        app.add_option("--machine", options->machine,
+                       "A machine of configs/machines by name, or a file like them; default: this machine")
+            ->type_name("FILE");
+        app.add_option("--nodes", options->nodes, "On how many nodes the ranks lie; default: as few as hold them")
+            ->check(check_nodes);
+        add_phase_option(app, options->phase);
+        app.add_option("--timeline", options->timeline, "Writes the simulated step for Perfetto")->type_name("FILE");
+        return [options] { return run_plan(*options); };
+      }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,260 @@
+// trainctl predict: what a trained network says of images, arrays or tables.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+
+#include <unistd.h>
+
+#include "cmd/one_of.h"
+#include "cmd/subcommands.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "core/base/table.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/load.h"
+#include "io/loader/prediction_data.h"
+#include "parallel/comm/text.h"
+#include "run/job/trained_network.h"
+#include "run/prediction/meaning.h"
+#include "run/prediction/pictures.h"
+#include "run/prediction/predictor.h"
+#include "run/prediction/writer.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PredictOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  std::string model;       // run directory, checkpoint or config
+  TrainedNetwork network;  // what it names
+  std::vector<std::string> inputs;
+  std::string out;     // a file or a folder for pictures; empty: standard output
+  std::string format;  // empty: as the file's name ends
+
+  // Whether `out` names a folder: one that is there, or a name that ends in none of a file.
+  bool writes_pictures() const {
+    if (out.empty()) return false;
+    return out.ends_with('/') || is_folder(out, {ErrorKind::config}) ||
+           (format.empty() && fs::path(out).extension().empty());
+  }
+  bool writes_file() const { return !out.empty() && !writes_pictures(); }
+};
+
+PredictionFormat format_of(const PredictOptions& options, const Situation& situation) {
+  if (options.common.json && (options.writes_file() || !options.format.empty())) {
+    throw Error(ErrorKind::config,
+                "--json is one document on standard output, and goes with neither --out FILE nor --format",
+                "leave it out; --format jsonl writes an object a line");
+  }
+  if (options.common.json) return PredictionFormat::json;
+  if (!options.format.empty()) return *format_named(options.format);
+  if (!options.writes_file()) {
+    // A rank cannot ask: mpirun gives it a terminal wherever its output goes.
+    const bool is_read = situation.is_rank() ? situation.output_on_terminal : isatty(STDOUT_FILENO) != 0;
+    return is_read ? PredictionFormat::table : PredictionFormat::csv;
+  }
+  const std::string ending = fs::path(options.out).extension().string();
+  const auto found = format_named(ending.empty() ? "" : ending.substr(1));
+  if (found) return *found;
+  throw Error(ErrorKind::config, format("--out {}: the name ends in none of .csv, .jsonl and .npy", options.out),
+              "name the file so, or state --format; without an ending it is a folder of pictures");
+}
+
+// Where predictions go, piece by piece; false where nobody takes them any more.
+using Put = std::function<bool(const std::string& text)>;
+
+// What rank 0 knows of the checkpoint, and what all ranks must know of it.
+struct Trained {
+  std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
+  std::vector<KeptInput> inputs;
+};
+
+Trained load_trained(const PredictOptions& options, std::size_t inputs, RankContext& context, Stream& host) {
+  Trained trained;
+  std::string kept;
+  if (context.world.rank() == 0) {
+    trained.checkpoint = load_named_checkpoint(options.network.checkpoint());
+    log::info(format("predicts with the weights of {} (step {})", trained.checkpoint->path,
+                     trained.checkpoint->manifest.step));
+    const auto& facts = trained.checkpoint->manifest.facts;
+    if (const auto found = facts.find(kept_input_fact); found != facts.end()) kept = found->second;
+  }
+  kept = broadcast_text(kept, 0, context.world.communicator(), host);
+  if (!kept.empty()) trained.inputs = read_kept_inputs(kept);
+  if (trained.inputs.size() != inputs) {
+    throw CollectiveError(
+        ErrorKind::data,
+        format("{} does not say how its samples were read: an older trainctl wrote it", options.network.path),
+        "train on from it for a step, which writes a checkpoint that does");
+  }
+  return trained;
+}
+
+// Writes the answers to standard output or into the file.
+void write_answers(const PredictOptions& options, PredictionFormat format, std::int64_t samples,
+                   const std::function<void(const Put& put)>& write) {
+  if (!options.writes_file()) return write(format == PredictionFormat::npy ? write_output_bytes : write_output);
+  write_file(options.out, 0, [&](OutputFile& file) {
+    write([&](const std::string& text) {
+      file.write(text.data(), std::ssize(text));
+      return true;
+    });
+  });
+  log::info(trainctl::format("{}: {}", options.out, counted(samples, "sample")));
+}
+
+OutputMeanings meanings_of(const RunSpec& spec, const std::vector<Shape>& outputs,
+                           const std::vector<std::string>& class_names) {
+  OutputMeanings meanings;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {  // the names are those of the first output's classes
+    meanings.push_back(meaning_of(spec, i, outputs[i], i == 0 ? class_names : std::vector<std::string>()));
+  }
+  return meanings;
+}
+
+// What the outputs say of the i-th of some samples.
+Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std::int64_t i) {
+  Answers answers;
+  if (found.weights[static_cast<std::size_t>(i)] == 0) return answers;
+  for (std::size_t k = 0; k < outputs.size(); ++k) answers.push_back(outputs[k].values_of(found.of(k, i)));
+  return answers;
+}
+
+// Throws CollectiveError as PictureWriter() does. Images of a network that learns its input are stored as that is.
+PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
+                             const PredictionData& data) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < data.samples(); ++i) names.push_back(data.short_name_of(i));
+  try {
+    return {folder, outputs, std::move(names), spec.data.target_is_input() ? data.scaling() : std::nullopt};
+  } catch (const Error& error) {
+    throw CollectiveError(error.kind(), error.what());
+  }
+}
+
+int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, PredictionFormat format,
+                          RankContext& context) {
+  World& world = context.world;
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+  const std::vector<DataUse::Input> inputs = data_use(spec).inputs;
+  const Trained trained = load_trained(options, inputs.size(), context, device.host);
+  const PredictionData data(spec.data, trained.inputs, inputs, options.inputs);
+  if (context.world.rank() == 0) {
+    for (const std::string& warning : data.warnings()) log::warning(warning);
+  }
+  const Sharer rank(MeshRank(Mesh{world.size(), 1, 1}, world.rank()));
+  Backend& backend = *device.backend;
+  const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
+  const auto source =
+      data.batches(batch, rank, context.threads, [&](std::int64_t bytes) { return backend.allocate_host(bytes); });
+  RestoreSource stored;
+  if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
+  Predictor predictor(spec, data.inputs(), *source, rank, device, stored, world);
+  std::vector<std::string> names;  // of the first output's classes, on rank 0
+  if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.facts);
+  const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
+  const auto pictures = options.writes_pictures()
+                            ? std::optional<PictureWriter>(picture_writer(spec, options.out, outputs, data))
+                            : std::nullopt;
+  if (world.rank() != 0) {
+    predictor.run(*source, {});
+    return 0;
+  }
+  const auto writer = make_writer(format, outputs, data.samples(), trained.checkpoint->path);
+  write_answers(options, format, data.samples(), [&](const Put& put) {
+    bool taken = put(writer->head());
+    predictor.run(*source, [&](const Predictions& found) {
+      std::string text;
+      for (std::int64_t i = 0; i < found.count; ++i) {
+        const Answers answers = answers_of(outputs, found, i);
+        if (pictures) pictures->write(found.first + i, answers);
+        text += writer->sample(data.name_of(found.first + i), answers);
+      }
+      taken = taken && put(text);
+      return taken || pictures;
+    });
+    if (taken) put(writer->tail());
+  });
+  if (pictures) log::info(trainctl::format("{}: {}", options.out, counted(data.samples(), "sample")));
+  return 0;
+}
+
+int run_predict(PredictOptions& options) {
+  options.network = find_trained(options.model);
+  options.common.config = options.network.run + "/config.yaml";
+  for (const std::string& set : options.common.sets) {
+    if (!set.starts_with("data.")) {
+      throw Error(ErrorKind::config,
+                  trainctl::format(
+                      "--set {}: predict reads samples by the run's config, and only its data section can be set", set),
+                  "set data.transform or another key of data; the network and its training are those of the run");
+    }
+  }
+  RunSpec spec = load_run_spec(options.common, options.launch);
+  const Situation situation = find_situation(Variables::of_process());
+  // One rank on this host, unless the command line asks for more: most questions are short.
+  if (!situation.is_rank() && options.launch.ranks.empty() && options.launch.hosts.empty()) {
+    spec.cluster.ranks = {1};
+    spec.cluster.hosts.clear();
+    spec.cluster.hostfile = {};
+  }
+  spec.strategy = for_one_rank(spec.strategy);
+  const PredictionFormat format = format_of(options, situation);
+  if (const std::size_t outputs = output_names(spec.model).size(); outputs > 1 && format == PredictionFormat::npy) {
+    throw Error(ErrorKind::config, trainctl::format("npy is one array, and the network has {} outputs", outputs),
+                "csv and jsonl hold the answers of all");
+  }
+  if (const std::optional<int> code =
+          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
+    return *code;
+  const RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  return run_as_rank(situation, options.common.json, command,
+                     [&](RankContext& context) { return predict_by_checkpoint(spec, options, format, context); });
+}
+
+}  // namespace
+
+Subcommand predict_subcommand() {
+  return {"predict", "Asks a trained network about images, arrays or tables",
+          "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv\n"
+          "  trainctl predict runs/streets photos --out masks",
+          [](CLI::App& app) {
+            auto options = std::make_shared<PredictOptions>();
+            app.add_option("RUN", options->model,
+                           "A run directory or a config, for its newest run, and the best checkpoint there; or a "
+                           "checkpoint's folder")
+                ->required()
+                ->type_name("");
+            app.add_option("INPUT", options->inputs,
+                           "Images and folders of them; or an array (.npy, .npz, IDX); or, of a network trained on a "
+                           "table, tables with its columns. For several inputs NAME=ARRAY each, or a folder or an "
+                           ".npz file with an array of each one's name")
+                ->required()
+                ->type_name("");
+            app.add_option("-o,--out", options->out,
+                           "A file ending in .csv, .jsonl or .npy; default: standard output. Of a network that tells "
+                           "of pixels also a folder, for a PNG file of each image: the numbers of the pixels' classes, "
+                           "or an image of values")
+                ->type_name("PATH");
+            app.add_option("--format", options->format,
+                           "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an "
+                           "array, also of all pixels. Default: as "
+                           "the file ends; without one table where standard output is a terminal, else csv")
+                ->check(one_of({"table", "csv", "jsonl", "npy"}));
+            app.add_option("--set", options->common.sets,
+                           "Replaces a value of the run's data section: data.transform='[{resize: 64}, {center_crop: "
+                           "64}, {rescale: 1/255}]' (repeatable)")
+                ->type_name("PATH=VALUE")
+                ->allow_extra_args(false);
+            add_launch_options(app, options->launch);
+            add_output_options(app, options->common);
+            return [options] { return run_predict(*options); };
+          }};
+}
+
+}  // namespace trainctl

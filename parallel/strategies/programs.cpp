@@ -1,0 +1,144 @@
+// The programs of one rank's run.
+#include "parallel/strategies/programs.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "parallel/strategies/rendezvous/rendezvous.h"
+
+namespace trainctl {
+namespace {
+
+// What the programs of a rank follow from: its shares of batches, and which part of the network it holds.
+using Shares = std::array<std::int64_t, 8>;
+Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
+  const auto part = [&](std::int64_t global) { return share_of(global, sizes.training_sharer(rank)).count; };
+  const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_sharer(rank)).count; };
+  return {part(sizes.training),
+          part(sizes.training_last),
+          part(sizes.training_resumed_last),
+          evaluated(sizes.evaluation),
+          evaluated(sizes.evaluation_last),
+          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // which decides what its shards' sums are added to
+          rank.along(MeshAxis::pipeline),
+          rank.along(MeshAxis::tensor)};
+}
+
+// The logical shards that a replica has of a batch: all of one size but, perhaps, the last.
+MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
+  const std::int64_t held = share_of(batch, {rank, {}, shards}).count, whole = held / shards.samples;
+  if (held == 0) return {};
+  if (whole == 0) return {held, 1};
+  return {shards.samples, static_cast<int>(whole), held % shards.samples};
+}
+
+// What a replica does in a step: by its own gradients alone, or with the others.
+Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
+  if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
+  strategy.mesh.data = 1;
+  return parallelism(strategy, strategy.mesh.rank(rank.position.with(MeshAxis::data, 0)));
+}
+
+}  // namespace
+
+std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
+  std::vector<int> found;
+  std::set<Shares> seen;
+  for (int rank = mesh.ranks() - 1; rank >= 0; --rank) {
+    if (seen.insert(shares_of(sizes, MeshRank(mesh, rank))).second) found.push_back(rank);
+  }
+  return found;
+}
+
+RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank,
+                         Reader& reader) {
+  rank_ = MeshRank(strategy.mesh, rank);
+  const Parallelism parallel = parallelism_of_step(strategy, rank_);
+  // Of the share that a replica has of a batch. Shares of a full batch make micro-batches of one sample at least. What
+  // ranks reduce in every micro-batch lies in a slot, whose memory micro-batches of two sizes would not share.
+  const auto micro_batches = [&](std::int64_t global, const MeshRank& who) -> MicroBatches {
+    if (sizes.shards.any()) return shards_of_replica(sizes.shards, global, who);
+    const std::int64_t samples = share_of(global, {who, sizes.speeds}).count;
+    if (global == sizes.training && samples > 0) {
+      return {samples / sizes.gradient_accumulation, sizes.gradient_accumulation};
+    }
+    const std::int64_t full = share_of(sizes.training, {who, sizes.speeds}).count;
+    const std::int64_t largest = std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1);
+    return parallel.keeps_gradients ? cut_micro_batches(samples, largest) : cut_equally(samples, largest);
+  };
+  std::map<std::array<std::int64_t, 4>, int> known;  // by what the program follows from
+  const auto add_training = [&](std::int64_t global) {
+    if (global == 0 || training_.contains(global) || !reader.ok()) return;
+    const MicroBatches own = micro_batches(global, rank_);
+    const ShardedStep step{sizes.shards, sizes.shards.any() ? sizes.shards.of_batch(global) : 0};
+    int most = 0;
+    for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
+      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({r, 0, 0}))).all());
+    }
+    const auto [entry, added] =
+        known.try_emplace({own.total(), own.all(), most, step.present}, static_cast<int>(programs_.size()));
+    training_[global] = entry->second;
+    if (added) programs_.push_back(training_program(spec, own, reader, parallel, most, step));
+  };
+  const auto add_evaluation = [&](std::int64_t global) {
+    const std::int64_t samples = share_of(global, sizes.evaluation_sharer(rank_)).count;
+    if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
+    evaluation_[samples] = static_cast<int>(programs_.size());
+    programs_.push_back(evaluation_program(spec, samples, reader, parallel));
+  };
+  add_training(sizes.training);
+  add_training(sizes.training_last);
+  add_training(sizes.training_resumed_last);
+  add_evaluation(sizes.evaluation);
+  add_evaluation(sizes.evaluation_last);
+}
+
+RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank) {
+  Reader reader;
+  RunPrograms programs(spec, strategy, sizes, rank, reader);
+  reader.throw_if_failed();
+  return programs;
+}
+
+int RunPrograms::training(std::int64_t global_samples) const { return training_.at(global_samples); }
+
+int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
+
+const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes,
+                               const MeshRank& rank) {
+  const auto found = std::find_if(programs.begin(), programs.end(), [&](const RunPrograms& own) {
+    return shares_of(sizes, own.rank()) == shares_of(sizes, rank);
+  });
+  require(found != programs.end(), "the programs of every rank are given");
+  return *found;
+}
+
+void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh) {
+  if (mesh.ranks() == 1) return;
+  std::vector<const RunPrograms*> of_ranks;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    of_ranks.push_back(&programs_of(programs, sizes, MeshRank(mesh, rank)));
+  }
+  const auto check_step = [&](std::int64_t global, auto number_of) {
+    if (global == 0) return;
+    std::vector<const Program*> step;
+    for (int rank = 0; rank < mesh.ranks(); ++rank) {
+      const RunPrograms& own = *of_ranks[static_cast<std::size_t>(rank)];
+      step.push_back(&own.programs()[static_cast<std::size_t>(number_of(own, MeshRank(mesh, rank)))]);
+    }
+    check_rendezvous(mesh, step);
+  };
+  for (const std::int64_t global : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
+    check_step(global, [&](const RunPrograms& own, const MeshRank&) { return own.training(global); });
+  }
+  for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
+    check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
+      return own.evaluation(share_of(global, sizes.evaluation_sharer(rank)).count);
+    });
+  }
+}
+
+}  // namespace trainctl

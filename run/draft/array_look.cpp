@@ -1,0 +1,149 @@
+// Looking at arrays.
+#include "run/draft/array_look.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/arrays/npy.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t most_classes = 1000;  // of a position; larger whole numbers are values
+
+// The array of this name in the folder or .npz file; nothing if there is none.
+std::optional<Array> find_array(const std::string& path, const std::string& name) {
+  if (!is_folder(path)) return has_npz_array(path, name) ? std::optional(read_npz(path, name)) : std::nullopt;
+  const std::string file = npy_in_folder(path, name);
+  return file.empty() ? std::nullopt : std::optional(read_npy(file));
+}
+
+std::optional<Array> training_array(const std::string& path, const std::string& name) {
+  std::optional<Array> found = find_array(path, name + "_train");
+  return found ? found : find_array(path, name);
+}
+
+// Calls use(first row, values) for the values of some rows after the other, as floats or whole numbers.
+template <class T, class Use>
+void for_rows(const Array& array, const Use& use) {
+  constexpr std::int64_t block = 1 << 20;  // values
+  const std::int64_t rows = array.shape[0], row = array.shape.count() / std::max<std::int64_t>(rows, 1);
+  const std::int64_t each = std::max<std::int64_t>(1, block / std::max<std::int64_t>(row, 1));
+  std::vector<T> values;
+  for (std::int64_t first = 0; first < rows; first += each) {
+    const std::int64_t count = std::min(each, rows - first);
+    values.resize(static_cast<std::size_t>(count * row));
+    convert(array, first * row, count * row, values.data());
+    for (std::int64_t i = 0; i < count; ++i) use(std::span(values).subspan(static_cast<std::size_t>(i * row), row));
+  }
+}
+
+// One above the largest token id of the training and test samples; 0 if x holds values. A table of whole numbers has
+// columns of different ranges; the positions of sequences of tokens have one, but for those that are mostly padding.
+std::int64_t vocabulary_of(const std::string& path, const Array& x) {
+  constexpr std::int64_t fewest_positions = 4, smallest = 8;
+  if (!is_integer(x.type) || x.type == ElementType::uint8 || x.shape.rank() != 2 || x.shape[1] < fewest_positions) {
+    return 0;
+  }
+  std::vector<std::int64_t> largest(static_cast<std::size_t>(x.shape[1]), -1);
+  bool negative = false;
+  for_rows<std::int64_t>(x, [&](std::span<const std::int64_t> row) {
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      largest[k] = std::max(largest[k], row[k]);
+      negative = negative || row[k] < 0;
+    }
+  });
+  std::int64_t top = *std::max_element(largest.begin(), largest.end());
+  const auto wide = std::count_if(largest.begin(), largest.end(), [top](std::int64_t one) { return 2 * one >= top; });
+  if (negative || top + 1 < smallest || 2 * wide < std::ssize(largest)) return 0;
+  if (const std::optional<Array> test = find_array(path, "x_test"); test && is_integer(test->type)) {
+    for_rows<std::int64_t>(*test, [&](std::span<const std::int64_t> row) {
+      for (const std::int64_t id : row) top = std::max(top, id);
+    });
+  }
+  return top + 1;
+}
+
+// What the values of all targets have in common.
+struct TargetValues {
+  bool binary = true;        // all are 0 or 1
+  bool one_each = true;      // the values of each sample add up to 1
+  std::int64_t largest = 0;  // of whole numbers
+  bool negative = false;
+};
+
+TargetValues values_of(const Array& y) {
+  TargetValues found;
+  for_rows<float>(y, [&](std::span<const float> row) {
+    float sum = 0;
+    for (const float value : row) {
+      found.binary = found.binary && (value == 0 || value == 1);
+      sum += value;
+    }
+    found.one_each = found.one_each && sum == 1;
+  });
+  if (!is_integer(y.type)) return found;
+  for_rows<std::int64_t>(y, [&](std::span<const std::int64_t> row) {
+    for (const std::int64_t value : row) {
+      found.largest = std::max(found.largest, value);
+      found.negative = found.negative || value < 0;
+    }
+  });
+  return found;
+}
+
+// Whether the targets [n, P...] have a value for each position of the samples: each step of [n, steps, ...] or token of
+// [n, tokens], each pixel of [n, height, width, ...].
+bool has_positions(const Array& x, bool tokens, const Array& y) {
+  const std::size_t sample = static_cast<std::size_t>(x.shape.rank()) - 1;
+  std::vector<std::int64_t> positions(y.shape.sizes().begin() + 1, y.shape.sizes().end());
+  if (positions.size() > 1 && positions.back() == 1) positions.pop_back();
+  const std::vector<std::int64_t> sizes(x.shape.sizes().begin() + 1, x.shape.sizes().end());
+  if (tokens) return positions == sizes;
+  const bool sequence = sample == 2 && positions.size() == 1, image = sample == 3 && positions.size() == 2;
+  return (sequence || image) && std::equal(positions.begin(), positions.end(), sizes.begin());
+}
+
+[[noreturn]] void refuse_classes(const Array& y) {
+  data_error(
+      y.path,
+      format("holds {} of shape {}, which cannot be the classes of --targets",
+             is_integer(y.type) ? "whole numbers" : "numbers with fractions", to_string(y.shape)),
+      "classes are whole numbers from 0 (astype('int64') in NumPy) of shape [n], [n, 1] or one for each position "
+      "of the samples, or they are one-hot or multi-hot");
+}
+
+}  // namespace
+
+ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
+  const std::optional<Array> x = training_array(path, "x"), y = training_array(path, "y");
+  ArrayLook look;
+  if (!x || !y || x->shape.rank() == 0 || y->shape.rank() == 0 || y->shape[0] == 0) return look;
+  look.vocabulary = vocabulary_of(path, *x);
+  if (targets == TargetsAre::values) return look;
+  const bool classes = targets == TargetsAre::classes;
+  const std::int64_t each = y->shape.count() / y->shape[0];
+  if (each == 1) {
+    if (classes && !is_integer(y->type)) refuse_classes(*y);
+    look.target = is_integer(y->type) ? TargetMeaning::class_number : TargetMeaning::values;
+    return look;
+  }
+  const TargetValues values = values_of(*y);
+  const bool whole = is_integer(y->type) && !values.negative && (classes || values.largest < most_classes);
+  if (whole && has_positions(*x, look.vocabulary > 0, *y)) {
+    look.target = TargetMeaning::position_classes;
+    look.classes = std::max<std::int64_t>(values.largest + 1, 2);
+  } else if (values.binary && y->shape.rank() == 2) {
+    look.target = values.one_each ? TargetMeaning::one_hot : TargetMeaning::multi_hot;
+  } else if (classes) {
+    refuse_classes(*y);
+  }
+  return look;
+}
+
+}  // namespace trainctl

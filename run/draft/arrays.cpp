@@ -1,0 +1,183 @@
+// Configs for arrays: IDX files with MNIST's names, and NumPy's .npy and .npz files.
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/table.h"
+#include "io/datasets/arrays/idx.h"
+#include "io/datasets/arrays/npy.h"
+#include "run/draft/array_look.h"
+#include "run/draft/draft.h"
+
+namespace trainctl {
+namespace {
+
+bool holds_idx(const std::string& folder) { return !mnist_file(folder, "train-images-idx3-ubyte").empty(); }
+
+// The `data` section without shape, classes and transforms.
+std::string location_text(const DraftRequest& request, bool idx, bool has_held_out) {
+  const std::string path = path_text(request, request.path);
+  return format("data:\n  dataset: {}\n  path: {}\n  validation: {}\n", idx ? "idx" : "npy", path,
+                has_held_out ? format("{{path: {}}}          # its test files", path) : "{split: 0.2}");
+}
+
+// Whether so many classes are classes, and no values that happen to be whole.
+bool are_classes(const DataInfo& info) {
+  return info.targets[0].classes <= std::max<std::int64_t>(20, std::min<std::int64_t>(1000, info.training_samples / 5));
+}
+
+struct OpenedArrays {
+  std::string data;  // section
+  DataInfo info;
+};
+
+// Opens the data: with its held-out part if it has one. `values`: whether targets may be values, classes, or either, in
+// which case they are classes if they are few whole numbers.
+OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vector<bool>& values) {
+  std::vector<Error> errors;
+  for (const bool as_values : values) {
+    for (const bool has_held_out : {true, false}) {
+      const std::string data = location_text(request, idx, has_held_out);
+      try {
+        OpenedArrays opened{data, facts_of(request, data, as_values)};
+        if (as_values || values.size() == 1 || are_classes(opened.info)) return opened;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        errors.push_back(error);
+      }
+    }
+  }
+  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of the first meaning, without a held-out part
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text;
+  for (const std::int64_t size : shape.sizes()) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+// The layers before the last one, and what they are called.
+struct Body {
+  std::string layers, name;
+};
+
+// Bytes are pixels where samples have a height and a width; in rows they are a table's numbers.
+enum class Scale { none, bytes, measured };
+
+Scale scale_for(DType dtype, const Shape& sample) {
+  if (dtype != DType::uint8) return Scale::none;
+  return sample.rank() >= 2 ? Scale::bytes : Scale::measured;
+}
+
+// For sequences of tokens: a class for each token, or one target for all of them.
+Body body_for_tokens(std::int64_t vocabulary, bool by_position) {
+  return {format("    - embedding: {{input_dim: {}, output_dim: 64}}   # token ids are below input_dim\n"
+                 "    - lstm: {{units: 64, return_sequences: {}}}\n"
+                 "    - dropout: 0.2\n",
+                 vocabulary, by_position),
+          "an embedding and an LSTM"};
+}
+
+// For samples of this shape whose targets are classes of positions: each step of a sequence, each pixel of an image.
+Body body_by_position(const Shape& sample) {
+  if (sample.rank() == 2) return {"    - lstm: {units: 64, return_sequences: true}\n    - dropout: 0.2\n", "an LSTM"};
+  return {
+      "    - conv2d: {filters: 32, kernel_size: 3, padding: same, activation: relu}\n"
+      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n"
+      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n",
+      "three convolutions"};
+}
+
+Body body_for(const Shape& sample) {
+  if (sample.rank() == 3) {
+    const bool pools = std::min(sample[0], sample[1]) >= 8;
+    return {format("    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
+                   "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n{}"
+                   "    - flatten\n"
+                   "    - dense: {{units: 128, activation: relu}}\n"
+                   "    - dropout: 0.3\n",
+                   pools ? "    - max_pooling2d: {pool_size: 2}\n" : ""),
+            "two convolutions"};
+  }
+  if (sample.rank() == 2) return {"    - lstm: 64\n    - dropout: 0.2\n", "an LSTM"};
+  const std::string flat = sample.rank() == 1 ? "" : "    - flatten\n";
+  return {flat +
+              "    - batch_normalization           # brings the values to one scale\n"
+              "    - dense: {units: 128, activation: relu}\n"
+              "    - dropout: 0.2\n"
+              "    - dense: {units: 64, activation: relu}\n",
+          "three dense layers"};
+}
+
+// The end of a network for a kind of target, with its loss and metric.
+struct Head {
+  std::string layer, loss, metrics, what;
+};
+
+Head head_for(TargetMeaning kind, std::int64_t count) {
+  const auto dense = [count](const std::string& activation) {
+    return activation.empty() ? format("    - dense: {{units: {}}}\n", count)
+                              : format("    - dense: {{units: {}, activation: {}}}\n", count, activation);
+  };
+  switch (kind) {
+    case TargetMeaning::class_number:
+      return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy", counted(count, "class")};
+    case TargetMeaning::position_classes:
+      return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy",
+              counted(count, "class") + " for each position"};
+    case TargetMeaning::one_hot:
+      return {dense("softmax"), "categorical_crossentropy", "accuracy", counted(count, "class") + ", one-hot"};
+    case TargetMeaning::multi_hot:
+      return {dense("sigmoid"), "binary_crossentropy", "accuracy, auc", counted(count, "label") + ", each yes or no"};
+    case TargetMeaning::values:
+      return {dense(""), "mean_squared_error", "mean_absolute_error", counted(count, "value")};
+  }
+  std::abort();
+}
+
+}  // namespace
+
+bool holds_arrays(const std::string& folder) {
+  return holds_idx(folder) || !npy_in_folder(folder, "x").empty() || !npy_in_folder(folder, "x_train").empty();
+}
+
+std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
+  const bool idx = is_folder(request.path) && holds_idx(request.path);
+  const bool values = request.targets == TargetsAre::values, classes = request.targets == TargetsAre::classes;
+  ArrayLook look = idx ? ArrayLook{0, values ? TargetMeaning::values : TargetMeaning::class_number}
+                       : look_at_arrays(request.path, request.targets);
+  std::vector<bool> meanings{look.target != TargetMeaning::position_classes};
+  if (look.target == TargetMeaning::class_number) meanings = classes ? std::vector{false} : std::vector{false, true};
+  const OpenedArrays opened = open_arrays(request, idx, meanings);
+  const TargetFacts& target = opened.info.targets[0];
+  if (target.classes == 0 && look.target == TargetMeaning::class_number) look.target = TargetMeaning::values;
+  const bool by_position = look.target == TargetMeaning::position_classes;
+  const DType dtype = opened.info.inputs[0].format.dtype;
+  Shape sample = opened.info.inputs[0].sample;
+  if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
+  const Body body = look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
+                    : by_position       ? body_by_position(sample)
+                                        : body_for(sample);
+  const std::int64_t number = by_position ? std::max(look.classes, target.classes) : target.classes;
+  const Head head = head_for(look.target, number > 0 ? number : std::max<std::int64_t>(target.shape.count(), 1));
+  Draft draft;
+  draft.file = request.name + ".yaml";
+  draft.summary = format("{} on samples of {}, {}", body.name, to_string(sample), head.what);
+  std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
+  if (number > 0) data += format("  classes: {}\n", number);
+  const Scale scale = look.vocabulary > 0 ? Scale::none : scale_for(dtype, sample);
+  if (scale == Scale::bytes) data += "  transform:\n    - rescale: 1/255\n";
+  if (scale == Scale::measured) {
+    data += "  transform:\n    - normalize: measured       # each value to mean 0 and deviation 1\n";
+  }
+  draft.text = head_text(draft.file, format("Arrays with {}: {}.", head.what, samples_text(opened.info))) + data +
+               "\nmodel:\n  layers:\n" + body.layers + head.layer + "\n" +
+               train_text(head.loss, head.metrics, suitable_batch(opened.info.training_samples),
+                          suitable_epochs(opened.info.training_samples), 1e-3,
+                          "  schedule: {name: cosine, warmup: 1 epoch}\n" +
+                              std::string(number > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
+  return {draft};
+}
+
+}  // namespace trainctl

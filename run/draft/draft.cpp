@@ -1,0 +1,102 @@
+// What the writers of configs share.
+#include "run/draft/draft.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/table.h"
+#include "core/base/terminal_text.h"
+#include "io/datasets/utf8_names.h"
+#include "io/loader/data.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+namespace fs = std::filesystem;
+
+std::string first_of(const std::string& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (exists(folder + "/" + name)) return folder + "/" + name;
+  }
+  return "";
+}
+
+const std::vector<std::string>& training_names() {
+  static const std::vector<std::string> names{"train", "training"};
+  return names;
+}
+
+const std::vector<std::string>& validation_names() {
+  static const std::vector<std::string> names{"validation", "val", "valid", "dev"};
+  return names;
+}
+
+std::string path_text(const DraftRequest& request, const std::string& path) {
+  require_utf8_path(path);
+  if (fs::path(path).is_absolute()) return scalar_text(path);
+  const fs::path from = fs::absolute(request.folder).lexically_normal();  // which need not be there yet
+  return scalar_text(fs::absolute(path).lexically_normal().lexically_relative(from).string());
+}
+
+std::string scalar_text(const std::string& text) { return flow_text(scalar_node(text)); }
+
+std::string in_comment(const std::string& text) { return terminal_word(text); }
+
+DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values) {
+  const std::string loss = values ? "mean_squared_error" : "sparse_categorical_crossentropy";
+  const std::string text = data_section +
+                           "model: {layers: [flatten, {dense: {units: 2}}]}\n"
+                           "train: {batch_size: 1, epochs: 1, loss: " +
+                           loss + ", optimizer: sgd}\n";
+  const RunSpec spec = load_run_spec(request.folder + "/" + request.name + ".yaml", {}, text);
+  return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
+}
+
+std::string samples_text(const DataInfo& data) {
+  return format("{} for training, {} held out", counted(data.training_samples, "sample"),
+                grouped(data.validation_samples));
+}
+
+std::string list_text(const std::vector<std::string>& words) {
+  constexpr std::size_t most = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : ", ") + words[i];
+  return words.size() > most ? text + ", ..." : text;
+}
+
+std::int64_t suitable_batch(std::int64_t samples) {
+  const std::int64_t wanted = samples < 500 ? 16 : samples < 20'000 ? 32 : samples < 100'000 ? 64 : 128;
+  return std::clamp<std::int64_t>(samples, 1, wanted);
+}
+
+std::int64_t suitable_epochs(std::int64_t samples) {
+  return samples < 1'000 ? 60 : samples < 5'000 ? 40 : samples < 20'000 ? 25 : samples < 100'000 ? 15 : 10;
+}
+
+std::string head_text(const std::string& file, const std::string& what) {
+  return format(
+      "# yaml-language-server: $schema=trainctl.schema.json\n"
+      "# {}\n"
+      "# Written by `trainctl init`; every value is yours to change: `trainctl check {}` says what is wrong,\n"
+      "# `trainctl schema --markdown` what there is, `trainctl run {}` trains.\n"
+      "name: {}\n"
+      "seed: 1\n\n",
+      in_comment(what), file, file, scalar_text(fs::path(file).stem().string()));
+}
+
+std::string train_text(const std::string& loss, const std::string& metrics, std::int64_t batch, std::int64_t epochs,
+                       double learning_rate, const std::string& more) {
+  return format(
+      "train:\n"
+      "  batch_size: {}                  # of all ranks together\n"
+      "  epochs: {}\n"
+      "  loss: {}\n"
+      "  metrics: [{}]\n"
+      "  optimizer: {{name: adam, learning_rate: {}}}\n"
+      "{}",
+      batch, epochs, loss, metrics, learning_rate, more);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,192 @@
+// Configs for folders of images: one to begin with, a small and a large one.
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/terminal_text.h"
+#include "io/datasets/images/image_files.h"
+#include "run/draft/draft.h"
+#include "run/draft/image_look.h"
+
+namespace trainctl {
+namespace {
+
+// A network, and the size of images that suits it.
+struct ImageModel {
+  std::string suffix;  // of the config's name
+  std::string preset;  // empty: a few convolutions
+  std::int64_t side = 0;
+  double learning_rate = 1e-3;
+};
+
+std::vector<ImageModel> models_for(std::int64_t side) {
+  if (side <= 40) return {{"", "resnet20", side}, {"-small", "", side}, {"-large", "resnet18", 64}};
+  if (side <= 100) return {{"", "resnet18", 64}, {"-small", "", 32}, {"-large", "resnet50", 96, 3e-4}};
+  return {{"", "resnet18", 128}, {"-small", "", 64}, {"-large", "resnet50", 224, 3e-4}};
+}
+
+std::string section_of_model(const ImageModel& model, std::int64_t classes) {
+  if (!model.preset.empty()) {
+    return format("model:\n  preset: {}                # others: `trainctl init --list`\n  with: {{classes: {}}}\n\n",
+                  model.preset, classes);
+  }
+  return format(
+      "model:\n"
+      "  layers:\n"
+      "    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 128, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - global_average_pooling2d\n"
+      "    - dropout: 0.2\n"
+      "    - dense: {{units: {}, activation: softmax}}\n\n",
+      classes);
+}
+
+// Where the parts lie.
+struct ImageParts {
+  std::string training, validation, test;  // the last two empty where there are none
+};
+
+bool has_class_folders(const std::string& folder) {
+  if (!is_folder(folder)) return false;
+  const std::vector<FolderEntry> entries = list_folder(folder);
+  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
+    const std::string path = folder + "/" + entry.name;
+    return entry.name[0] != '.' && is_folder(path) && !list_images(path).images.empty();
+  });
+}
+
+enum class NamedPart { none, training, validation, test };
+
+// What a folder's name says that is in it, in capitals or not, with other words around it or without: "Training",
+// "seg_train", "test_set".
+NamedPart part_named(const std::string& name) {
+  static const std::map<std::string, NamedPart> known{{"train", NamedPart::training},
+                                                      {"training", NamedPart::training},
+                                                      {"trainset", NamedPart::training},
+                                                      {"trainingset", NamedPart::training},
+                                                      {"traindata", NamedPart::training},
+                                                      {"validation", NamedPart::validation},
+                                                      {"val", NamedPart::validation},
+                                                      {"valid", NamedPart::validation},
+                                                      {"dev", NamedPart::validation},
+                                                      {"valset", NamedPart::validation},
+                                                      {"test", NamedPart::test},
+                                                      {"testing", NamedPart::test},
+                                                      {"testset", NamedPart::test},
+                                                      {"testdata", NamedPart::test},
+                                                      {"validationset", NamedPart::validation}};
+  NamedPart found = NamedPart::none;
+  std::string word;
+  for (const char c : name + " ") {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      continue;
+    }
+    const auto part = known.find(std::exchange(word, ""));
+    if (part == known.end()) continue;
+    if (found != NamedPart::none && found != part->second) return NamedPart::none;
+    found = part->second;
+  }
+  return found;
+}
+
+// The folders in a folder that hold images.
+std::vector<std::string> folders_with_images(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (!is_system_name(entry.name) && is_folder(path) && !list_images(path).images.empty()) found.push_back(path);
+  }
+  return found;
+}
+
+// The folder, or the one in which its class folders lie: archives are often unpacked as seg_train/seg_train/CLASS.
+std::string unwrapped(std::string folder) {
+  for (std::vector<std::string> inner = folders_with_images(folder); inner.size() == 1 && has_class_folders(inner[0]);
+       inner = folders_with_images(folder)) {
+    folder = inner[0];
+  }
+  return folder;
+}
+
+ImageParts parts_of(const std::string& folder) {
+  const std::string root = unwrapped(folder);
+  std::map<NamedPart, std::string> parts;
+  for (const std::string& path : folders_with_images(root)) {
+    // Images without classes are no part.
+    if (has_class_folders(path)) parts.emplace(part_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
+  }
+  if (!parts.contains(NamedPart::training)) return {root, "", ""};
+  return {parts[NamedPart::training], parts[NamedPart::validation], parts[NamedPart::test]};
+}
+
+std::string location_text(const DraftRequest& request, const ImageParts& parts) {
+  std::string text = format("  path: {}            # one folder for each class\n", path_text(request, parts.training));
+  text += parts.validation.empty() ? "  validation: {split: 0.2, stratify: true}   # a fifth of every class\n"
+                                   : format("  validation: {{path: {}}}\n", path_text(request, parts.validation));
+  if (!parts.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, parts.test));
+  return text;
+}
+
+std::string steps_text(const ImageModel& model, const ImageLook& facts) {
+  const bool as_they_are = facts.alike && facts.side == model.side;
+  std::string text =
+      "  transform:                      # always, in this order; `predict` applies them to photos of any size\n";
+  const std::int64_t before = as_they_are ? model.side : model.side + model.side / 8;
+  text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
+  text +=
+      facts.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
+  text += "  augment:                        # in training only\n";
+  text += as_they_are ? format("    - random_crop: {{size: {}, padding: {}}}\n", model.side,
+                               std::max<std::int64_t>(model.side / 8, 1))
+                      : format("    - random_crop: {}\n", model.side);
+  return text + "    - random_flip: horizontal     # not for digits and text\n";
+}
+
+}  // namespace
+
+bool holds_images(const std::string& folder) { return has_class_folders(parts_of(folder).training); }
+
+std::vector<Draft> draft_for_images(const DraftRequest& request) {
+  if (request.targets != TargetsAre::found_out) {
+    throw Error(ErrorKind::config, "--targets is for arrays and tables: the folders of images are their classes");
+  }
+  const ImageParts parts = parts_of(request.path);
+  const ImageLook facts = look_at_images(parts.training);
+  const std::string unreadable = unreadable_images({parts.training, parts.validation, parts.test});
+  const std::string data =
+      "data:\n  dataset: image_folder\n" + location_text(request, parts) +
+      (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
+  const DataInfo info = facts_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
+  const std::int64_t classes = info.targets[0].classes;
+  std::string left_out;  // of all parts
+  for (const std::string& warning : info.warnings) left_out += "; " + warning;
+  if (!unreadable.empty()) left_out += "; " + terminal_word(unreadable);
+  std::vector<Draft> drafts;
+  for (const ImageModel& model : models_for(facts.side)) {
+    Draft draft;
+    draft.file = request.name + model.suffix + ".yaml";
+    draft.summary = format("{} on images of {}x{}", model.preset.empty() ? "a few convolutions" : model.preset,
+                           model.side, model.side);
+    if (drafts.empty() && !left_out.empty()) draft.summary += format(", {}{}", samples_text(info), left_out);
+    draft.text = head_text(draft.file, format("Images of {} classes ({}): {}.", classes,
+                                              list_text(info.targets[0].class_names), samples_text(info) + left_out)) +
+                 data +
+                 format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, facts.gray ? 1 : 3, classes) +
+                 steps_text(model, facts) + "\n" + section_of_model(model, classes) +
+                 train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
+                            suitable_epochs(info.training_samples), model.learning_rate,
+                            "  schedule: {name: cosine, warmup: 1 epoch}\n\n"
+                            "checkpoint:\n  monitor: val_accuracy           # what checkpoints/best is best in\n");
+    drafts.push_back(std::move(draft));
+  }
+  return drafts;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,252 @@
+// Configs for tables: which columns are numbers, words or neither, and what is to be predicted.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/csv_header.h"
+#include "io/datasets/tables/csv_lines.h"
+#include "run/draft/draft.h"
+
+namespace trainctl {
+namespace {
+
+// What the fields of a column are.
+struct Column {
+  std::string name;
+  std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
+  std::int64_t commas = 0;                      // of the words those that are numbers with a decimal comma
+  std::string comma;                            // the first of these
+  bool whole = true;                            // all numbers are
+  std::set<std::string, std::less<>> distinct;  // the first most_distinct
+
+  bool is_full() const { return distinct.size() >= most_distinct; }
+  static constexpr std::size_t most_distinct = 1000;
+};
+
+struct Table {
+  std::string path;
+  char delimiter = ',';
+  bool header = true;
+  std::int64_t lines = 0;
+  std::vector<Column> columns;
+};
+
+// Whether a line without words is one of numbers between semicolons, with decimal commas or without.
+bool has_semicolons(std::string_view line) {
+  if (line.find(';') == std::string_view::npos) return false;
+  while (!line.empty()) {
+    const std::string_view field = line.substr(0, line.find(';'));
+    if (!number_in(field) && !has_decimal_comma(field)) return false;
+    line.remove_prefix(std::min(field.size() + 1, line.size()));
+  }
+  return true;
+}
+
+// The character that the first line holds most of.
+char delimiter_of(const std::string& path) {
+  constexpr std::int64_t most = 1 << 16;
+  const InputFile file(path);
+  std::string begin(static_cast<std::size_t>(std::min(file.size(), most)), '\0');
+  file.read(0, begin.data(), std::ssize(begin));
+  const std::string line = begin.substr(0, begin.find('\n'));
+  if (has_semicolons(line)) return ';';
+  const std::string candidates = ",;\t|";
+  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) {
+    return std::count(line.begin(), line.end(), a) < std::count(line.begin(), line.end(), b);
+  });
+}
+
+void look_at(std::string_view field, Column& column) {
+  const std::string_view text = trimmed(field);
+  if (text.empty() || is_mark(text)) {
+    ++column.missing;
+    return;
+  }
+  if (const std::optional<float> number = number_in(text)) {
+    ++column.numbers;
+    column.whole = column.whole && *number == std::floor(*number);
+  } else if (is_date(text)) {
+    ++column.dates;
+  } else {
+    ++column.words;
+    if (has_decimal_comma(text) && column.commas++ == 0) column.comma = text;
+  }
+  if (!column.is_full()) column.distinct.emplace(text);
+}
+
+// Columns of numbers with decimal commas would be words. Says how to turn these into points.
+void refuse_decimal_commas(const Table& table) {
+  std::vector<std::string> names;
+  std::string example;
+  for (const Column& column : table.columns) {
+    if (column.commas == 0 || column.commas < column.words) continue;
+    if (names.empty()) example = column.comma;
+    names.push_back("'" + column.name + "'");
+  }
+  if (names.empty()) return;
+  const std::string number = "([0-9]+),([0-9]+)", separator = table.delimiter == ',' ? "\"" : "";
+  data_error(table.path,
+             format("numbers have decimal commas in {} {} ({}), and numbers have a decimal point here",
+                    names.size() == 1 ? "column" : "columns", list_text(names), example),
+             format("write them with points and without separators of thousands: sed -E 's/{0}{1}{0}/\\1.\\2/g' {2} > "
+                    "points.csv",
+                    separator, number, table.path));
+}
+
+Table look_at_table(const std::string& path) {
+  Table table{path, delimiter_of(path), true, 0, {}};
+  CsvLines lines(table.path, table.delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) data_error(path, "is empty");
+  const auto is_number = [](std::string_view field) { return number_in(field) || has_decimal_comma(field); };
+  table.header = std::none_of(fields.begin(), fields.end(), is_number) && !first_line_is_sample(path, table.delimiter);
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    Column& column = table.columns.emplace_back();
+    column.name = table.header ? std::string(trimmed(fields[k])) : std::to_string(k + 1);
+  }
+  for (bool more = !table.header || lines.next(fields); more; more = lines.next(fields)) {
+    if (fields.size() != table.columns.size()) {
+      data_error(format("{}:{}", path, lines.place().line),
+                 format("has {} fields, the first line has {}", fields.size(), table.columns.size()));
+    }
+    for (std::size_t k = 0; k < fields.size(); ++k) look_at(fields[k], table.columns[k]);
+    ++table.lines;
+  }
+  refuse_decimal_commas(table);
+  if (table.lines < 2) data_error(path, format("has {} lines of values", table.lines));
+  return table;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// The column that the user names, one with a usual name, or the last.
+const Column& target_of(const Table& table, const std::string& wanted) {
+  for (const Column& column : table.columns) {
+    if (!wanted.empty() && column.name == wanted) return column;
+  }
+  if (!wanted.empty()) {
+    std::vector<std::string> names;
+    for (const Column& column : table.columns) names.push_back(column.name);
+    throw Error(ErrorKind::config, format("{} has no column '{}'; there is {}", table.path, wanted, list_text(names)));
+  }
+  static const std::set<std::string> usual{"target", "label", "class", "y", "outcome"};
+  for (const Column& column : table.columns) {
+    if (usual.contains(lower(column.name))) return column;
+  }
+  return table.columns.back();
+}
+
+// Why a column says nothing that a network could learn from; "" where it does.
+std::string why_left_out(const Column& column, std::int64_t lines) {
+  const std::size_t distinct = column.distinct.size();
+  if (column.dates > 0) return "holds dates";
+  if (column.missing == lines) return "is empty";
+  if (distinct == 1 && column.missing == 0) return "is the same in all lines";
+  if (column.words > 0 && (column.is_full() || distinct > 100)) return "holds more than 100 different words";
+  if (column.words > 0 && std::ssize(column.distinct) == column.words + column.numbers) return "differs in every line";
+  const std::string name = lower(column.name);
+  if (name == "id" || name.ends_with("_id") || name == "index") return "numbers the lines";
+  return "";
+}
+
+// Whether its values name classes rather than measure something.
+bool names_classes(const DraftRequest& request, const Column& target, std::int64_t lines) {
+  if (request.targets != TargetsAre::found_out) return request.targets == TargetsAre::classes;
+  return target.words > 0 || (target.whole && target.distinct.size() <= 20 && std::ssize(target.distinct) <= lines / 5);
+}
+
+// The `data` section, of which `comments` tell what was left out.
+std::string data_text(const DraftRequest& request, const Table& table, const Column& target,
+                      const std::string& validation) {
+  std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
+  text += validation.empty() ? format("  validation: {{split: 0.2{}}}\n",
+                                      names_classes(request, target, table.lines) ? ", stratify: true" : "")
+                             : format("  validation: {{path: {}}}\n", path_text(request, validation));
+  if (table.delimiter != ',')
+    text += format("  delimiter: \"{}\"\n", table.delimiter == '\t' ? "\\t" : std::string(1, table.delimiter));
+  if (!table.header) text += "  header: false                   # columns are called \"1\", \"2\", ...\n";
+  text += format("  target: {}                # what is predicted\n", scalar_text(target.name));
+  std::string columns, categorical, comments;
+  bool leaves_out = false, misses = false;
+  for (const Column& column : table.columns) {
+    if (column.name == target.name) continue;
+    if (const std::string why = why_left_out(column, table.lines); !why.empty()) {
+      comments += format("    # not {}, which {}\n", in_comment(column.name), why);
+      leaves_out = true;
+      continue;
+    }
+    columns += (columns.empty() ? "" : ", ") + scalar_text(column.name);
+    if (column.words > 0) categorical += (categorical.empty() ? "" : ", ") + scalar_text(column.name);
+    misses = misses || column.missing > 0;
+  }
+  if (columns.empty()) data_error(table.path, "has no column that a network could learn from");
+  // Words among numbers are not named as classes: opening the table tells of them.
+  const bool mixed = target.words > 0 && target.numbers > 0 && request.targets != TargetsAre::classes;
+  if (names_classes(request, target, table.lines) && !mixed)
+    categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
+  if (leaves_out) text += format("  columns: [{}]\n{}", columns, comments);
+  if (!categorical.empty()) text += format("  categorical: [{}]    # words, each a value of its own\n", categorical);
+  if (misses) text += "  missing: mean                   # of the column, for an empty field\n";
+  return text + "  standardize: true               # numbers to mean 0 and deviation 1\n";
+}
+
+}  // namespace
+
+bool holds_table(const std::string& folder) { return exists(folder + "/train.csv"); }
+
+std::vector<Draft> draft_for_table(const DraftRequest& request) {
+  const bool folder = is_folder(request.path);
+  const Table table = look_at_table(folder ? request.path + "/train.csv" : request.path);
+  std::vector<std::string> held_out = validation_names();
+  for (std::string& name : held_out) name += ".csv";
+  const Column& target = target_of(table, request.target);
+  if (target.missing > 0 || target.dates > 0) {
+    data_error(table.path,
+               format("its column '{}' {}, and cannot be what is predicted", target.name,
+                      target.dates > 0 ? "holds dates" : format("is empty in {} lines", target.missing)),
+               "name another with --target");
+  }
+  if (const std::string why = why_left_out(target, table.lines);
+      target.words > 0 && target.numbers == 0 && !why.empty()) {
+    data_error(table.path, format("its column '{}' {}, and cannot be what is predicted", target.name, why),
+               "name another with --target");
+  }
+  const std::string data = data_text(request, table, target, folder ? first_of(request.path, held_out) : "");
+  const bool is_class = names_classes(request, target, table.lines);
+  const DataInfo info = facts_of(request, data, !is_class);
+  const std::int64_t classes = info.targets[0].classes;
+  const std::string what =
+      is_class ? format("{} classes ({})", classes, list_text(info.targets[0].class_names)) : "a number";
+  Draft draft;
+  draft.file = request.name + ".yaml";
+  draft.summary = format("three dense layers on {} values of a line, for '{}': {}", info.inputs[0].sample.count(),
+                         target.name, what);
+  const bool yes_or_no = classes == 2;
+  const std::string last = !is_class   ? "    - dense: 1\n"
+                           : yes_or_no ? "    - dense: {units: 1, activation: sigmoid}\n"
+                                       : format("    - dense: {{units: {}, activation: softmax}}\n", classes);
+  draft.text = head_text(draft.file, format("A table, of which '{}' is predicted, {}: {}.", target.name, what,
+                                            samples_text(info))) +
+               data +
+               "\nmodel:\n  layers:\n    - dense: {units: 64, activation: relu}\n    - dropout: 0.2\n"
+               "    - dense: {units: 64, activation: relu}\n" +
+               last + "\n" +
+               train_text(!is_class   ? "mean_squared_error"
+                          : yes_or_no ? "binary_crossentropy"
+                                      : "sparse_categorical_crossentropy",
+                          !is_class   ? "mean_absolute_error"
+                          : yes_or_no ? "accuracy, auc"
+                                      : "accuracy",
+                          suitable_batch(info.training_samples), 2 * suitable_epochs(info.training_samples), 1e-3,
+                          "  early_stopping: {patience: 10, restore_best: true}\n");
+  return {draft};
+}
+
+}  // namespace trainctl

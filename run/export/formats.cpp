@@ -1,0 +1,81 @@
+// One function for each format.
+#include "run/export/formats.h"
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "io/checkpoint/safetensors.h"
+#include "io/keras/layer_weights.h"
+#include "io/onnx/file.h"
+#include "io/onnx/network.h"
+#include "io/weights/bfloat16_tensors.h"
+#include "io/weights/layout.h"
+#include "run/export/network.h"
+
+namespace trainctl {
+namespace {
+
+// The network that the run's weights belong to: a checkpoint beside a config that was changed may be of another one.
+ExportedNetwork network_of(const ExportedRun& run) {
+  ExportedNetwork network = exported_network(run.spec, run.checkpoint.manifest.facts, run.preprocess);
+  const auto stored = by_name(run.checkpoint.snapshot.weights);
+  for (const WantedTensor& wanted : wanted_tensors(network.graph)) {
+    const auto found = stored.find(wanted.name);
+    if (found != stored.end() && found->second->shape == wanted.shape) continue;
+    throw Error(ErrorKind::config, Place{run.checkpoint.path},
+                format("holds no {} of shape {}, which the network of its run's config.yaml has", wanted.name,
+                       to_string(wanted.shape)),
+                "put the config there that it was trained with");
+  }
+  return network;
+}
+
+ExportedFile write_network(const std::string& path, const ExportedRun& run) {
+  const ExportedNetwork network = network_of(run);
+  OnnxModel model = onnx_model(network.graph, run.checkpoint.snapshot.weights, network.outputs, run.dtype);
+  if (network.stored && !network.stored->steps.empty()) {
+    const StoredInput& stored = *network.stored;
+    prepend_image_steps(model, {model.inputs[0].name, {stored.sample.with_front(1), stored.dtype}, stored.any_size},
+                        stored.steps);
+  }
+  const auto& facts = run.checkpoint.manifest.facts;
+  if (const auto names = facts.find(class_names_fact); names != facts.end()) model.metadata.insert(*names);
+  return {write_onnx(path, model), model.inputs, model.outputs};
+}
+
+// Writes a file of tensors by `write(file)`.
+template <class Write>
+ExportedFile write_tensors(const std::string& path, const std::vector<NamedTensor>& tensors, const Write& write) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& tensor : tensors) bytes += tensor.view.bytes();
+  write_file(path, bytes, write);
+  return {static_cast<std::int64_t>(std::filesystem::file_size(path)), {}, {}};
+}
+
+ExportedFile write_weights(const std::string& path, const ExportedRun& run) {
+  const bool rounds = run.dtype == DType::bfloat16;
+  const std::vector<NamedTensor>& exact = run.checkpoint.snapshot.weights;
+  const Bfloat16Tensors rounded(rounds ? exact : std::vector<NamedTensor>{});
+  const std::vector<NamedTensor>& tensors = rounds ? rounded.tensors : exact;
+  return write_tensors(path, tensors, [&](OutputFile& file) {
+    write_safetensors(file, tensors, {{"format", "trainctl"}});
+  });
+}
+
+ExportedFile write_keras_weights(const std::string& path, const ExportedRun& run) {
+  const std::vector<NamedTensor>& tensors = run.checkpoint.snapshot.weights;
+  const KerasLayerWeights weights(network_of(run).graph, tensors);
+  return write_tensors(path, tensors, [&](OutputFile& file) { write_hdf5(file, weights.root()); });
+}
+
+}  // namespace
+
+const std::vector<ExportFormat>& export_formats() {
+  static const std::vector<ExportFormat> formats{{"onnx", ".onnx", true, true, write_network},
+                                                 {"safetensors", ".safetensors", false, true, write_weights},
+                                                 {"keras-weights", ".h5", false, false, write_keras_weights}};
+  return formats;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,162 @@
+// What `check` finds out of a config.
+#include "run/job/checked.h"
+
+#include <algorithm>
+
+#include "core/base/log.h"
+#include "core/compile/memory_fit.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
+#include "io/metrics/count_progress.h"
+#include "parallel/trainer/batch_sizes.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/device.h"
+#include "run/job/kept_kernels.h"
+#include "run/job/phases.h"
+#include "run/job/pretrained.h"
+
+namespace trainctl {
+namespace {
+
+// Times what is not chosen yet, and keeps it.
+void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks, Backend& backend,
+                     KernelChoices& choices) {
+  KernelChoices unmeasured = choices;
+  unmeasured.stop_timing();
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, unmeasured);
+  if (unmeasured.assumed() == 0) return;
+  CountProgress progress("timing kernels", unmeasured.assumed());
+  choices.watch_timing([&progress](const std::string&) { progress.next(); });
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, choices);
+  keep_kernels(spec, backend, choices);
+}
+
+// The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
+std::vector<CheckedPart> parts_of(const Strategy& strategy, const std::vector<RunPrograms>& programs) {
+  const Mesh& mesh = strategy.mesh;
+  std::vector<CheckedPart> parts;
+  for (int i = 0; i < mesh.pipeline * mesh.tensor; ++i) {
+    CheckedPart part;
+    part.rank = MeshRank(mesh, mesh.ranks() - mesh.pipeline * mesh.tensor + i);
+    const auto own = std::find_if(programs.begin(), programs.end(),
+                                  [&part](const RunPrograms& of) { return of.rank() == part.rank; });
+    require(own != programs.end(), "every rank of the last replica has programs of its own");
+    const Program& program = own->programs().front();
+    for (const LayerLine& layer : program.layers) {
+      const auto stage = strategy.stages.find(layer.name);
+      const bool computes =
+          mesh.pipeline == 1 ? layer.ops > 0
+                             : stage != strategy.stages.end() && stage->second == part.rank.along(MeshAxis::pipeline);
+      if (computes) part.layers.push_back(layer.name);
+    }
+    for (const FlatEntry& entry : program.flat.parameters) {
+      const Tensor& tensor = program.tensor(entry.parameter);
+      part.parameters += entry.count;
+      if (tensor.part) part.split.push_back(tensor);
+    }
+    if (program.flat.sharding.parameters) part.parameters = program.flat.own_parameters();
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// The memory of the rank that needs most, of all and of each part.
+void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, KernelChoices& choices,
+                 Checked& checked) {
+  const auto keep_larger = [](MemoryPlan& largest, const MemoryPlan& memory) {
+    if (memory.total() >= largest.total()) largest = memory;
+  };
+  for (const RunPrograms& rank : checked.programs) {
+    const MemoryPlan memory =
+        compile_rank(rank.programs(), spec, info, checked.sizes.training_sharer(rank.rank()), backend, choices).memory;
+    const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
+    keep_larger(checked.memory, memory);
+    keep_larger(checked.parts[static_cast<std::size_t>(part)].memory, memory);
+  }
+}
+
+// Whether a replica normalizes its samples by their own statistics.
+bool normalizes_own_samples(const Program& program) {
+  const auto normalizes = [](const Op& op) {
+    return op.get_if<BatchNorm>() != nullptr || op.get_if<BatchNormPool>() != nullptr;
+  };
+  return std::any_of(program.segments.begin(), program.segments.end(), [&](const Segment& segment) {
+    return std::any_of(segment.ops.begin(), segment.ops.end(), normalizes);
+  });
+}
+
+Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
+  Checked checked;
+  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, launch));
+  checked.ranks = plan.ranks;
+  checked.batch = spec.train.global_batch(plan.ranks);
+  const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
+  checked.warnings = info.warnings;
+  const std::string short_run = checked.data_at_hand ? warmup_warning(spec.train, info, plan.ranks) : "";
+  if (!short_run.empty()) log::warning(short_run);
+  checked.cached_bytes = info.cached_bytes;
+  const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
+  checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
+  Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
+  checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  const std::vector<std::string>& warnings = checked.programs.front().programs().front().warnings;
+  checked.warnings.insert(checked.warnings.end(), warnings.begin(), warnings.end());
+  check_pretrained(spec, info);
+  const auto samples_of = [&sizes = checked.sizes](const RunPrograms& rank) {
+    return batch_cut(sizes, rank.rank()).samples;
+  };
+  checked.least_share = samples_of(*std::ranges::min_element(checked.programs, {}, samples_of));
+  checked.largest_share = samples_of(*std::ranges::max_element(checked.programs, {}, samples_of));
+  checked.measures_shares = spec.strategy.shares_by_measuring() && strategy.mesh.data > 1;
+  checked.mesh = strategy.mesh;
+  checked.automatic = spec.strategy.automatic && plan.ranks > 1;
+  checked.normalizes_own_samples =
+      std::any_of(checked.programs.begin(), checked.programs.end(),
+                  [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
+  checked.parts = parts_of(strategy, checked.programs);
+  const BatchCut cut{checked.sizes.training, checked.sizes.gradient_accumulation, checked.largest_share};
+  const MemoryLimit limit = memory_of_rank(spec.cluster, *backend, plan);
+  for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
+
+  KernelChoices choices = kept_kernels(spec, *backend);
+  if (measure) measure_kernels(spec, checked.programs, *backend, choices);
+  choices.stop_timing();
+  checked.recomputed = recomputed_blocks(spec, info, strategy, checked.sizes, limit.bytes, *backend, choices);
+  if (!checked.recomputed.empty()) {
+    strategy.recomputed = checked.recomputed;
+    checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  }
+  find_memory(spec, info, *backend, choices, checked);
+  checked.assumed = choices.assumed();
+  try {
+    if (checked.assumed == 0) require_fit(checked.memory, limit, cut);
+  } catch (const Error& error) {
+    checked.unfit = error;
+  }
+  for (const LayerLine& layer : checked.layers()) {
+    checked.flops_per_sample += layer.flops;
+    checked.parameters += layer.parameters;
+    checked.trainable += layer.trainable;
+  }
+  return checked;
+}
+
+}  // namespace
+
+Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
+  Checked largest;
+  std::vector<CheckedPhase> phases;
+  for (std::size_t number = 0; number < phase_count(spec); ++number) {
+    RunSpec phase = in_phase(spec, number);
+    if (number > 0) phase.model.weights.reset();  // the first phase alone begins with them
+    Checked checked = check_phase(phase, launch, measure);
+    if (!spec.train.phases.empty()) {
+      phases.push_back({phase_text(spec, number), checked.trainable, checked.memory.total()});
+    }
+    if (number == 0 || checked.memory.total() > largest.memory.total()) largest = std::move(checked);
+  }
+  largest.phases = std::move(phases);
+  for (const std::string& warning : largest.warnings) log::warning(warning);
+  return largest;
+}
+
+}  // namespace trainctl

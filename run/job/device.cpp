@@ -1,0 +1,124 @@
+// Opening a rank's device.
+#include "run/job/device.h"
+
+#include <algorithm>
+
+#include "core/backend/select.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/rank_gpus.h"
+#include "parallel/comm/solo.h"
+#include "parallel/comm/staged.h"
+
+namespace trainctl {
+namespace {
+
+// In reproducible mode a kernel on the CPU runs on one thread, whatever the number of cores: the order of its sums
+// follows from that of threads. Further threads compute other logical shards. On a GPU threads compile kernels.
+// Which kernel is fastest is a matter of chance where two take about as long, and they give different bits: a run that
+// promises its bits chooses none by timing.
+std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank) {
+  const bool reproducible = strategy.reproducible.has_value();
+  auto backend =
+      make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic || reproducible,
+                                          train.cuda_graphs, times_kernels(train, strategy), reproducible});
+  if (!backend->computes_in(train.compute())) {
+    throw Error(ErrorKind::config,
+                format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",
+                       name_of(train.precision)),
+                "use bfloat16 or float32");
+  }
+  return backend;
+}
+
+RankGpu facts_of(const Gpu* gpu, const FoundGpus& found, const World& world) {
+  RankGpu facts{.host = world.hosts()[static_cast<std::size_t>(world.rank())]};
+  if (gpu == nullptr) {
+    facts.why_not = found.why;
+    return facts;
+  }
+  facts.uuid = gpu->uuid;
+  facts.model = gpu->name;
+  facts.numa_node = numa_node_of(gpu->pci_bus_id);
+  if (world.size() > 1) facts.why_not = found.module->why_no_nccl();
+  return facts;
+}
+
+// Its own communicator on the hosts, since its calls come between those of the world's.
+std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
+                                        const CudaModule& module, Backend& backend, World& world) {
+  const TransportChoice choice = choose_transport(cluster.communication, ranks);
+  auto host = world.communicator().split(0, world.rank());
+  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend);
+  if (world.rank() == 0) {
+    log::warning("the GPUs exchange data through the hosts' memory, which is slow: " + choice.why_staged);
+  }
+  return staged_communicator(std::move(host), backend);
+}
+
+}  // namespace
+
+bool times_kernels(const TrainOptions& train, const StrategyOptions& strategy) {
+  return train.kernel_timing && !train.deterministic && !strategy.reproducible;
+}
+
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank) {
+  return make_backend(name_of(cluster.device), train, strategy, threads, local_rank);
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
+  if (cluster.memory.is_auto()) return {available};
+  const std::int64_t stated = cluster.memory.stated->bytes;
+  return available > 0 && available < stated ? MemoryLimit{available} : MemoryLimit{stated, true};
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {
+  return memory_of_rank(cluster, backend.free_memory() / (backend.on_host() ? ranks_on_host : 1));
+}
+
+std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world) {
+  std::int64_t bytes = memory_of_rank(cluster, *device.backend, world.local_size()).bytes;
+  world.communicator().all_reduce({&bytes, DType::int64, 1}, Reduction::minimum, device.host);
+  device.host.synchronize();
+  return bytes;
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan) {
+  return plan.one_host ? memory_of_rank(cluster, backend, plan.ranks) : memory_of_rank(cluster, 0);
+}
+
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
+                       RankContext& context) {
+  World& world = context.world;
+  RankDevice device;
+  const FoundGpus found = find_gpus(name_of(cluster.device));
+  const Gpu* gpu = gpu_of_rank(found.gpus, world.local_rank());
+  std::vector<RankGpu> ranks;
+  if (cluster.device != DeviceChoice::cpu && world.size() > 1) {
+    ranks = exchange_gpus(facts_of(gpu, found, world), world.communicator(), device.host);
+  } else {
+    ranks = {facts_of(gpu, found, world)};
+  }
+  if (!all_have_gpus(ranks)) {
+    if (cluster.device == DeviceChoice::cuda) {
+      refuse_without_gpu<CollectiveError>(found);
+    }
+    device.backend = make_backend("cpu", train, strategy, context.threads, world.local_rank());
+    return device;
+  }
+  const std::string mixed = different_models(ranks);
+  if (!mixed.empty() && world.rank() == 0) log::warning(mixed + ": all wait for the slowest");
+  const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
+  context.threads = take_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
+                                    near.index, near.count);
+  device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
+  device.gpu_uuid = gpu->uuid;
+  device.peers = world.size() == 1 ? solo_communicator(*device.backend)
+                                   : join_gpus(cluster, ranks, *found.module, *device.backend, world);
+  return device;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,17 @@
+// Kernel choices that are kept for the user, where a run may use them.
+#pragma once
+
+#include "core/backend/backend.h"
+#include "core/backend/choices.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+// The choices that are kept for this device; none where the CPU's kernels follow from rules, which cost no time to
+// apply. (A GPU's kernels that follow from rules have keys of their own.)
+KernelChoices kept_kernels(const RunSpec& spec, const Backend& backend);
+
+// Keeps them, where kept_kernels() would return them.
+void keep_kernels(const RunSpec& spec, const Backend& backend, const KernelChoices& choices);
+
+}  // namespace trainctl

@@ -1,0 +1,25 @@
+// Weights to begin with, for the network of a config.
+#include "run/job/pretrained.h"
+
+namespace trainctl {
+namespace {
+
+Graph whole_network(const RunSpec& spec, const DataInfo& data) {
+  Reader reader;
+  Graph graph = build_model(spec.model, {.inputs = data.inputs, .training = false}, reader).graph;
+  reader.throw_if_failed();
+  return graph;
+}
+
+}  // namespace
+
+void check_pretrained(const RunSpec& spec, const DataInfo& data) {
+  if (spec.model.weights) check_weights(*spec.model.weights, whole_network(spec, data));
+}
+
+std::optional<LoadedWeights> load_pretrained(const RunSpec& spec, const DataInfo& data) {
+  if (!spec.model.weights) return std::nullopt;
+  return load_weights(*spec.model.weights, whole_network(spec, data), spec.seed);
+}
+
+}  // namespace trainctl

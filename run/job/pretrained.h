@@ -1,0 +1,17 @@
+// The weights that a config's network begins with (`model.weights`).
+#pragma once
+
+#include <optional>
+
+#include "io/weights/load.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+// Throws what is wrong with the file and with the names and shapes in it; nothing where the config states no file.
+void check_pretrained(const RunSpec& spec, const DataInfo& data);
+
+// The weights, read; nothing where the config states no file.
+std::optional<LoadedWeights> load_pretrained(const RunSpec& spec, const DataInfo& data);
+
+}  // namespace trainctl

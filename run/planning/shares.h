@@ -1,0 +1,26 @@
+// What `strategy.share: auto` stands for: each replica's share of a batch, by its measured speed.
+#pragma once
+
+#include <optional>
+
+#include "core/exec/interfaces/snapshot.h"
+#include "io/loader/data.h"
+#include "parallel/launch/run_rank.h"
+#include "run/job/device.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+// The name of the checkpoint's fact that holds the samples of each replica, "44 20".
+inline constexpr const char* share_fact = "share";
+
+// The spec with `auto` replaced by the samples that each replica has of a full batch, equal on all ranks: those of the
+// run's checkpoint where as many ranks go on with it, else measured, which takes about a second. Other specs, and those
+// of one replica, stay as they are. Collective.
+RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankContext& context,
+                    const std::optional<Snapshot>& resumed);
+
+// The shares as the fact has them; "" where the spec states none.
+std::string text_of_shares(const StrategyOptions& strategy);
+
+}  // namespace trainctl

@@ -1,0 +1,89 @@
+// Predictions beside the targets of their batches.
+#include "run/prediction/confusion_pass.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/exec/interfaces/forwarded_source.h"
+#include "core/tensor/sample_values.h"
+#include "io/checkpoint/load.h"
+#include "io/loader/data.h"
+#include "io/pictures/picture.h"
+#include "run/job/best_checkpoint.h"
+#include "run/prediction/meaning.h"
+#include "run/prediction/predictor.h"
+
+namespace trainctl {
+namespace {
+
+// Hands on the batches of another source, and keeps the last one at hand.
+class LastBatchKept final : public ForwardedSource {
+ public:
+  explicit LastBatchKept(BatchSource& source) : ForwardedSource(source) {}
+
+  const Batch& last() const { return *last_; }
+
+  const Batch& next() override { return *(last_ = &source_.next()); }
+
+ private:
+  const Batch* last_ = nullptr;
+};
+
+[[noreturn]] void refuse_values() {
+  throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values",
+              "leave it out");
+}
+
+bool surer(const ConfusedSample& a, const ConfusedSample& b) { return a.probability > b.probability; }
+
+}  // namespace
+
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most, RankContext& context) {
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+  const LoadedCheckpoint checkpoint = load_named_checkpoint(best_of_run(run));
+  log::info(format("looks for confused samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
+  const Data data(spec.data, spec.seed, data_use(spec));
+  if (!data.has(PartKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
+  if (data.info().targets[0].classes == 0) refuse_values();
+  const Sharer alone;
+  const auto batches = data.evaluation(PartKind::validation, spec.train.global_batch(1), alone, context.threads,
+                                       {TargetForm::class_number});
+  LastBatchKept source(*batches);
+  const ModelInput& input = data.info().inputs[0];
+  Predictor predictor(spec, {input}, source, alone, device,
+                      {&checkpoint.snapshot, checkpoint.path, run + "/config.yaml"}, context.world);
+  const OutputMeaning meaning = meaning_of(spec, 0, predictor.outputs()[0], {});
+  if (!meaning.has_classes()) refuse_values();
+  if (meaning.positions.rank() > 0) {
+    throw Error(ErrorKind::config,
+                "--samples is for networks that tell the class of a sample, and this one tells those "
+                "of pixels or steps",
+                "leave it out");
+  }
+  ConfusionPass pass;
+  pass.matrix.assign(meaning.names.size(), std::vector<double>(meaning.names.size()));
+  predictor.run(source, [&](const Predictions& found) {
+    const auto* targets = static_cast<const std::int32_t*>(source.last().targets[0].data);
+    for (std::int64_t i = 0; i < found.count; ++i) {
+      if (found.weights[static_cast<std::size_t>(i)] == 0) continue;
+      const std::vector<float> classes = meaning.values_of(found.of(0, i));
+      const auto likeliest = std::max_element(classes.begin(), classes.end());
+      ConfusedSample sample{"", targets[i], static_cast<int>(likeliest - classes.begin()), *likeliest, {}, {}};
+      pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
+      const bool among = pass.samples.size() < most || surer(sample, pass.samples.back());
+      if (sample.actual == sample.taken_for || !among) continue;
+      sample.name = data.part(PartKind::validation)->name_of(found.first + i);
+      if (is_picture(input.sample)) {
+        sample.shape = input.sample;
+        sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());
+      }
+      pass.samples.insert(std::upper_bound(pass.samples.begin(), pass.samples.end(), sample, surer), std::move(sample));
+      if (pass.samples.size() > most) pass.samples.pop_back();
+    }
+    return true;
+  });
+  return pass;
+}
+
+}  // namespace trainctl

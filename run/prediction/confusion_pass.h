@@ -1,0 +1,23 @@
+// A pass over a run's validation data with its best weights: what it takes for what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/metrics/result.h"
+#include "io/report/confused.h"
+#include "parallel/launch/run_rank.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+struct ConfusionPass {
+  Table matrix;                         // targets by predictions
+  std::vector<ConfusedSample> samples;  // the surest mistakes, the surest first; with pixels where they are images
+};
+
+// `run`: its directory; `most`: samples at most. One rank alone. Throws Error{config} where the network does not tell
+// classes or the config has no validation data.
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most, RankContext& context);
+
+}  // namespace trainctl

@@ -1,0 +1,37 @@
+// A trained network that is asked about samples.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/exec/engine.h"
+#include "parallel/launch/run_rank.h"
+#include "parallel/trainer/predict.h"
+#include "parallel/trainer/restore.h"
+#include "run/job/device.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+
+class Predictor {
+ public:
+  // Of the config's network, without its losses, for samples of these kinds in batches of the source, of which this
+  // rank computes its share. The weights are those of `stored`, which rank 0 has. Throws ConfigError, and Error where
+  // the checkpoint is of another network. Collective.
+  Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source, const Sharer& rank,
+            RankDevice& device, const RestoreSource& stored, World& world);
+
+  // The shape of what it gives for a sample, by output.
+  std::vector<Shape> outputs() const;
+  // predict() over the source. Collective.
+  void run(BatchSource& source, const std::function<bool(const Predictions&)>& take);
+
+ private:
+  RankDevice& device_;
+  World& world_;
+  PredictionPrograms programs_;
+  std::unique_ptr<Communicator> alone_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,207 @@
+// The join of all sections, and the way from a file to a RunSpec.
+#include "run/run_spec.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/base/utf8.h"
+#include "core/metrics/monitor.h"
+#include "core/metrics/targets.h"
+#include "io/yaml/presets.h"
+#include "parallel/launch/room.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t newest_version = 1;
+
+// The name becomes a folder: runs/<name>.
+void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
+  const Node* name = node.find("name");
+  if (!name) return;
+  constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  constexpr std::size_t longest = 200;  // file systems take 255 bytes, with "-2" behind it and more
+  if (!spec.name.empty() && spec.name.front() != '.' && spec.name.size() <= longest &&
+      spec.name.find_first_not_of(allowed) == std::string::npos)
+    return;
+  reader.error(name->place,
+               format("name {} cannot name a folder; use up to {} letters, digits, '.', '_' and '-', and begin with "
+                      "no '.'",
+                      describe(*name), longest));
+}
+
+// The metrics that decide on the best checkpoint, the end of the run and the learning rate must be such that the run
+// reports.
+void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
+  const std::vector<std::string> outputs = output_names(spec.model);
+  if (!spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
+  const std::vector<std::string> results = spec.train.result_names(outputs);
+  const auto check = [&](const std::string& monitor, const Node* section) {
+    const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
+    const Node* stated = section->find("monitor");
+    if (!problem.empty()) reader.error(stated != nullptr ? stated->place : section->place, problem);
+  };
+  const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
+  const auto& best = spec.checkpoint.monitor.stated;
+  if (best) check(*best, checkpoint);
+  if (spec.train.reduce_on_plateau) {
+    check(spec.train.reduce_on_plateau->monitor.or_else("val_loss"), train->find("reduce_on_plateau"));
+  }
+  if (!spec.train.early_stopping) return;
+  const EarlyStoppingOptions& early = *spec.train.early_stopping;
+  const std::string watched = early.monitor.or_else("val_loss");
+  const Node* section = train->find("early_stopping");
+  check(watched, section);
+  if (!early.restore_best || !best || *best == watched) return;
+  reader.error(checkpoint->find("monitor")->place,
+               format("early_stopping restores checkpoints/best, and watches {}: state `monitor: {}` here, or leave it "
+                      "out",
+                      watched, watched),
+               section->place, "early_stopping");
+}
+
+// Losses, metrics and files go by the names of the model's inputs and outputs.
+void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
+  const Node* train = node.find("train");
+  if (!train || spec.model.layers.empty()) return;  // which is reported
+  const auto reported = [&](const Reference& output) { return reader.reported(output.place); };
+  if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
+  const std::vector<std::string> outputs = output_names(spec.model);
+  spec.train.check_names_of(outputs, *train, reader);
+  spec.data.check_names_of(input_names(spec.model), outputs, reader);
+}
+
+// Loss scales follow from the gradients of all replicas.
+void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
+  if (spec.strategy.sync_every.value == 1 || spec.train.precision != Precision::float16) return;
+  reader.error(spec.strategy.sync_every.place,
+               "in float16 replicas scale their losses alike, and with `sync_every` they would do so alone: use "
+               "precision bfloat16, or `sync_every: 1`");
+}
+
+// A run writes all its values into its own config, which is UTF-8. Names of folders and files may be other bytes.
+void require_utf8_values(const Node& node, const std::string& path, const Place& file, Reader& reader) {
+  for (const Node& item : node.items) require_utf8_values(item, path, file, reader);
+  for (const Node::Entry& entry : node.entries) {
+    require_utf8_values(entry.value, path.empty() ? entry.key : path + "." + entry.key, file, reader);
+  }
+  if (!node.is_scalar() || !find_invalid_utf8(node.text)) return;
+  reader.error(file,
+               format("{} becomes '{}', which is not UTF-8, and a run could not write it into its config; give the "
+                      "folders or the file names in UTF-8 (convmv -f LATIN1 -t UTF-8 --notest NAME)",
+                      path, valid_utf8(node.text)));
+}
+
+// A preset holds a network alone.
+void refuse_preset(const Node& document, Reader& reader) {
+  if (!document.find("layers") || document.find("data") || document.find("model") || document.find("train")) return;
+  const std::string& file = document.place.file;
+  reader.error(document.place,
+               format("this is a preset, a network without data and training; a config uses it as `model: {{preset: "
+                      "{}}}`, and `trainctl check CONFIG --set 'model={{preset: {}}}'` checks it",
+                      file, file));
+  reader.throw_if_failed();
+}
+
+}  // namespace
+
+Keys<RunSpec> RunSpec::keys() {
+  return Keys<RunSpec>("", "What one training run is: data, network, training, and how it is spread over ranks.")
+      .key("version", &RunSpec::version, "Of the config language.", between(1, newest_version))
+      .key("name", &RunSpec::name,
+           "Of the run, up to 200 letters, digits, '.', '_' and '-'; its directory is runs/<name>. Without it: the "
+           "file's name.")
+      .key("seed", &RunSpec::seed, "Of everything random: initial weights, order of the data, augmentation, dropout.")
+      .required("data", &RunSpec::data, "What the network is trained on.")
+      .required("model", &RunSpec::model, "The network.")
+      .required("train", &RunSpec::train, "How it is trained.")
+      .key("strategy", &RunSpec::strategy, "How the work is spread over the ranks.")
+      .key("checkpoint", &RunSpec::checkpoint, "When and what is saved.")
+      .key("cluster", &RunSpec::cluster, "How many ranks, and where.")
+      .key("log", &RunSpec::log, "What is written while the run goes on.")
+      .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
+      .check(check_name)
+      .check(check_inputs_and_outputs)
+      .check(check_sync_every)
+      .check(check_monitors);
+}
+
+Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
+                 const VariableLookup& variables, ConfigFiles& files) {
+  Node document = load_yaml(file, variables, reader, files);
+  for (const std::string& setting : settings) apply_setting(document, setting, variables, reader, files.directory());
+  const PresetLoader load = preset_loader(variables, files);
+  for (Node::Entry& entry : document.entries) {
+    if (entry.key == "model") entry.value = expand_preset(entry.value, load, reader);
+  }
+  return document;
+}
+
+std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
+                                      ConfigFiles files) {
+  std::set<std::string> names;
+  Reader ignored;
+  const VariableLookup noting = [&names](const std::string& name) {
+    names.insert(name);
+    return environment()(name);
+  };
+  load_config(file, settings, ignored, noting, files);
+  return {names.begin(), names.end()};
+}
+
+RunSpec read_run_spec(const Node& document, Reader& reader) {
+  RunSpec spec;
+  const Node* version = document.find("version");
+  if (version && version->is_scalar()) {
+    if (const auto stated = parse_integer(version->text); stated && *stated > newest_version) {
+      reader.error(version->place,
+                   format("this config is of version {}, and this trainctl reads version {} at most; use a "
+                          "newer trainctl",
+                          *stated, newest_version));
+      return spec;
+    }
+  }
+  const ReadingContext context(reader, "the config");
+  section_of<RunSpec>().read(document, reader, &spec);
+  if (spec.name.empty()) spec.name = std::filesystem::path(document.place.file).stem().string();
+  if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
+  spec.cluster.most_ranks = most_ranks(spec.strategy);
+  return spec;
+}
+
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files) {
+  require_working_directory();  // relative paths begin there
+  Reader reader;
+  const Node document = load_config(file, settings, reader, environment(), files);
+  // A file without a document, or of one that is too large, has said what is wrong; that it lacks all else is no news.
+  if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
+  refuse_preset(document, reader);
+  RunSpec spec = read_run_spec(document, reader);
+  reader.throw_if_failed();
+  require_utf8_values(section_of<RunSpec>().write(&spec), "", {file, 0, 0}, reader);
+  reader.throw_if_failed();
+  return spec;
+}
+
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings,
+                      const std::optional<std::string>& text) {
+  ConfigFiles files = text ? ConfigFiles::of(file, *text) : ConfigFiles();
+  return load_run_spec(file, settings, files);
+}
+
+DataUse data_use(const RunSpec& spec) {
+  DataUse use{{}, {}};
+  for (const std::string& name : input_names(spec.model)) use.inputs.push_back({name, token_count(spec.model, name)});
+  for (const std::string& name : output_names(spec.model)) {
+    const Choice& loss = spec.train.loss.of(name);
+    use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss)});
+  }
+  use.class_weights = spec.train.class_weights;
+  return use;
+}
+
+std::string resolved_yaml(const RunSpec& spec) { return to_yaml(section_of<RunSpec>().write(&spec)); }
+
+}  // namespace trainctl

@@ -1,0 +1,231 @@
+// Building and training a phase.
+#include "run/training/phase_training.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/spec/units.h"
+#include "io/checkpoint/atomic_file.h"
+#include "parallel/bench/timeline.h"
+#include "parallel/launch/status.h"
+#include "parallel/trainer/hooks/run_hooks.h"
+#include "parallel/trainer/initial_weights.h"
+#include "parallel/trainer/restore.h"
+#include "parallel/trainer/resume.h"
+#include "run/job/phases.h"
+#include "run/planning/shares.h"
+#include "run/training/run_facts.h"
+
+namespace trainctl {
+namespace {
+
+// Weights on all ranks: those of the checkpoint or of `model.weights`, which rank 0 has, or initial ones, which every
+// rank computes alike. The optimizer's state is the checkpoint's where the run goes on with that, else it begins anew.
+void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
+                 bool keeps_state, const std::string& config_file) {
+  Engine& engine = job.engine();
+  engine.download();
+  initialize_weights(job.program_spec(), spec.seed, engine.weights());
+  RestoreSource source;
+  if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
+  if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
+  Communicator& world = job.world().communicator();
+  if (resumed || spec.model.weights) restore_weights(source, plan.weights, engine.weights(), world, job.host_stream());
+  engine.begin_at_weights();
+  if (keeps_state) restore_state(source, plan.state, engine.state(), world, job.host_stream());
+  engine.upload();
+}
+
+// The weights of the run's best checkpoint. Collective.
+void restore_best(Job& job, const RunFiles& files, const std::string& config_file) {
+  std::optional<LoadedCheckpoint> best;
+  if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
+  RestoreSource source;
+  if (best) source = {&best->snapshot, best->path, config_file};
+  restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
+}
+
+// What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
+MemoryPlan allocated(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
+  memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
+  return memory;
+}
+
+// Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
+void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& loop) {
+  EndEvent end;
+  end.status = error.kind() == ErrorKind::diverged ? "diverged" : "failed";
+  end.step = loop.step();
+  end.epoch = loop.epoch();
+  try {
+    sink.end(end);
+  } catch (const Error& second) {
+    log::debug(second.what());
+  }
+}
+
+// Tells this run's supervisor, if there is one, how long a stop may take. Null on other ranks than 0.
+std::function<void(double longest, bool saves)> teller_of_stop_time(const Situation& situation, int rank) {
+  if (!situation.supervised || rank != 0) return nullptr;
+  return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
+}
+
+TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
+  const int ranks = run.context.world.size();
+  TrainingPlan plan = training_plan(
+      spec.train, spec.strategy,
+      {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
+      run.data.info(), ranks, phase);
+  plan.loop.phases = phase_count(run.spec);
+  const std::string shares = run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
+  plan.facts =
+      run_facts(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
+  plan.facts[kept_input_fact] = write_kept_inputs(run.data.kept_inputs());
+  return plan;
+}
+
+}  // namespace
+
+PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins)
+    : run_(run),
+      world_(run.context.world.communicator()),
+      stream_(run.device.host),
+      spec_(in_phase(run.spec, phase.number)),
+      phase_(phase),
+      job_(spec_, run.data.info(), run.device, run.context.world, start_of(run, resumed),
+           fact(resumed, "kernel_choices")),
+      snapshots_(plan_snapshot(job_.engine().weights(), job_.engine().state(), world_, stream_)),
+      plan_(plan_of(run, spec_, job_, phase)),
+      axes_(world_, job_.rank().mesh, false),
+      finite_(spec_.train.precision == Precision::float16) {
+  RunFiles& files = run.files;
+  const bool keeps_state = resumed.has_value() && (phase.number == 0 || resumed->step > phase.step);
+  fill_engine(run.spec, job_, snapshots_, files, resumed.has_value(), keeps_state, run.request.config_file);
+  files.checkpoint.reset();  // their memory is no longer needed
+  files.pretrained.reset();
+  open_batches(start_of(run, resumed));
+  const MemoryPlan memory = allocated(job_.engine().memory(), *training_, validation_.get());
+  if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
+  double& left = plan_.loop.max_seconds;
+  if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
+  for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
+  const std::string text = phase_text(run.spec, phase.number);
+  if (world_.rank() == 0 && !text.empty()) log::info(text);
+
+  saver_ = std::make_unique<SnapshotSaver>(
+      snapshots_,
+      SnapshotOutlet{run.shares_directory ? &writer_ : nullptr, files.store.get(), spec_.checkpoint.weights_only},
+      world_, stream_);
+  if (run.request.scaling != nullptr) {
+    scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, *saver_, *training_);
+    scaling_->shorten(plan_);
+  }
+  make_hooks();
+  loop_ = std::make_unique<TrainingLoop>(loop_parts(), plan_.loop);
+  if (resumed) loop_->resume(*resumed, !begins || !names_a_checkpoint(run.request.resume));
+}
+
+void PhaseTraining::open_batches(const DataPosition& start) {
+  if (!run_.stop) run_.stop.emplace();
+  stop_requested_ = [this] { return run_.stop->pending(); };
+  const std::int64_t batch = *spec_.train.batch_size;
+  const int threads = run_.context.threads;
+  // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
+  training_ = run_.data.training(batch, job_.sharer(), start, threads, job_.target_forms(), job_.batch_memory(),
+                                 plan_.sync_every == 1 ? stop_requested_ : nullptr);
+  if (!run_.data.has(PartKind::validation) || run_.request.scaling != nullptr) return;
+  validation_ = run_.data.evaluation(PartKind::validation, evaluation_batch(batch, job_.sharer()),
+                                     evaluation_sharer(job_.sharer()), threads, job_.target_forms(),
+                                     job_.batch_memory(), stop_requested_);
+}
+
+// After the beginning of the run, which opens what the hooks write to.
+void PhaseTraining::make_hooks() {
+  if (validation_ && shows_samples(spec_, run_.data.info())) {
+    samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_sharer(job_.sharer()), run_.data.info().inputs[0],
+                                             *spec_.log.samples, run_.files.details);
+  }
+  reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every);
+  warnings_ = std::make_unique<ResultWarnings>(world_.rank() == 0, job_.programs().programs().front().results);
+  hooks_ = run_hooks(plan_, {.engine = job_.engine(),
+                             .programs = job_.programs(),
+                             .weights = snapshots_.weights,
+                             .world = world_,
+                             .replicas = axes_.communicators().find(MeshAxis::data),
+                             .stream = stream_,
+                             .details = run_.files.details,
+                             .warnings = *warnings_,
+                             .reports = *reports_,
+                             .restore_best = [this] { restore_best(job_, run_.files, run_.request.config_file); }});
+}
+
+LoopParts PhaseTraining::loop_parts() {
+  MetricsSink* const sink = run_.files.sink.get();
+  const TrainingRequest& request = run_.request;
+  const int rank = world_.rank();
+  checkpoints_ = std::make_unique<Checkpoints>(
+      Checkpoints::Parts{.engine = job_.engine(),
+                         .saver = *saver_,
+                         .sink = sink,
+                         .mesh = plan_.mesh,
+                         .facts = plan_.facts,
+                         .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
+  LoopParts parts{
+      .engine = job_.engine(),
+      .training = scaling_ ? static_cast<BatchSource&>(*scaling_) : *training_,
+      .program_of = [this](std::int64_t samples) { return job_.programs().training(samples); },
+      .results = job_.programs().programs().front().results,
+      .world = world_,
+      .stream = stream_,
+      .checkpoints = *checkpoints_,
+      .reports = *reports_,
+      .finite = finite_,
+      .sink = sink,
+      .find_not_finite =
+          [this](int program, int back) {
+            return find_not_finite(job_.engine(), program, back, job_.programs().rank(), world_, stream_);
+          },
+      .stop_requested = stop_requested_,
+      .profiled = {request.profile_end > 0 ? &profiler_ : nullptr, request.profile_first, request.profile_end}};
+  if (validation_) parts.evaluate = [this](std::int64_t step) { return evaluate_validation(step); };
+  for (const auto& hook : hooks_) parts.hooks.push_back(hook.get());
+  parts.hooks.push_back(warnings_.get());  // after the hooks that add values
+  if (scaling_) parts.hooks.push_back(scaling_.get());
+  return parts;
+}
+
+std::optional<Evaluation> PhaseTraining::evaluate_validation(std::int64_t step) {
+  std::optional<Evaluation> found =
+      evaluate(job_.engine(), job_.programs(), *validation_, world_, stream_, stop_requested_, samples_.get());
+  if (!found) return found;
+  if (samples_) samples_->finish(step, world_, stream_);
+  warnings_->weightless_validation(found->weight);
+  return found;
+}
+
+PhaseEnd PhaseTraining::train() {
+  try {
+    PhaseEnd end{loop_->run()};
+    write_observations();
+    const ScalingRequest* const scaling = run_.request.scaling;
+    const std::optional<std::int64_t>& most = spec_.train.max_steps;
+    const bool is_cut = (most && loop_->step() >= *most) || (scaling != nullptr && loop_->step() >= scaling->steps);
+    end.next_follows = loop_->ended_phase() && phase_.number + 1 < plan_.loop.phases && !is_cut;
+    return end;
+  } catch (const Error& error) {
+    if (run_.files.sink) record_failure(*run_.files.sink, error, *loop_);
+    throw;
+  }
+}
+
+// The trace of a run of verify-scaling, and the timeline of profiled steps.
+void PhaseTraining::write_observations() {
+  const std::string directory = run_.files.directory ? run_.files.directory->path() : "";
+  if (scaling_) scaling_->save_trace(directory, run_.shares_directory ? &writer_ : nullptr);
+  if (run_.request.profile_end == 0 || run_.request.profile_first < phase_.step) return;
+  const std::string timeline = gather_timeline(profiler_, world_, stream_);
+  if (!directory.empty()) write_file(directory + "/timeline.json", timeline);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,69 @@
+// The beginning of a run.
+#include "run/training/rank_run.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/joint_attempt.h"
+#include "parallel/launch/room.h"
+#include "parallel/plan/prediction.h"
+#include "parallel/trainer/resume.h"
+#include "run/training/run_facts.h"
+
+namespace trainctl {
+namespace {
+
+void require_room(RankRun& run, const Job& job) {
+  JointAttempt attempt(run.context.world.communicator(), run.device.host);
+  attempt.run([&] {
+    if (!run.files.directory) return;
+    const std::int64_t bytes =
+        checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + records_of_run;
+    const std::string why = why_no_room(nearest_folder(run.files.directory->path()), bytes);
+    if (why.empty()) return;
+    throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
+                "make room there, or choose another run directory (--run-dir)");
+  });
+  attempt.throw_if_any_failed();
+}
+
+}  // namespace
+
+DataPosition start_of(const RankRun& run, const std::optional<Snapshot>& resumed) {
+  return resumed ? resumed->position : DataPosition{run.spec.seed, 0, 0};
+}
+
+void begin_run(RankRun& run, Job& job, const TrainOptions& train, const TrainingPlan& plan, const MemoryPlan& memory,
+               const std::optional<Snapshot>& resumed) {
+  RunFiles& files = run.files;
+  require_room(run, job);
+  if (files.directory) {
+    claim_directory(files, run.spec, run.request,
+                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic), run.data.info());
+  }
+  run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
+  if (run.context.world.rank() == 0) {
+    for (const std::string& warning : run.data.info().warnings) log::warning(warning);
+    for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);
+    const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());
+    if (!short_run.empty()) log::warning(short_run);
+    if (train.rate_factor() != 1) {
+      log::info(format("the learning rate is {:.4g} times that of the config, for batches of {}", train.rate_factor(),
+                       *train.batch_size));
+    }
+  }
+  if (resumed && files.directory) {
+    const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };
+    log_resume(plan, rate, *resumed, files.resumed_from);
+  }
+  if (files.sink) {
+    files.sink->start(start_event(run.spec, run.context.world, job, plan, memory, resumed, files.resumed_from));
+  }
+  if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {
+    run.gpus = watch_gpu(run.device.gpu_uuid, run.context.world.communicator(), run.device.host, plan.log_every);
+  }
+  run.begin = seconds_now();
+}
+
+}  // namespace trainctl

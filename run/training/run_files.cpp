@@ -1,0 +1,137 @@
+// Run directories as training uses them.
+#include "run/training/run_files.h"
+
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/metrics/callbacks/callbacks.h"
+#include "io/metrics/metrics_jsonl.h"
+#include "io/metrics/tensorboard/layer_graph.h"
+#include "io/metrics/tensorboard/tensorboard.h"
+#include "io/report/report_writer.h"
+#include "parallel/comm/text.h"
+#include "parallel/launch/slurm/array_task.h"
+#include "parallel/launch/status.h"
+
+namespace trainctl {
+
+bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
+
+RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
+  RunFiles files;
+  files.directory =
+      std::make_unique<RunDirectory>(RunRequest{name_in_array(spec.name, Variables::of_process()),
+                                                request.run_directory, request.resume != "never", request.config});
+  if (files.directory->is_finished()) return files;
+  if (spec.log.prometheus && request.scaling == nullptr) {
+    files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
+  }
+  if (names_a_checkpoint(request.resume)) {
+    files.checkpoint = load_named_checkpoint(request.resume);
+  } else if (files.directory->resumes()) {
+    files.checkpoint = load_newest_checkpoint(files.directory->path());
+  }
+  if (files.checkpoint) files.resumed_from = files.checkpoint->path;
+  return files;
+}
+
+void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
+                     const DataInfo& data) {
+  files.directory->claim(config);
+  if (const std::string& notice = files.directory->notice(); !notice.empty()) {
+    if (files.directory->is_elsewhere()) {
+      log::warning(notice);  // also with --quiet: whoever looks for the run must know where it is
+    } else {
+      log::info(notice);
+    }
+  }
+  files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
+  files.sink = std::make_unique<MetricsFanOut>();
+  files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
+  if (spec.log.tensorboard) {
+    auto board = std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config),
+                                               layer_graph(spec.model, data.inputs), spec.log.every,
+                                               data.targets[0].class_names);
+    files.details = board.get();
+    files.sink->add(std::move(board));
+  }
+  if (request.scaling == nullptr) files.sink->add(std::make_unique<ReportWriter>(files.directory->path()));
+  if (!spec.log.callbacks.empty() && request.scaling == nullptr) {
+    files.sink->add(std::make_unique<Callbacks>(spec.log.callbacks, spec.name, files.directory->path()));
+  }
+  if (files.prometheus) {
+    log::info(format("metrics for Prometheus: http://{}/metrics", to_string(spec.log.prometheus->value)));
+    files.sink->add(std::move(files.prometheus));
+  }
+  const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
+  files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
+}
+
+bool join_log(const std::string& path, RankContext& context, Stream& stream) {
+  namespace fs = std::filesystem;
+  World& world = context.world;
+  const std::string absolute = path.empty() ? "" : fs::absolute(path).string();
+  const std::string own = path.empty() ? "" : lock_holder(absolute);
+  const std::string directory = broadcast_text(absolute, 0, world.communicator(), stream);
+  const std::string holder = broadcast_text(own, 0, world.communicator(), stream);
+  if (world.rank() == 0) {
+    if (context.situation.supervised) write_log_path(context.situation.status_file, directory + "/log.txt");
+    return true;
+  }
+  if (holder.empty() || lock_holder(directory) != holder) return false;  // another host, with folders of its own
+  create_folders(directory + "/logs");
+  log::add_file(directory + format("/logs/rank-{}.log", world.rank()), log::Level::debug);
+  log::add_file(directory + "/log.txt", log::Level::warning);
+  return true;
+}
+
+Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& job, bool chose_strategy) {
+  const DataInfo& data = opened.info();
+  std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
+  Node found = map_node();
+  append(found, "ranks", scalar_node(std::to_string(job.world().size())));
+  append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
+  if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
+  if (const std::vector<double> speeds = job.sharer().speeds; !speeds.empty()) {
+    append(found, "share", Value<std::vector<double>>::write(speeds));
+  }
+  ByName<std::vector<std::int64_t>> shapes;
+  for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
+  ByName<std::int64_t> classes;
+  const std::vector<std::string> outputs = output_names(spec.model);
+  for (std::size_t i = 0; i < outputs.size(); ++i) classes.add(outputs[i], data.targets[i].classes);
+  append(found, "shape", Value<ByName<std::vector<std::int64_t>>>::write(shapes));
+  append(found, "classes", Value<ByName<std::int64_t>>::write(classes));
+  const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(class_names));
+  append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
+  append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
+  if (!opened.measured().empty()) {
+    Node measured = sequence_node();
+    for (const Statistics& statistics : opened.measured()) {
+      Node values = map_node();
+      append(values, "mean", Value<std::vector<double>>::write(statistics.mean));
+      append(values, "std", Value<std::vector<double>>::write(statistics.stddev));
+      measured.items.push_back(std::move(values));
+    }
+    append(found, "normalize", std::move(measured));
+  }
+  if (const std::set<std::string>& recomputed = job.strategy().recomputed; !recomputed.empty()) {
+    append(found, "recompute", Value<std::vector<std::string>>::write({recomputed.begin(), recomputed.end()}));
+  }
+  append(config, "resolved", std::move(found));
+  return config;
+}
+
+std::string chosen_before(const RunFiles& files, int ranks) {
+  if (!files.directory || !files.directory->resumes()) return "";
+  const Node before = load_run_config(files.directory->path());
+  const Node *strategy = before.find("strategy"), *resolved = before.find("resolved");
+  const Node* then = resolved == nullptr ? nullptr : resolved->find("ranks");
+  const bool same = then != nullptr && then->is_scalar() && then->text == std::to_string(ranks);
+  return same && strategy != nullptr && !strategy->is_scalar() ? to_yaml(*strategy) : "";
+}
+
+}  // namespace trainctl

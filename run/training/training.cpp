@@ -1,0 +1,93 @@
+// Training on one rank.
+#include "run/training/training.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/metrics/metrics_jsonl.h"
+#include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
+#include "parallel/trainer/resume.h"
+#include "run/job/phases.h"
+#include "run/job/pretrained.h"
+#include "run/planning/auto_strategy.h"
+#include "run/planning/shares.h"
+#include "run/training/phase_training.h"
+#include "run/training/rank_run.h"
+
+namespace trainctl {
+namespace {
+
+// Puts the strategy that `auto` stands for into the spec and the config that is kept. Collective.
+void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const DataInfo& data, RankDevice& device,
+                      RankContext& context) {
+  World& world = context.world;
+  const std::string before = broadcast_text(chosen_before(files, world.size()), 0, world.communicator(), device.host);
+  spec.strategy = before.empty() ? choose_strategy(spec, data, device, context) : read_strategy(before);
+  for (Node::Entry& entry : config.entries) {
+    if (entry.key == "strategy") entry.value = Value<StrategyOptions>::write(spec.strategy);
+  }
+}
+
+// Everything that can be wrong with later phases comes to light before the first step.
+void check_later_phases(const RankRun& run, std::size_t number, const DataPosition& start) {
+  for (std::size_t later = number + 1; later < phase_count(run.spec); ++later) {
+    check_job(in_phase(run.spec, later), run.data.info(), run.device, run.context.world, start);
+  }
+}
+
+}  // namespace
+
+int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
+  World& world = context.world;
+  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
+  RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
+  if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
+    if (files.directory) {
+      log::info(format("{} holds a finished run: nothing to do; more epochs or steps would go on from it",
+                       files.directory->path()));
+      if (request.json) answer(final_line(files.directory->metrics_path()));
+    }
+    return 0;
+  }
+  std::optional<Snapshot> resumed = broadcast_position(
+      files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
+  RunSpec spec = stated;
+  spec.train = with_global_batch(stated.train, world.size(), resumed);
+
+  const Data data(spec.data, spec.seed, data_use(spec));
+  if (world.rank() == 0 && !resumed) files.pretrained = load_pretrained(spec, data.info());
+  Node config = request.config;
+  if (spec.strategy.automatic) resolve_strategy(spec, config, files, data.info(), device, context);
+  spec = with_shares(std::move(spec), data, device, context, resumed);
+
+  RankRun run{.spec = std::move(spec),
+              .stated = stated,
+              .request = request,
+              .context = context,
+              .device = device,
+              .files = files,
+              .data = data,
+              .config = std::move(config)};
+  const auto next_phase = [&] {
+    return find_phase(run.spec.train.phases, steps_per_epoch(run.spec.train, data.info(), world.size()), resumed);
+  };
+  check_later_phases(run, next_phase().number, start_of(run, resumed));
+  PhaseEnd end = PhaseTraining(run, next_phase(), resumed, true).train();
+  while (end.next_follows) {  // from the checkpoint of the one before, as a resumed run would
+    if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
+    resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
+                                 world.communicator(), device.host);
+    end = PhaseTraining(run, next_phase(), resumed, false).train();
+  }
+  end.event.seconds = seconds_now() - run.begin;
+  if (run.gpus) end.event.gpus = run.gpus->summary();
+  if (files.sink) {
+    files.sink->end(end.event);
+    if (request.json) answer(end_line(end.event));
+  }
+  return end.event.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
+}
+
+}  // namespace trainctl
