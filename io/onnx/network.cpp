@@ -14,36 +14,10 @@ namespace {
 using Translate = void (*)(const OnnxOp&);
 
 const std::map<std::string_view, Translate>& translations() {
-  static const std::map<std::string_view, Translate> table{
-      {"activation", onnx::activation},
-      {"add", onnx::add},
-      {"add_bias", onnx::add_bias},
-      {"batch_norm_inference", onnx::batch_norm_inference},
-      {"cast", onnx::cast},
-      {"concatenate", onnx::concatenate},
-      {"conv2d", onnx::conv2d},
-      {"conv2d_grad_input", onnx::conv2d_grad_input},
-      {"crop2d", onnx::crop2d},
-      {"dense", onnx::dense},
-      {"embedding", onnx::embedding},
-      {"extremum", onnx::extremum},
-      {"global_average_pool2d", onnx::global_average_pool2d},
-      {"global_max_pool2d", onnx::global_max_pool2d},
-      {"group_norm", onnx::group_norm},
-      {"layer_norm", onnx::layer_norm},
-      {"multiply", onnx::multiply},
-      {"multiply_channels", onnx::multiply},
-      {"normalize", onnx::normalize},
-      {"pad2d", onnx::pad2d},
-      {"permute", onnx::permute},
-      {"pool2d", onnx::pool2d},
-      {"prelu", onnx::prelu},
-      {"recurrent", onnx::recurrent},
-      {"reshape", onnx::reshape},
-      {"scale_by", onnx::scale_by},
-      {"softmax", onnx::softmax},
-      {"upsample2d", onnx::upsample2d},
-  };
+#define TRAINCTL_ENTRY(kind) {#kind, onnx::kind},
+  static const std::map<std::string_view, Translate> table{TRAINCTL_EXPORTED_OPS(TRAINCTL_ENTRY)
+                                                               TRAINCTL_EXPORTED_VIEWS(TRAINCTL_ENTRY)};
+#undef TRAINCTL_ENTRY
   return table;
 }
 

@@ -25,6 +25,8 @@ void multiply(const OnnxOp& op) {
   op.set_output(of_both(op, "Mul", channels), channels);
 }
 
+void multiply_channels(const OnnxOp& op) { multiply(op); }
+
 void extremum(const OnnxOp& op) {
   const Channels channels = op.channels();
   op.set_output(of_both(op, op.as<Extremum>().which == Extreme::largest ? "Max" : "Min", channels), channels);

@@ -1,0 +1,106 @@
+// The kinds of ops: one list, from which both backends and the ONNX export make their tables.
+//
+// A kind has a kernel lower_KIND() in core/backend/cpu/ops and one in core/backend/cuda/ops, and a kind that ONNX
+// expresses a translation onnx::KIND() in io/onnx/ops. One that is missing is an error of the linker.
+#pragma once
+
+// clang-format off
+
+// Ops of forward passes that ONNX expresses.
+#define TRAINCTL_EXPORTED_OPS(X) \
+  X(dense) \
+  X(conv2d) \
+  X(conv2d_grad_input) \
+  X(pool2d) \
+  X(global_average_pool2d) \
+  X(global_max_pool2d) \
+  X(upsample2d) \
+  X(batch_norm_inference) \
+  X(layer_norm) \
+  X(recurrent) \
+  X(group_norm) \
+  X(pad2d) \
+  X(crop2d) \
+  X(normalize) \
+  X(activation) \
+  X(add) \
+  X(multiply) \
+  X(multiply_channels) \
+  X(scale_by) \
+  X(extremum) \
+  X(permute) \
+  X(prelu) \
+  X(add_bias) \
+  X(softmax) \
+  X(embedding) \
+  X(concatenate) \
+  X(cast)
+
+// Ops of forward passes that are views of memory: ONNX expresses them, and they have no kernels.
+#define TRAINCTL_EXPORTED_VIEWS(X) \
+  X(reshape)
+
+// Gradients, and ops of training.
+#define TRAINCTL_TRAINING_OPS(X) \
+  X(dense_grad_input) \
+  X(dense_grad_weights) \
+  X(conv2d_grad_weights) \
+  X(pool2d_grad) \
+  X(global_average_pool2d_grad) \
+  X(global_max_pool2d_grad) \
+  X(upsample2d_grad) \
+  X(batch_norm) \
+  X(batch_norm_grad) \
+  X(batch_norm_inference_grad) \
+  X(batch_moments) \
+  X(merge_moments) \
+  X(synchronized_batch_norm) \
+  X(synchronized_batch_norm_sums) \
+  X(synchronized_batch_norm_grad) \
+  X(layer_norm_grad) \
+  X(recurrent_grad) \
+  X(group_norm_grad) \
+  X(activation_grad) \
+  X(multiply_channels_grad) \
+  X(extremum_grad) \
+  X(count) \
+  X(penalize) \
+  X(gaussian_noise) \
+  X(prelu_grad) \
+  X(bias_grad) \
+  X(softmax_grad) \
+  X(dropout) \
+  X(embedding_grad) \
+  X(loss) \
+  X(class_sums) \
+  X(metric) \
+  X(optimizer) \
+  X(zero_gradients) \
+  X(zero_gaps) \
+  X(zero_input) \
+  X(agree) \
+  X(gradient_norm) \
+  X(sum_of_squares) \
+  X(chunk_squares) \
+  X(sum_of_chunks) \
+  X(norm_of_squares) \
+  X(update_statistics) \
+  X(moving_average) \
+  X(accumulate_statistics) \
+  X(round_summands) \
+  X(add_summands) \
+  X(widen_sums) \
+  X(tree_sum) \
+  X(split) \
+  X(take_columns) \
+  X(reorder)
+
+// Ops that the lowering to CUDA makes of others.
+#define TRAINCTL_CUDA_OPS(X) \
+  X(batch_norm_pool) \
+  X(batch_norm_pool_grad) \
+  X(scale)
+
+// clang-format on
+
+#define TRAINCTL_KERNEL_OPS(X) TRAINCTL_EXPORTED_OPS(X) TRAINCTL_TRAINING_OPS(X)
