@@ -36,7 +36,7 @@ std::string image_file(const OutputMeaning& meaning, const std::vector<float>& v
   return encode_png(pixels.data(), meaning.values);
 }
 
-bool is_picture(const OutputMeaning& meaning) { return meaning.is_mask() || meaning.is_image(); }
+bool is_of_pixels(const OutputMeaning& meaning) { return meaning.is_mask() || meaning.is_image(); }
 
 bool fits(const Affine& scaling, const OutputMeaning& image) {
   const auto channels = static_cast<std::size_t>(image.values.back());
@@ -49,7 +49,7 @@ bool fits(const Affine& scaling, const OutputMeaning& image) {
 PictureWriter::PictureWriter(std::string folder, const OutputMeanings& outputs, std::vector<std::string> names,
                              std::optional<Affine> scaling)
     : folder_(std::move(folder)), outputs_(outputs), names_(std::move(names)), scaling_(std::move(scaling)) {
-  if (std::none_of(outputs.begin(), outputs.end(), is_picture)) {
+  if (std::none_of(outputs.begin(), outputs.end(), is_of_pixels)) {
     throw Error(ErrorKind::config,
                 format("--out {}: pictures are what networks tell of pixels, and this one gives {} values for a sample",
                        folder_, to_string(outputs[0].values)),
@@ -69,7 +69,7 @@ PictureWriter::PictureWriter(std::string folder, const OutputMeanings& outputs, 
 void PictureWriter::write(std::int64_t sample, const Answers& answers) const {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const OutputMeaning& meaning = outputs_[i];
-    if (!is_picture(meaning)) continue;
+    if (!is_of_pixels(meaning)) continue;
     const fs::path path = fs::path(folder_) / meaning.output / names_[static_cast<std::size_t>(sample)];
     create_folders(path.parent_path().string());
     const std::optional<Affine>& scaling = scaling_ && fits(*scaling_, meaning) ? scaling_ : std::nullopt;
