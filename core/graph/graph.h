@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,50 +80,6 @@ struct Graph {
   std::vector<TensorId> add_op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name,
                                const Place& place, std::vector<std::string> suffixes = {});
 };
-
-// The backward ops of a graph, in execution order, and the gradient of every trainable parameter.
-struct Backward {
-  std::vector<Op> ops;
-  std::map<TensorId, TensorId>
-      parameter_gradients;  // parameter -> gradient (role gradient, float32, like the parameter)
-};
-
-// Reverse-mode differentiation; appends the new tensors to the graph. `output_gradients` are existing activations: by
-// graph.outputs, the gradients of the sum of losses; no_tensor where the output belongs to another stage of a pipeline,
-// which sends the gradients of what it received. Add sums the gradients of a tensor with several readers. Gradients
-// that no trainable parameter needs are not computed (those of the model's inputs, and before the first trainable
-// layer). With `accumulate`, ops that produce parameter gradients add to the gradients that are there; of several ops
-// that share a parameter all but the last one of the forward pass do in any case.
-Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate);
-
-// The interface through which an op's differentiate() reads the gradients of its outputs and emits those of its inputs.
-class Differentiator {
- public:
-  virtual ~Differentiator() = default;
-
-  virtual const Tensor& tensor(TensorId id) const = 0;
-  // The gradient of the loss by an output of the op, or no_tensor where the loss does not depend on that output.
-  virtual TensorId gradient_of(TensorId output) const = 0;
-  // Whether the gradient by this input is needed.
-  virtual bool wants(TensorId input) const = 0;
-  // Whether the op's gradients of parameters are added to what is there.
-  virtual bool accumulate() const = 0;
-  // The tensor that a trainable parameter's gradient is written to.
-  virtual TensorId parameter_gradient(TensorId parameter) = 0;
-  // Appends a backward op of `forward` whose outputs are new activations; returns the outputs.
-  virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
-                                     const Op& forward) = 0;
-  // Appends a backward op of `forward` that writes the given tensors, a new activation in place of each no_tensor;
-  // returns the outputs.
-  virtual std::vector<TensorId> emit_into(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
-                                          std::vector<TensorId> outputs, const Op& forward) = 0;
-  // Adds `gradient` to the gradient of the loss by `input`.
-  virtual void contribute(TensorId input, TensorId gradient) = 0;
-};
-
-// Writes the initial values of a parameter to `values`, one float for each of its elements: a function of (seed, name,
-// element), equal on every rank and in every run.
-void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values);
 
 // Adds the tensor of the numbers of a batch's samples to the graph, which has none.
 TensorId add_sample_numbers(Graph& graph);

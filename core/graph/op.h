@@ -1,7 +1,9 @@
 // Ops: the few operations that layers expand into and that kernels implement.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +14,7 @@
 namespace trainctl {
 
 struct Op;
-class Differentiator;  // core/graph/graph.h
+class Differentiator;  // core/graph/differentiator.h
 
 // Output `output` may take the memory of input `input` when no later op reads the input.
 struct InPlace {
@@ -30,6 +32,13 @@ enum class OpTrait { kernel, alias, collective };
 struct OpPart {
   std::shared_ptr<const OpDef> def;
   std::vector<int> inputs, outputs;
+};
+
+// The ranks among which the operands of an op are divided in equal parts, and the number of the one whose part is
+// meant.
+struct PartOfRanks {
+  int count = 1;
+  int index = 0;
 };
 
 // The definition of an op: its attributes and rules, immutable and shared. core/graph/ops/ has one class for each op,
@@ -50,6 +59,15 @@ class OpDef {
   // The placements of the outputs on one axis of the mesh, given those of the inputs, where every rank runs the op on
   // its parts (core/graph/placement_rules.h).
   virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
+  // What the op is on one rank's part of its inputs, whose whole types are `inputs`; `split` holds the dimension along
+  // which the ranks divide each input, nothing for whole ones. Null, the default: it is the same op, if its placement
+  // rule lets it work on such parts.
+  virtual std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs,
+                                               std::span<const std::optional<int>> split,
+                                               const PartOfRanks& ranks) const;
+  // The number of an input, the last one, that is added to the output along its last dimension (a bias) and that the op
+  // can do without: of a sum over ranks it is added once, to the sum. -1, the default: there is no such input.
+  virtual int bias() const { return -1; }
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   // How often kernels read input number `input` from memory: an op whose result depends on sums over a large input
@@ -59,6 +77,11 @@ class OpDef {
   // Simpler ops that, run in order, compute the same apart from the order in which sums are added; used by devices that
   // have no kernel for this op. By default none.
   virtual std::vector<OpPart> parts() const { return {}; }
+  // The op that computes what this op and `reader` compute together, where the reader takes this op's first output as
+  // input number `operand` and no other op reads it; nothing if there is no such op. By default none.
+  virtual std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const;
+  // Whether kernels may turn a NaN of the inputs into a number, as a library's matrix product with a fused relu does.
+  virtual bool may_hide_nan() const { return false; }
   // Emits the ops that compute the gradients of the inputs. Ops of the backward pass and the update cannot be
   // differentiated: an internal error.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;

@@ -23,6 +23,7 @@ Keys<ResidualOptions> ResidualOptions::keys() {
 }
 
 Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  layer.add_block(layer.path());
   const Feature branch = layer.expand(layers, inputs[0], layer.path(), no_output, {"shortcut"});
   const auto* around = std::get_if<LayerList>(&shortcut);
   const Feature direct = around ? layer.expand(*around, inputs[0], layer.path() + "/shortcut") : inputs[0];
@@ -48,7 +49,9 @@ Feature RepeatOptions::expand(Layer& layer, const std::vector<Feature>& inputs) 
   Feature x = inputs[0];
   for (std::int64_t i = 0; i < times && x.known(); ++i) {
     const int output = i + 1 == times ? layer.model_output() : no_output;
-    x = layer.expand(layers, x, format("{}/{}", layer.path(), i), output);
+    const std::string body = format("{}/{}", layer.path(), i);
+    layer.add_block(body);
+    x = layer.expand(layers, x, body, output);
   }
   return x;
 }

@@ -139,4 +139,6 @@ Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, c
   return expansion_.expand(layers, input, path, output, taken);
 }
 
+void Layer::add_block(const std::string& path) { expansion_.blocks.insert(path); }
+
 }  // namespace trainctl

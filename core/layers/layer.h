@@ -119,6 +119,8 @@ class Layer {
   // Expands layers below `path` (that of this layer, or one beneath it), none of which may have a name in `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
+  // Makes the layers below `path` a block of the model (BuiltModel::blocks).
+  void add_block(const std::string& path);
 
  private:
   friend class Expansion;

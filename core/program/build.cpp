@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/checked.h"
-#include "core/graph/fuse.h"
+#include "core/graph/passes/fuse.h"
 #include "core/graph/ops/collectives.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/fuse.h"
+#include "core/graph/passes/fuse.h"
 #include "core/graph/ops/normalization/statistics.h"
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/penalize.h"
@@ -22,6 +22,7 @@ namespace trainctl {
 ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank)
     : spec_(spec), stage_(rank.along(MeshAxis::pipeline)), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
+  program_.blocks = std::move(network.blocks);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
   program_.warnings = std::move(network.warnings);

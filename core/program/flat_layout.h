@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "core/graph/graph.h"
+#include "core/graph/passes/differentiate.h"
 #include "core/program/program.h"
 
 namespace trainctl {

@@ -66,6 +66,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   if (!reader.ok()) return network;
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
+  network.blocks = std::move(built.blocks);
   if (spec.predicts()) return network;
   Tensor weights;
   weights.name = "weights";

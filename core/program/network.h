@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct Network {
   Graph graph;                          // forward, neither cut nor fused
   std::vector<ResolvedOutput> outputs;  // as in the spec
   std::vector<LayerLine> layers;        // one line for each layer that the user wrote
+  std::set<std::string> blocks;         // paths of residual blocks and of the bodies of repeats
   double chance_loss = 0;               // expected loss before any training; 0: not known
   std::vector<std::string> warnings;    // of what is likely a mistake, each with its remedy
 };

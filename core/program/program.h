@@ -199,6 +199,7 @@ struct Program {
   std::vector<std::string> warnings;         // of what is likely a mistake in the network
   double chance_loss = 0;                    // expected loss before any training: ln(classes); 0: not known
   std::vector<LayerLine> layers;             // one line for each layer that the user wrote
+  std::set<std::string> blocks;              // paths of residual blocks and of the bodies of repeats
 
   // The samples of this rank in a step.
   std::int64_t samples() const { return micro_batch_samples * micro_batches + rest_samples; }

@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/graph/passes/initialize.h"
 #include "io/weights/match.h"
 
 namespace trainctl {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/graph/passes/initialize.h"
 #include "core/layers/model/model.h"
 
 namespace trainctl {

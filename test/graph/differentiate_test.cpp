@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/dropout.h"
@@ -11,6 +10,7 @@
 #include "core/graph/ops/images/pool2d.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/passes/differentiate.h"
 #include "test/catch.h"
 
 namespace trainctl::differentiate_test {

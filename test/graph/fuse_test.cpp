@@ -1,5 +1,5 @@
 // Fusion: what becomes one op, what must not, and that gradients follow.
-#include "core/graph/fuse.h"
+#include "core/graph/passes/fuse.h"
 
 #include "core/graph/ops/images/pool2d.h"
 #include "test/catch.h"

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/passes/differentiate.h"
 
 namespace trainctl {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/passes/initialize.h"
 #include "test/catch.h"
 
 namespace trainctl::initialize_test {

@@ -1,6 +1,7 @@
 // lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
 #include <algorithm>
 
+#include "core/graph/passes/initialize.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

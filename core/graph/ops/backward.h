@@ -1,7 +1,7 @@
 // Helpers that the definitions of several ops share, above all for differentiation.
 #pragma once
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/elementwise/activations.h"
 

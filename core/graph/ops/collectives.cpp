@@ -1,7 +1,7 @@
 // Rules of collectives.
 #include "core/graph/ops/collectives.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/placement_rules.h"

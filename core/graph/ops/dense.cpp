@@ -1,9 +1,9 @@
 // Rules of dense layers.
 #include "core/graph/ops/dense.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/ops/fusion.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -46,6 +46,10 @@ double Dense::flops(std::span<const TensorType> inputs, std::span<const TensorTy
   return matrix_flops(outputs[0].shape.rows(), inputs[0].shape.back(), outputs[0].shape.back());
 }
 
+std::optional<Op> Dense::fused_with(const Op& op, const Op& reader, std::size_t) const {
+  return fused_with_activation(*this, op, reader);
+}
+
 void Dense::differentiate(const Op& op, Differentiator& differentiator) const {
   differentiate_linear(
       op, gradient_before(function, op, differentiator), [] { return std::make_shared<DenseGradInput>(); },
@@ -58,7 +62,36 @@ std::string DenseGradInput::attributes() const {
   return text.flag("accumulate", accumulate).text();
 }
 
+// With the gradient of the activation that made the dense layer's input, or with the sum that adds another gradient of
+// that input.
+std::optional<Op> DenseGradInput::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  if (accumulate || function.kind != ActivationKind::none) return {};
+  const auto* gradient = reader.get_if<ActivationGrad>();
+  if (gradient == nullptr) {
+    return fused_with_sum(std::make_shared<DenseGradInput>(ActivationFunction{}, true), op, reader, operand);
+  }
+  if (!gradient_uses_output(gradient->function.kind) || operand != 0) return {};
+  Op fused = fused_op(op, std::make_shared<DenseGradInput>(gradient->function), reader);
+  fused.inputs.push_back(reader.inputs[1]);
+  return fused;
+}
+
 std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accumulate); }
+
+// The op is linear in dy and in the kernel: by dy its gradient is the product of the gradient by dx and the kernel, and
+// by the kernel it is that of the dense layer, with the gradient by dx instead of x.
+void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
+  require(!accumulate && function.kind == ActivationKind::none, "dense_grad_input: a forward op is neither fused");
+  const TensorId gradient = differentiator.gradient_of(op.outputs[0]);
+  if (differentiator.wants(op.inputs[1])) {
+    differentiator.emit_into(std::make_shared<DenseGradWeights>(false, differentiator.accumulate()),
+                             {gradient, op.inputs[0]}, {differentiator.parameter_gradient(op.inputs[1])}, op);
+  }
+  if (differentiator.wants(op.inputs[0])) {
+    differentiator.contribute(op.inputs[0],
+                              differentiator.emit(std::make_shared<Dense>(), {gradient, op.inputs[1]}, op)[0]);
+  }
+}
 
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
   require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: adds, or has an activation");

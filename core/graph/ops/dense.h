@@ -18,7 +18,10 @@ struct Dense final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  int bias() const override { return 2; }
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
+  bool may_hide_nan() const override { return function.kind != ActivationKind::none; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -26,6 +29,7 @@ struct Dense final : OpDef {
 // [N..., out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or,
 // where the op accumulates, the other gradient of x (both like dx). Outputs: dx [N..., in]. In place on that other
 // gradient.
+// In a forward pass this is the product with a transposed kernel, and has gradients of its own.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass
@@ -36,7 +40,9 @@ struct DenseGradInput final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
   std::vector<InPlace> in_place() const override;
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
 };
 
 // dkernel (+)= x^T dy, dbias (+)= sum of dy over rows. Inputs: x [N..., in], dy [N..., out].

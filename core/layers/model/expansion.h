@@ -34,6 +34,7 @@ class Expansion {
   Reader& reader;
   Graph graph;
   std::vector<LayerLine> lines;
+  std::set<std::string> blocks;
 
  private:
   friend class Layer;

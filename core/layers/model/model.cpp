@@ -141,7 +141,7 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
     reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
   }
   if (reader.count() == before) expansion->check_frozen();
-  return {std::move(expansion->graph), std::move(expansion->lines)};
+  return {std::move(expansion->graph), std::move(expansion->lines), std::move(expansion->blocks)};
 }
 
 std::int64_t token_count(const ModelOptions& model, const std::string& input) {

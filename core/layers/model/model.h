@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct BuildOptions {
 struct BuiltModel {
   Graph graph;
   std::vector<LayerLine> layers;  // one line for each layer that the user wrote
+  std::set<std::string> blocks;   // paths of residual blocks and of the bodies of repeats: "block1", "repeat/0"
 };
 
 // Expands the layers into a graph. Impossible shapes and references are reported to the reader, each with the lines of

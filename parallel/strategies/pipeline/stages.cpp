@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/format.h"
-#include "core/graph/fuse.h"
+#include "core/graph/passes/fuse.h"
 #include "core/layers/model/names.h"
 #include "core/spec/suggestion.h"
 #include "parallel/strategies/pipeline/pipeline.h"

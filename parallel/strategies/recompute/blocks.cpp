@@ -13,19 +13,14 @@ constexpr std::int64_t small_part = 16;
 
 std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
-// The innermost residual block or body of a `repeat` that the op lies in; "" for none. Bodies are numbered:
-// `repeat/0/conv2d`.
-std::string enclosing_block(std::string path, const std::set<std::string>& residuals) {
-  bool is_layer = true;  // not a block around it
-  for (;;) {
+// The innermost block that the op of this name lies in; "" if it lies in none.
+std::string enclosing_block(std::string path, const std::set<std::string>& blocks) {
+  while (!blocks.contains(path)) {
     const std::size_t slash = path.rfind('/');
-    const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
-    const bool is_body = !is_layer && last.find_first_not_of("0123456789") == std::string::npos;
-    if (is_body || residuals.contains(path)) return path;
     if (slash == std::string::npos) return "";
     path.resize(slash);
-    is_layer = false;
   }
+  return path;
 }
 
 class BlockFinder {
@@ -85,12 +80,8 @@ class BlockFinder {
 
   // Gives each op the number of its block.
   void cut() {
-    std::set<std::string> residuals;
-    for (const LayerLine& layer : program_.layers) {
-      if (layer.kind == "residual") residuals.insert(layer.name);
-    }
     std::vector<std::string> around;
-    for (const Op& op : ops_) around.push_back(enclosing_block(op.name, residuals));
+    for (const Op& op : ops_) around.push_back(enclosing_block(op.name, program_.blocks));
     block_of_.assign(ops_.size(), no_block);
     for (std::size_t first = 0, end = 0; first < ops_.size(); first = end) {
       if (!can_run_again(ops_[first]) && around[first].empty()) {

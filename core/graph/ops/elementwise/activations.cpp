@@ -1,9 +1,9 @@
 // Rules of activations and sums.
 #include "core/graph/ops/elementwise/activations.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/ops/fusion.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -106,6 +106,10 @@ OutputPlacements Add::placements(const PlacementQuery& query) const {
   }
   if (function.kind != ActivationKind::none) return place_elementwise(query);
   return place_elementwise(query, {0, 1});
+}
+
+std::optional<Op> Add::fused_with(const Op& op, const Op& reader, std::size_t) const {
+  return fused_with_activation(*this, op, reader);
 }
 
 void Add::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -98,6 +98,7 @@ struct Add final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}, {1, 0}}; }
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

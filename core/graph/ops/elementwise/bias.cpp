@@ -1,9 +1,9 @@
 // Rules of biases.
 #include "core/graph/ops/elementwise/bias.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/ops/fusion.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -22,6 +22,10 @@ std::vector<TensorType> AddBias::outputs(std::span<const TensorType> inputs) con
 OutputPlacements AddBias::placements(const PlacementQuery& query) const {
   const std::string x = every_dimension(query.input_types[0]);
   return place_by({{x, x.substr(x.size() - 1)}, {x}}, query);
+}
+
+std::optional<Op> AddBias::fused_with(const Op& op, const Op& reader, std::size_t) const {
+  return fused_with_activation(*this, op, reader);
 }
 
 void AddBias::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -1,7 +1,7 @@
 // Rules of products, extremes and multiples.
 #include "core/graph/ops/elementwise/combine.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

@@ -1,7 +1,7 @@
 // Rules of dropout.
 #include "core/graph/ops/elementwise/dropout.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 
@@ -22,6 +22,16 @@ OutputPlacements Dropout::placements(const PlacementQuery& query) const {
   const TensorType& type = query.input_types[0];
   const std::string x = (part ? samples_and_channels(type) : samples(type)) + "+S";
   return place_by({{x, "a", ""}, {x}}, query);
+}
+
+// Parts of the last dimension know their place among all elements; others must be parts of the samples.
+std::shared_ptr<const OpDef> Dropout::on_part(std::span<const TensorType> inputs,
+                                              std::span<const std::optional<int>> split,
+                                              const PartOfRanks& ranks) const {
+  const Shape& x = inputs[0].shape;
+  if (split[0] != x.rank() - 1) return nullptr;
+  const ColumnPart columns{x.back() / ranks.count * ranks.index, x.back()};
+  return std::make_shared<Dropout>(rate, seed, layer, unit, columns);
 }
 
 void Dropout::differentiate(const Op& op, Differentiator& differentiator) const {

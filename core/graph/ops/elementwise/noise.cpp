@@ -1,7 +1,7 @@
 // Rules of noise.
 #include "core/graph/ops/elementwise/noise.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

@@ -1,7 +1,7 @@
 // Rules of the softmax.
 #include "core/graph/ops/elementwise/softmax.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {

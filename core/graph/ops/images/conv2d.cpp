@@ -1,9 +1,9 @@
 // Rules of convolutions.
 #include "core/graph/ops/images/conv2d.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/ops/fusion.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -75,6 +75,10 @@ double Conv2d::flops(std::span<const TensorType> inputs, std::span<const TensorT
   return convolution_flops(outputs[0].shape, inputs[1].shape);
 }
 
+std::optional<Op> Conv2d::fused_with(const Op& op, const Op& reader, std::size_t) const {
+  return fused_with_activation(*this, op, reader);
+}
+
 void Conv2d::differentiate(const Op& op, Differentiator& differentiator) const {
   differentiate_linear(
       op, gradient_before(function, op, differentiator),
@@ -105,12 +109,25 @@ OutputPlacements Conv2dGradInput::placements(const PlacementQuery& query) const 
   return place_by(rule, query);
 }
 
+// A part of the kernel's input channels gives that part of dx.
+std::shared_ptr<const OpDef> Conv2dGradInput::on_part(std::span<const TensorType> inputs,
+                                                      std::span<const std::optional<int>> split,
+                                                      const PartOfRanks& ranks) const {
+  if (split[1] != inputs[1].shape.rank() - 2) return nullptr;
+  return std::make_shared<Conv2dGradInput>(window, groups, input.with_back(input.back() / ranks.count), accumulate);
+}
+
 double Conv2dGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   return convolution_flops(inputs[0].shape, inputs[1].shape);
 }
 
 // The op is linear in dy and in the kernel: by dy its gradient is the convolution of the gradient by dx, and by the
 // kernel it is that of the convolution, with the gradient by dx in the place of x.
+std::optional<Op> Conv2dGradInput::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  if (accumulate) return {};
+  return fused_with_sum(std::make_shared<Conv2dGradInput>(window, groups, input, true), op, reader, operand);
+}
+
 void Conv2dGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate, "conv2d_grad_input: no gradient of a sum");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]), kernel = op.inputs[1];

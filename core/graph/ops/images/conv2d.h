@@ -22,7 +22,10 @@ struct Conv2d final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  int bias() const override { return 2; }
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
+  bool may_hide_nan() const override { return function.kind != ActivationKind::none; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -41,7 +44,10 @@ struct Conv2dGradInput final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
+                                       const PartOfRanks& ranks) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
   std::vector<InPlace> in_place() const override;
 };

@@ -1,7 +1,7 @@
 // Rules of the largest value of each channel.
 #include "core/graph/ops/images/global_max_pool2d.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

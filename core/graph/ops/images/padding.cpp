@@ -1,7 +1,7 @@
 // Rules of borders.
 #include "core/graph/ops/images/padding.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

@@ -1,7 +1,7 @@
 // Rules of enlarging images.
 #include "core/graph/ops/images/upsample2d.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

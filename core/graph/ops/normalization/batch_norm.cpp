@@ -1,9 +1,10 @@
 // Rules of batch normalisation.
 #include "core/graph/ops/normalization/batch_norm.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/ops/normalization/batch_norm_fusion.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -46,6 +47,16 @@ OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
 double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   // Mean 1, variance 3, scale and shift 2, and one for each fused op.
   return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
+}
+
+// With a sum, a ReLU or, where the op has a ReLU and no residual, with max pooling.
+std::optional<Op> BatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  const auto* pool = reader.get_if<Pool2d>();
+  if (pool == nullptr) return fused_batch_norm(*this, op, reader, operand);
+  if (!pool->training || pool->mode != PoolMode::max || !a.masks_by_x()) return {};
+  Op fused = fused_op(op, std::make_shared<BatchNormPool>(a, pool->window), reader);
+  fused.outputs.push_back(reader.outputs[1]);
+  return fused;
 }
 
 void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -107,6 +118,10 @@ OutputPlacements BatchNormInference::placements(const PlacementQuery& query) con
   rule.inputs.resize(std::size_t{3} + a.scale + a.center, channel);
   if (a.residual) rule.inputs.push_back(x);
   return place_by(rule, query);
+}
+
+std::optional<Op> BatchNormInference::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  return fused_batch_norm(*this, op, reader, operand);
 }
 
 void BatchNormInference::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -3,7 +3,6 @@
 
 #include <numeric>
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
 #include "core/graph/placement_rules.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

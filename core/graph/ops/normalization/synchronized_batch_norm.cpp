@@ -1,10 +1,10 @@
 // Rules of batch normalisation by the statistics of all ranks.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
-#include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/normalization/batch_norm_fusion.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -59,6 +59,10 @@ OutputPlacements SynchronizedBatchNorm::placements(const PlacementQuery& query) 
 
 double SynchronizedBatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   return static_cast<double>(inputs[0].shape.count()) * (2 + a.residual + a.relu);  // scale and shift, fused ops
+}
+
+std::optional<Op> SynchronizedBatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  return fused_batch_norm(*this, op, reader, operand);
 }
 
 void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differentiator) const {

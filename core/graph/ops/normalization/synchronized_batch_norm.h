@@ -44,6 +44,7 @@ struct SynchronizedBatchNorm final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

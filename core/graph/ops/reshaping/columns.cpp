@@ -1,7 +1,9 @@
 // Rules of parts along the last dimension.
 #include "core/graph/ops/reshaping/columns.h"
 
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/collectives.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -23,6 +25,12 @@ OutputPlacements TakeColumns::placements(const PlacementQuery& query) const {
   if (query.inputs[0] == replicated)
     return {{split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1)}, {}};
   return {{}, format("{} is {} and not replicated", query.input_name(0), to_string(query.inputs[0]))};
+}
+
+void TakeColumns::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto gather = std::make_shared<AllGatherColumns>(axis, ranks, index);
+  differentiator.contribute(op.inputs[0], differentiator.emit(gather, {dy}, op)[0]);
 }
 
 }  // namespace trainctl

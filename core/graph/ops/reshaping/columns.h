@@ -18,8 +18,8 @@ struct ColumnPart {
 // "[8..] of 32".
 std::string to_string(const ColumnPart& part);
 
-// y = this rank's part of x along the last dimension: the gradient of all_gather_columns. Inputs: x [..., ranks * C],
-// equal on all ranks of the axis. Outputs: y [..., C].
+// y = this rank's part of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
+// Outputs: y [..., C]. Its gradient is all_gather_columns, and the reverse.
 struct TakeColumns final : OpDef {
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;  // along the axis
@@ -31,6 +31,7 @@ struct TakeColumns final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
 }  // namespace trainctl

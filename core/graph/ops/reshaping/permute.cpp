@@ -1,7 +1,7 @@
 // Rules of permutations.
 #include "core/graph/ops/reshaping/permute.h"
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 
@@ -100,6 +100,19 @@ OutputPlacements Reshape::placements(const PlacementQuery& query) const {
     if (of_rows.problem.empty()) return of_rows;
   }
   return by(common_dimensions(from, shape));
+}
+
+// The dimension of the result that corresponds to the split one is divided as well.
+std::shared_ptr<const OpDef> Reshape::on_part(std::span<const TensorType> inputs,
+                                              std::span<const std::optional<int>> split,
+                                              const PartOfRanks& ranks) const {
+  if (!split[0]) return nullptr;
+  const Placement x = split_along(*split[0]);
+  const OutputPlacements y = placements({MeshAxis::tensor, {&x, 1}, inputs, outputs(inputs), {}, {}, {}});
+  if (!y.problem.empty() || shape[y.outputs[0].dimension] % ranks.count != 0) return nullptr;
+  Shape part = shape;
+  part[y.outputs[0].dimension] /= ranks.count;
+  return std::make_shared<Reshape>(std::move(part));
 }
 
 void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -1,11 +1,12 @@
 // Keras' initializers as functions of (seed, parameter's name, element).
+#include "core/graph/passes/initialize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "core/base/random.h"
-#include "core/graph/graph.h"
-#include "core/graph/orthogonal.h"
+#include "core/graph/passes/orthogonal.h"
 
 namespace trainctl {
 namespace {

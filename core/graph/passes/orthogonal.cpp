@@ -1,5 +1,5 @@
 // Gram and Schmidt's method in float64, twice for each vector, so that rounding leaves no common part behind.
-#include "core/graph/orthogonal.h"
+#include "core/graph/passes/orthogonal.h"
 
 #include <algorithm>
 #include <cmath>

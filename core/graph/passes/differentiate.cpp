@@ -1,9 +1,11 @@
 // Reverse-mode differentiation: walks the ops backwards and lets each emit the ops of its gradients.
+#include "core/graph/passes/differentiate.h"
+
 #include <algorithm>
 #include <set>
 
 #include "core/base/format.h"
-#include "core/graph/graph.h"
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {

@@ -1,0 +1,14 @@
+// Initial values of parameters.
+#pragma once
+
+#include <cstdint>
+
+#include "core/graph/graph.h"
+
+namespace trainctl {
+
+// Writes the initial values of a parameter to `values`, one float for each of its elements: a function of (seed, name,
+// element), equal on every rank and in every run.
+void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values);
+
+}  // namespace trainctl
