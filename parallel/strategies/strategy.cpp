@@ -10,7 +10,7 @@
 #include "parallel/strategies/reproducible/reproducible.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/synchronized.h"
-#include "parallel/strategies/tensor.h"
+#include "parallel/strategies/tensor/split_layers.h"
 
 namespace trainctl {
 namespace {

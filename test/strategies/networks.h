@@ -61,6 +61,42 @@ inline constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
+// The product of two activations, which the ranks split by heads: as a dimension of their own, before positions too.
+inline constexpr const char* heads = R"(layers:
+  - reshape: {name: positions, target_shape: [8, 16]}
+  - dense: {name: query, units: 32}
+  - dense: {name: key, from: positions, units: 32, activation: tanh}
+  - reshape: {name: query_heads, from: query, target_shape: [8, 8, 4]}
+  - reshape: {name: key_heads, from: key, target_shape: [8, 8, 4]}
+  - permute: {name: query_first, from: query_heads, dims: [2, 1, 3]}
+  - permute: {name: key_first, from: key_heads, dims: [2, 1, 3]}
+  - multiply: {name: product, from: [query_first, key_first]}
+  - permute: [2, 1, 3]
+  - reshape: [8, 32]
+  - dense: {name: out, units: 12, activation: relu}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+// A transposed convolution that begins to split, and one that takes parts.
+inline constexpr const char* transposed = R"(layers:
+  - conv2d: {name: c, filters: 8, kernel_size: 3, padding: same, activation: relu}
+  - conv2d_transpose: {name: up, filters: 16, kernel_size: 3, strides: 2, padding: same, activation: tanh}
+  - conv2d_transpose: {name: on, filters: 6, kernel_size: 2, padding: same}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+// The same product, of which a layer takes all heads: they are gathered along the dimension before the last two.
+inline constexpr const char* gathered_heads = R"(layers:
+  - reshape: {name: positions, target_shape: [2, 64]}
+  - dense: {name: query, units: 96, activation: tanh}
+  - reshape: {name: query_heads, target_shape: [2, 8, 12]}
+  - permute: {name: first, dims: [2, 1, 3]}
+  - multiply: {name: product, from: [first, first]}
+  - layer_normalization
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+
 // The classes of the last layer are split, and the loss works on parts.
 inline constexpr const char* classes = R"(layers:
   - flatten
@@ -173,6 +209,21 @@ inline const Case cases[] = {
        return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
      },
      0.005},
+    {"heads",
+     [] {
+       return Network(heads, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
+    {"transposed",
+     [] {
+       return Network(transposed, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.01},
+    {"gathered heads",
+     [] {
+       return Network(gathered_heads, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
     {"frozen",
      [] {
        return Network(frozen, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, weight_decay: 1e-2}");

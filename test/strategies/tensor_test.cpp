@@ -65,6 +65,17 @@ TEST_CASE("a pair of layers exchanges one sum forward and one backward") {
   CHECK(shape_of(program, "rows/bias") == "5");
 }
 
+TEST_CASE("a product of activations is split by heads") {
+  const Program program = training_of(heads, 4);
+  CHECK(exchanges(program) == std::vector<std::string>{"forward all_reduce out"});
+  CHECK(shape_of(program, "product/output") == "4x2x8x4");  // 2 of 8 heads
+  CHECK(shape_of(program, "out/kernel") == "8x12");
+  const Program gathered = training_of(gathered_heads, 4);
+  CHECK(exchanges(gathered) == std::vector<std::string>{"forward all_gather_columns product"});
+  CHECK(shape_of(gathered, "product/output") == "4x2x2x12");
+  CHECK(shape_of(gathered, "product/output/gathered") == "4x8x2x12");
+}
+
 TEST_CASE("what needs all channels gathers them, once") {
   constexpr const char* layers = R"(layers:
   - conv2d: {name: c, filters: 16, kernel_size: 5, padding: same}

@@ -6,12 +6,12 @@
 
 namespace trainctl {
 
-// Cuts the forward graph into the rank's part, as Megatron-LM does (Shoeybi et al., 2019). A dense layer or ungrouped
-// convolution whose input all ranks have is split by columns: each rank computes some of its units or filters. What
-// works channel by channel then works on these. The next dense layer or convolution is split by rows: each rank takes
-// the channels that it has, and the sum over the ranks is the whole output. Where an op needs all channels they are
-// gathered. So a pair of layers needs one sum forward, and one backward at its input. An embedding is split by columns,
-// too: each rank holds a part of every token's vector.
+// Turns the forward graph into the rank's part of it, as Megatron-LM does (Shoeybi et al., 2019), by a walk over the
+// ops and their placement rules. An op with a kernel whose input all ranks have begins to split: each rank computes
+// some of the layer's units, filters or columns of an embedding. Ops that can work on parts along that dimension, such
+// as channels or heads, do. A further op with a kernel takes the parts as they are: the sum over the ranks is the whole
+// output. If an op needs the whole tensor, it is gathered. So a pair of layers needs one sum forward, and one backward
+// at its input. A parameter that several ops read is split along one dimension for all of them, or is whole.
 //
 // Layers that split tensors join are split together or not at all: they are where they do at least `least_work`
 // multiply-adds for each value that the ranks exchange on their account, and where the ranks divide the units or

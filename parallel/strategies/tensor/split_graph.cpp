@@ -1,0 +1,170 @@
+// Conversions between whole tensors and parts of them.
+#include "parallel/strategies/tensor/split_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/reshaping/columns.h"
+#include "core/graph/ops/reshaping/shaping.h"
+
+namespace trainctl {
+namespace {
+
+// The shape with all dimensions from this one on as one: the parts of the dimension are then columns.
+Shape as_columns(const Shape& shape, int dimension) {
+  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().begin() + dimension + 1);
+  for (std::int64_t i = dimension + 1; i < shape.rank(); ++i) sizes.back() *= shape[i];
+  return Shape(std::move(sizes));
+}
+
+Shape divided(Shape shape, int dimension, int ranks) {
+  shape[dimension] /= ranks;
+  return shape;
+}
+
+bool is_last(int dimension, const TensorType& type) { return dimension == type.shape.rank() - 1; }
+
+std::vector<Placement> split_on_tensor_axis(int dimension) {
+  std::vector<Placement> placements(mesh_axes, replicated);
+  placements[static_cast<std::size_t>(MeshAxis::tensor)] = split_along(dimension);
+  return placements;
+}
+
+}  // namespace
+
+SplitGraph::SplitGraph(const Graph& graph, const PartOfRanks& ranks, const Stages& stages)
+    : from_(graph), ranks_(ranks), stages_(stages), forms_(graph.tensors.size()) {}
+
+void SplitGraph::count_exchange(TensorId id) {
+  groups_[forms(id).group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+}
+
+TensorId SplitGraph::whole(TensorId id) {
+  if (forms(id).whole != no_tensor) return forms(id).whole;
+  const Tensor& tensor = from_.tensor(id);
+  if (!forms(id).dimension) return forms(id).whole = to_.add_tensor(tensor);
+  count_exchange(id);
+  const int dimension = *forms(id).dimension;
+  const bool columns = is_last(dimension, tensor.type);
+  const Op& maker = maker_of(id);
+  TensorId made = forms(id).part;
+  if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), maker);
+  const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_.count, ranks_.index);
+  made = emit(gather, {made}, maker, columns ? "/gathered" : "/columns")[0];
+  if (!columns) made = reshaped(made, tensor.type.shape, maker);
+  to_.tensors[static_cast<std::size_t>(made)].name = tensor.name + "/gathered";
+  return forms(id).whole = made;
+}
+
+// Each stage of a pipeline that has such ops adds up the gradients itself, since a whole gradient travels between
+// stages.
+TensorId SplitGraph::shared(TensorId id, const Op& reader) {
+  const TensorId x = whole(id);
+  Forms& of = forms(id);
+  const int stage = stage_of(reader);
+  if (of.shared == no_tensor || of.shared_in != stage) {
+    of.shared_in = stage;
+    of.shared = emit(std::make_shared<Identity>(MeshAxis::tensor), {x}, reader, "/input")[0];
+    const int joined = std::exchange(of.group, groups_.add());
+    if (joined >= 0) groups_.join(of.group, joined);
+    count_exchange(id);
+  }
+  return of.shared;
+}
+
+TensorId SplitGraph::part(TensorId id, int dimension, const Op& reader) {
+  const Tensor& tensor = from_.tensor(id);
+  if (forms(id).dimension == dimension) return forms(id).part;
+  if (tensor.role == Role::parameter || tensor.role == Role::statistic) return parameter_part(id, dimension);
+  if (forms(id).group < 0) forms(id).group = groups_.add();
+  TensorId x = whole(id);
+  count_exchange(id);  // of its gradient
+  const bool columns = is_last(dimension, tensor.type);
+  if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), reader);
+  x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_.count, ranks_.index), {x}, reader, "/part")[0];
+  if (!columns) x = reshaped(x, divided(tensor.type.shape, dimension, ranks_.count), reader);
+  return x;
+}
+
+TensorId SplitGraph::parameter_part(TensorId id, int dimension) {
+  require(!forms(id).dimension && forms(id).whole == no_tensor, "a parameter is split along one dimension, or whole");
+  Tensor part = from_.tensor(id);
+  const Shape shape = part.type.shape;
+  std::vector<std::int64_t> offsets(shape.sizes().size(), 0);
+  part.type.shape = divided(shape, dimension, ranks_.count);
+  offsets[static_cast<std::size_t>(dimension)] = part.type.shape[dimension] * ranks_.index;
+  part.part = TensorPart{shape, TensorExtent::box(shape, std::move(offsets), part.type.shape.sizes())};
+  part.placements = split_on_tensor_axis(dimension);
+  forms(id).dimension = dimension;
+  return forms(id).part = to_.add_tensor(std::move(part));
+}
+
+TensorId SplitGraph::reshaped(TensorId made, Shape shape, const Op& like) {
+  const std::string name = to_.tensor(made).name;
+  const TensorId other = to_.add_op(std::make_shared<Reshape>(std::move(shape)), {made}, like.name, like.place)[0];
+  to_.tensors[static_cast<std::size_t>(other)].name = name + "/reshaped";
+  return other;
+}
+
+std::vector<TensorId> SplitGraph::emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& like,
+                                       const std::string& suffix) {
+  std::vector<std::string> names(suffix.empty() ? like.outputs.size() : 1, "output");
+  const auto made = to_.add_op(std::move(def), std::move(inputs), like.name, like.place, std::move(names));
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    to_.tensors[static_cast<std::size_t>(made[i])].name = from_.tensor(like.outputs[i]).name + suffix;
+  }
+  return made;
+}
+
+// The part's placement is stated: where another stage of a pipeline receives it, nothing else tells.
+void SplitGraph::set_part(TensorId id, TensorId made, int dimension) {
+  to_.tensors[static_cast<std::size_t>(made)].placements = split_on_tensor_axis(dimension);
+  forms(id).part = made;
+  forms(id).dimension = dimension;
+}
+
+int SplitGraph::stage_of(const Op& op) const {
+  const auto stage = stages_.find(op.name);
+  return stage == stages_.end() ? 0 : stage->second;
+}
+
+const Op& SplitGraph::maker_of(TensorId id) const {
+  const auto makes = [id](const Op& op) {
+    return std::find(op.outputs.begin(), op.outputs.end(), id) != op.outputs.end();
+  };
+  return *std::find_if(from_.ops.begin(), from_.ops.end(), makes);
+}
+
+TensorId SplitGraph::output(TensorId id) {
+  const std::optional<int> dimension = forms(id).dimension;
+  if (!dimension || !is_last(*dimension, from_.tensor(id).type)) return whole(id);
+  count_exchange(id);
+  return forms(id).part;
+}
+
+Graph SplitGraph::finish() {
+  to_.batch = from_.batch;
+  to_.training = from_.training;
+  to_.compute = from_.compute;
+  for (TensorId id : from_.outputs) to_.outputs.push_back(output(id));
+  for (TensorId input : from_.inputs) to_.inputs.push_back(whole(input));
+  if (from_.weights != no_tensor) to_.weights = whole(from_.weights);
+  if (from_.samples != no_tensor) to_.samples = whole(from_.samples);
+  if (from_.step != no_tensor) to_.step = whole(from_.step);
+  for (GraphParameter parameter : from_.parameters) {
+    parameter.tensor = present(parameter.tensor);
+    to_.parameters.push_back(std::move(parameter));
+  }
+  for (GraphStatistic statistic : from_.statistics) {
+    const TensorId batch = statistic.batch_value;
+    const bool in_parts = batch != no_tensor && forms(batch).dimension;
+    const bool is_new = in_parts && !forms(statistic.moving).dimension;
+    statistic.moving = is_new ? parameter_part(statistic.moving, *forms(batch).dimension) : present(statistic.moving);
+    if (batch != no_tensor) statistic.batch_value = present(batch);
+    to_.statistics.push_back(statistic);
+  }
+  return std::move(to_);
+}
+
+}  // namespace trainctl

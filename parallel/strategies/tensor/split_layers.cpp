@@ -1,0 +1,211 @@
+// A walk over the ops of a forward graph, which writes this rank's part of it.
+#include "parallel/strategies/tensor/split_layers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "parallel/strategies/tensor/split_graph.h"
+#include "parallel/strategies/tensor/ways.h"
+
+namespace trainctl {
+namespace {
+
+std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
+bool is_parameter(const Tensor& tensor) { return tensor.role == Role::parameter || tensor.role == Role::statistic; }
+bool is_number(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
+
+class Walk {
+ public:
+  // The ops with the numbers `left` do not begin to split.
+  Walk(const Graph& graph, const PartOfRanks& ranks, const std::set<std::size_t>& left, const Stages& stages)
+      : graph_(graph), ranks_(ranks), left_(left), readers_(graph.tensors.size()), part_(graph, ranks, stages) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      for (TensorId input : graph.ops[i].inputs) readers_[index(input)].push_back(i);
+    }
+    for (const GraphStatistic& statistic : graph.statistics) ++moved_[statistic.moving];
+  }
+
+  // Walks all ops. Returns the ops that are not to begin to split in another walk: those whose groups do not pay, and
+  // those that split a parameter which another op cannot take in parts. The part is complete if there are none.
+  std::vector<std::size_t> run() {
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (!write(graph_.ops[i], i)) return conflicting(graph_.ops[i]);
+    }
+    made_ = part_.finish();
+    return part_.groups().unpaid();
+  }
+
+  bool splits() const { return splits_; }
+  Graph take() { return std::move(made_); }
+
+ private:
+  // Appends the op to the part. False if it needs a parameter whole of which the rank has a part.
+  bool write(const Op& op, std::size_t number) {
+    Way way = best_way_of(op, false);
+    const bool reads_parts = reads_parameter_parts(op);
+    if (way.sharing == Sharing::none && reads_parts) way = best_way_of(op, true);
+    const bool may_share = way.sharing == Sharing::begin ? !is_left(op) : !moves_shared(op);
+    if (way.sharing != Sharing::none && may_share) {
+      share(op, way, number);
+    } else if (reads_parts) {
+      return false;
+    } else {
+      keep(op);
+    }
+    return true;
+  }
+
+  bool reads_parameter_parts(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [this](TensorId id) { return is_parameter(graph_.tensor(id)) && part_.split_of(id); });
+  }
+
+  // All readers of the parameters that the op cannot take in parts.
+  std::vector<std::size_t> conflicting(const Op& op) const {
+    std::vector<std::size_t> ops;
+    for (TensorId input : op.inputs) {
+      if (!is_parameter(graph_.tensor(input)) || !part_.split_of(input)) continue;
+      ops.insert(ops.end(), readers_[index(input)].begin(), readers_[index(input)].end());
+    }
+    return ops;
+  }
+
+  // With `takes_parts` each rank may take its part of an activation that all have.
+  Way best_way_of(const Op& op, bool takes_parts) const {
+    std::vector<Operand> operands;
+    for (TensorId input : op.inputs) {
+      const Tensor& tensor = graph_.tensor(input);
+      Operand operand{tensor.type, is_parameter(tensor), false, {}};
+      const std::optional<int> split = part_.split_of(input);
+      operand.is_reused = operand.is_parameter && !split && readers_[index(input)].size() > 1;
+      if (!operand.is_parameter) operand.alternatives.emplace_back();
+      if (split) operand.alternatives.push_back(split);
+      const bool divides = !split && (operand.is_parameter || (takes_parts && !is_number(tensor.type.dtype)));
+      for (int i = 0; divides && i < tensor.type.shape.rank(); ++i) {
+        if (tensor.type.shape[i] % ranks_.count == 0) operand.alternatives.push_back(i);
+      }
+      operands.push_back(std::move(operand));
+    }
+    return best_way(op, operands, types_of(op.outputs), ranks_);
+  }
+
+  void share(const Op& op, const Way& way, std::size_t number) {
+    splits_ = true;
+    std::vector<TensorId> inputs;
+    int group = -1;
+    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      inputs.push_back(way.inputs[i] ? part_.part(input, *way.inputs[i], op) : whole_of(input, op));
+      const int joined = part_.group_of(input);
+      if (joined < 0) continue;
+      if (group < 0) group = joined;
+      part_.groups().join(group, joined);
+    }
+    if (group < 0) group = part_.groups().add();
+    for (TensorId input : op.inputs) {
+      if (is_parameter(graph_.tensor(input))) part_.set_group(input, group);
+    }
+    SplitGroup& of = part_.groups()[group];
+    if (way.sharing != Sharing::local) of.work += work_of(op);
+    if (way.sharing == Sharing::begin) of.begins.push_back(number);
+    if (way.sharing == Sharing::sum) return add_up(op, way, std::move(inputs), of);
+    const std::vector<TensorId> made = part_.emit(way.def, std::move(inputs), op);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      part_.set_part(op.outputs[i], made[i], *way.outputs[i]);
+      part_.set_group(op.outputs[i], group);
+    }
+  }
+
+  // An activation that all ranks have, as an input of an op that each of them runs on parts. Numbers, and what the
+  // batch holds, have no gradient that the ranks would add up.
+  TensorId whole_of(TensorId id, const Op& op) {
+    const Tensor& tensor = graph_.tensor(id);
+    return is_number(tensor.type.dtype) ? part_.whole(id) : part_.shared(id, op);
+  }
+
+  // The sum of the ranks' summands, to which a bias is added once.
+  void add_up(const Op& op, const Way& way, std::vector<TensorId> inputs, SplitGroup& group) {
+    group.exchanged += static_cast<double>(graph_.tensor(op.outputs[0]).type.shape.count());
+    const bool bias = inputs.size() < op.inputs.size();
+    const TensorId summand = part_.emit(way.def, std::move(inputs), op, "/summand")[0];
+    TensorId sum = part_.emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, op, bias ? "/sum" : "")[0];
+    if (bias) sum = part_.emit(std::make_shared<AddBias>(), {sum, part_.whole(op.inputs.back())}, op)[0];
+    part_.set_whole(op.outputs[0], sum);
+  }
+
+  void keep(const Op& op) {
+    std::vector<TensorId> inputs;
+    for (TensorId input : op.inputs) inputs.push_back(part_.whole(input));
+    const std::vector<TensorId> made = part_.emit(op.def, std::move(inputs), op);
+    for (std::size_t i = 0; i < made.size(); ++i) part_.set_whole(op.outputs[i], made[i]);
+  }
+
+  // Ops that share a parameter begin to split it together, or none of them does.
+  bool is_left(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId input) {
+      const std::vector<std::size_t>& readers = readers_[index(input)];
+      return is_parameter(graph_.tensor(input)) &&
+             std::any_of(readers.begin(), readers.end(), [this](std::size_t i) { return left_.contains(i); });
+    });
+  }
+
+  // Whether the op makes a batch's value for a running statistic that several layers move.
+  bool moves_shared(const Op& op) const {
+    return std::any_of(graph_.statistics.begin(), graph_.statistics.end(), [&](const GraphStatistic& statistic) {
+      return moved_.at(statistic.moving) > 1 &&
+             std::find(op.outputs.begin(), op.outputs.end(), statistic.batch_value) != op.outputs.end();
+    });
+  }
+
+  // Multiply-adds; of an op that looks up numbers in a table, what takes as long as the update of the table.
+  double work_of(const Op& op) const {
+    if (!is_number(graph_.tensor(op.inputs[0]).type.dtype)) {
+      return op.def->flops(types_of(op.inputs), types_of(op.outputs)) / 2;
+    }
+    return work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
+  }
+
+  std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {
+    std::vector<TensorType> types;
+    for (TensorId id : ids) types.push_back(graph_.tensor(id).type);
+    return types;
+  }
+
+  const Graph& graph_;
+  const PartOfRanks ranks_;
+  const std::set<std::size_t>& left_;
+  std::vector<std::vector<std::size_t>> readers_;  // by tensor: the numbers of the ops that read it
+  std::map<TensorId, int> moved_;                  // by running statistic: the layers that move it
+  SplitGraph part_;
+  bool splits_ = false;
+  Graph made_;
+};
+
+}  // namespace
+
+Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) {
+  const PartOfRanks ranks{rank.size(MeshAxis::tensor), rank.along(MeshAxis::tensor)};
+  if (ranks.count == 1) return graph;
+  std::set<std::size_t> left;
+  for (;;) {
+    Walk walk(graph, ranks, left, strategy.stages);
+    const std::vector<std::size_t> unfit = walk.run();
+    if (!walk.splits()) {
+      throw Error(ErrorKind::config, strategy.options.tensor.place,
+                  format("strategy.tensor is {}, and no layer of this network can be split among {} ranks", ranks.count,
+                         ranks.count),
+                  format("layers are split where {} divides their units or filters and where they do at least {} "
+                         "multiply-adds for each value that the ranks would exchange: use strategy.data",
+                         ranks.count, least_work));
+    }
+    if (unfit.empty()) return walk.take();
+    left.insert(unfit.begin(), unfit.end());
+  }
+}
+
+}  // namespace trainctl

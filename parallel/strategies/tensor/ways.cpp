@@ -1,0 +1,102 @@
+// Tries all combinations of split dimensions on an op's placement rule.
+#include "parallel/strategies/tensor/ways.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace trainctl {
+namespace {
+
+std::vector<Placement> placements_of(const SplitDimensions& dimensions) {
+  std::vector<Placement> placements;
+  for (const auto& dimension : dimensions) placements.push_back(dimension ? split_along(*dimension) : replicated);
+  return placements;
+}
+
+class Search {
+ public:
+  Search(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
+         const PartOfRanks& ranks)
+      : op_(op), operands_(operands), outputs_(outputs), ranks_(ranks) {}
+
+  Way run() {
+    if (!outputs_.empty()) extend({});
+    return std::move(best_);
+  }
+
+ private:
+  // Tries all combinations that begin with the given dimensions.
+  void extend(SplitDimensions dimensions) {
+    if (dimensions.size() == operands_.size()) return examine(dimensions);
+    for (const auto& alternative : operands_[dimensions.size()].alternatives) {
+      dimensions.push_back(alternative);
+      extend(dimensions);
+      dimensions.pop_back();
+    }
+  }
+
+  void examine(const SplitDimensions& dimensions) {
+    if (std::none_of(dimensions.begin(), dimensions.end(), [](const auto& split) { return split.has_value(); })) return;
+    std::vector<TensorType> whole, parts;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      whole.push_back(operands_[i].type);
+      parts.push_back(operands_[i].type);
+      if (dimensions[i]) parts[i].shape[*dimensions[i]] /= ranks_.count;
+    }
+    std::shared_ptr<const OpDef> def = op_.def->on_part(whole, dimensions, ranks_);
+    if (def == nullptr) def = op_.def;
+    // The shape rule is not asked: an op that does not take parts may have no shape for them (half of a group of
+    // channels is no group), and says so by its placements.
+    const OutputPlacements made =
+        def->placements({MeshAxis::tensor, placements_of(dimensions), parts, outputs_, {}, {}, {}});
+    if (!made.problem.empty()) return;
+    const Sharing sharing = sharing_of(dimensions, made.outputs);
+    if (sharing >= best_.sharing) return;
+    best_ = {sharing, std::move(def), dimensions, {}};
+    for (const Placement& output : made.outputs) {
+      best_.outputs.push_back(output == partial ? std::nullopt : std::optional(output.dimension));
+    }
+  }
+
+  Sharing sharing_of(const SplitDimensions& inputs, const std::vector<Placement>& outputs) const {
+    bool splits_activation = false, splits_matrix = false, splits_reused = false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Operand& operand = operands_[i];
+      if (operand.is_parameter && !inputs[i]) return Sharing::none;
+      splits_activation = splits_activation || (inputs[i] && !operand.is_parameter);
+      splits_matrix = splits_matrix || (operand.is_parameter && operand.type.shape.rank() > 1);
+      splits_reused = splits_reused || operand.is_reused;
+    }
+    if (splits_activation && splits_reused) return Sharing::none;
+    if (splits_activation && outputs.size() == 1 && outputs[0] == partial) return Sharing::sum;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Placement& output = outputs[i];
+      if (output.kind != Placement::Kind::split || outputs_[i].shape[output.dimension] % ranks_.count != 0) {
+        return Sharing::none;
+      }
+    }
+    if (splits_activation) return Sharing::local;
+    return splits_matrix ? Sharing::begin : Sharing::none;
+  }
+
+  const Op& op_;
+  const std::vector<Operand>& operands_;
+  const std::vector<TensorType>& outputs_;
+  const PartOfRanks ranks_;
+  Way best_;
+};
+
+}  // namespace
+
+Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
+             const PartOfRanks& ranks) {
+  Way best = Search(op, operands, outputs, ranks).run();
+  const int bias = op.def->bias();
+  if (bias < 0 || bias >= std::ssize(operands) || best.sharing <= Sharing::sum) return best;
+  std::vector<Operand> without_bias = operands;
+  without_bias.erase(without_bias.begin() + bias);
+  Way sum = Search(op, without_bias, outputs, ranks).run();
+  return sum.sharing == Sharing::sum ? sum : best;
+}
+
+}  // namespace trainctl
