@@ -147,7 +147,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   if (context.world.rank() == 0) {
     for (const std::string& warning : data.warnings()) log::warning(warning);
   }
-  const Sharer rank(MeshRank(Mesh{world.size(), 1, 1}, world.rank()));
+  const Sharer rank(MeshRank(Mesh{.data = world.size()}, world.rank()));
   Backend& backend = *device.backend;
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
   const auto source =

@@ -1,35 +1,58 @@
 // Ranks and their positions in the mesh.
 #include "core/graph/mesh.h"
 
+#include <array>
+#include <ranges>
+
 namespace trainctl {
+namespace {
 
-std::string_view name_of(MeshAxis axis) {
-  constexpr std::string_view names[] = {"data", "pipeline", "tensor"};
-  return names[static_cast<int>(axis)];
-}
+// What the mesh knows of an axis.
+struct AxisEntry {
+  std::string_view name;
+  int Mesh::*size;
+  int Mesh::Position::*along;
+};
 
-int Mesh::Position::along(MeshAxis axis) const {
-  const int places[] = {data, pipeline, tensor};
-  return places[static_cast<int>(axis)];
-}
+constexpr std::array<AxisEntry, mesh_axes> entries = {{{"data", &Mesh::data, &Mesh::Position::data},
+                                                       {"pipeline", &Mesh::pipeline, &Mesh::Position::pipeline},
+                                                       {"tensor", &Mesh::tensor, &Mesh::Position::tensor}}};
+
+constexpr const AxisEntry& entry(MeshAxis axis) { return entries[static_cast<std::size_t>(axis)]; }
+
+}  // namespace
+
+std::string_view name_of(MeshAxis axis) { return entry(axis).name; }
+
+int Mesh::Position::along(MeshAxis axis) const { return this->*entry(axis).along; }
 
 Mesh::Position Mesh::Position::with(MeshAxis axis, int along) const {
   Position other = *this;
-  (axis == MeshAxis::data ? other.data : axis == MeshAxis::pipeline ? other.pipeline : other.tensor) = along;
+  other.*entry(axis).along = along;
   return other;
 }
 
-int Mesh::size(MeshAxis axis) const {
-  const int sizes[] = {data, pipeline, tensor};
-  return sizes[static_cast<int>(axis)];
+int Mesh::size(MeshAxis axis) const { return this->*entry(axis).size; }
+
+int Mesh::ranks() const {
+  int product = 1;
+  for (const MeshAxis axis : all_mesh_axes) product *= size(axis);
+  return product;
 }
 
 Mesh::Position Mesh::position(int rank) const {
-  return {rank / (pipeline * tensor), rank / tensor % pipeline, rank % tensor};
+  Position position;
+  for (const MeshAxis axis : all_mesh_axes | std::views::reverse) {
+    position = position.with(axis, rank % size(axis));
+    rank /= size(axis);
+  }
+  return position;
 }
 
 int Mesh::rank(const Position& position) const {
-  return (position.data * pipeline + position.pipeline) * tensor + position.tensor;
+  int rank = 0;
+  for (const MeshAxis axis : all_mesh_axes) rank = rank * size(axis) + position.along(axis);
+  return rank;
 }
 
 }  // namespace trainctl

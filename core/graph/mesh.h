@@ -1,14 +1,17 @@
 // The mesh: ranks as a grid data x pipeline x tensor, tensor innermost, so that its ranks are neighbours on one host.
+// A further axis is an enumerator, a name and a member of Mesh and Mesh::Position: users name the axes that they mean
+// and go through the others by all_mesh_axes.
 #pragma once
 
+#include <iterator>
 #include <string_view>
 
 namespace trainctl {
 
-// The axes of the mesh, in the order in which tensors state their placements.
+// The axes of the mesh from the outermost to the innermost, in the order in which tensors state their placements.
 enum class MeshAxis { data, pipeline, tensor };
-inline constexpr int mesh_axes = 3;
 inline constexpr MeshAxis all_mesh_axes[] = {MeshAxis::data, MeshAxis::pipeline, MeshAxis::tensor};
+inline constexpr int mesh_axes = static_cast<int>(std::size(all_mesh_axes));
 
 // "data", "pipeline", "tensor".
 std::string_view name_of(MeshAxis axis);
@@ -29,8 +32,9 @@ struct Mesh {
     bool operator==(const Position&) const = default;
   };
 
-  int ranks() const { return data * pipeline * tensor; }
-  // How many ranks lie along an axis.
+  int ranks() const;
+  int ranks_of_replica() const { return ranks() / data; }
+  // The number of ranks along an axis.
   int size(MeshAxis axis) const;
   Position position(int rank) const;
   int rank(const Position& position) const;
@@ -52,6 +56,6 @@ struct MeshRank {
 };
 
 // The position of a replica in a mesh whose only axis is data.
-inline MeshRank replica(int rank, int ranks) { return MeshRank(Mesh{ranks, 1, 1}, rank); }
+inline MeshRank replica(int rank, int ranks) { return MeshRank(Mesh{.data = ranks}, rank); }
 
 }  // namespace trainctl

@@ -110,14 +110,17 @@ double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent
 PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, PlannedRanks ranks) {
   const Mesh& mesh = strategy.mesh;
   const auto samples_of = [&](int replica) {
-    return share_of(sizes.training, sizes.training_sharer(MeshRank(mesh, mesh.rank({replica, 0, 0})))).count;
+    return share_of(sizes.training, sizes.training_sharer(MeshRank(mesh, mesh.rank({.data = replica})))).count;
   };
   int replica = 0;
   for (int r = 1; r < mesh.data; ++r) {
     if (samples_of(r) >= samples_of(replica)) replica = r;
   }
   std::vector<int> planned;
-  for (int stage = 0; stage < mesh.pipeline; ++stage) planned.push_back(mesh.rank({replica, stage, mesh.tensor - 1}));
+  const Mesh::Position last = mesh.position(mesh.ranks() - 1).with(MeshAxis::data, replica);
+  for (int stage = 0; stage < mesh.pipeline; ++stage) {
+    planned.push_back(mesh.rank(last.with(MeshAxis::pipeline, stage)));
+  }
   if (ranks == PlannedRanks::own_programs) {
     for (const int rank : ranks_with_own_programs(sizes, mesh)) {
       if (std::find(planned.begin(), planned.end(), rank) == planned.end()) planned.push_back(rank);

@@ -12,7 +12,7 @@ int thread_of(const SimulatedEvent& event) { return event.axis ? 1 + static_cast
 
 std::string stage_name(const Prediction& prediction, int stage) {
   const Mesh& mesh = prediction.mesh();
-  const int alike = mesh.data * mesh.tensor;
+  const int alike = mesh.ranks() / mesh.pipeline;
   const std::string ranks = alike == 1 ? "one rank" : format("{} ranks alike", alike);
   return mesh.pipeline == 1 ? ranks : format("stage {}: {}", stage, ranks);
 }

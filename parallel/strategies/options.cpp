@@ -236,7 +236,7 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
                                static_cast<std::int64_t>(replicas.value) * parts, ranks),
            replicas.value);
   }
-  return {replicas.value, stages, tensor};
+  return {.data = replicas.value, .pipeline = stages, .tensor = tensor};
 }
 
 std::optional<int> most_ranks(const StrategyOptions& options) {

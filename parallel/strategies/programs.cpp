@@ -76,7 +76,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     const ShardedStep step{sizes.shards, sizes.shards.any() ? sizes.shards.of_batch(global) : 0};
     int most = 0;
     for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
-      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({r, 0, 0}))).all());
+      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({.data = r}))).all());
     }
     const auto [entry, added] =
         known.try_emplace({own.total(), own.all(), most, step.present}, static_cast<int>(programs_.size()));

@@ -20,7 +20,7 @@ constexpr int micro_batches_per_stage = 4;
 using Speeds = std::vector<double>;
 
 std::int64_t samples_of(std::int64_t batch, const Mesh& mesh, const Speeds& speeds, int replica) {
-  return share_of(batch, {MeshRank(mesh, mesh.rank({replica, 0, 0})), speeds}).count;
+  return share_of(batch, {MeshRank(mesh, mesh.rank({.data = replica})), speeds}).count;
 }
 
 // The largest number that divides the shares of all replicas.

@@ -83,7 +83,7 @@ void SampleWatch::take(Engine& engine, int program, const Batch& batch) {
 
 void SampleWatch::finish(std::int64_t step, Communicator& world, Stream& stream) {
   const Mesh& mesh = evaluated_.rank.mesh;
-  const int holder = mesh.rank({0, mesh.pipeline - 1, 0});  // of the network's end
+  const int holder = mesh.rank({.pipeline = mesh.pipeline - 1});  // of the network's end
   if (holder != 0 && world.rank() == holder) {
     send_text({reinterpret_cast<const char*>(predictions_.data()), predictions_.size() * sizeof(float)}, 0, world,
               stream);

@@ -66,7 +66,7 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
     return scheduled_rate(train, {step - start.step, per_epoch, scheduled});
   };
   const Mesh mesh = mesh_of(strategy, ranks);
-  plan.mesh = {mesh.data, mesh.pipeline, mesh.tensor};
+  for (const MeshAxis axis : all_mesh_axes) plan.mesh.push_back(mesh.size(axis));
   if (mesh.data > 1) plan.sync_every = strategy.sync_every.value;
   plan.reproducible = strategy.reproducible.has_value();
   return plan;

@@ -34,9 +34,9 @@ void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks,
 std::vector<CheckedPart> parts_of(const Strategy& strategy, const std::vector<RunPrograms>& programs) {
   const Mesh& mesh = strategy.mesh;
   std::vector<CheckedPart> parts;
-  for (int i = 0; i < mesh.pipeline * mesh.tensor; ++i) {
+  for (int i = 0; i < mesh.ranks_of_replica(); ++i) {
     CheckedPart part;
-    part.rank = MeshRank(mesh, mesh.ranks() - mesh.pipeline * mesh.tensor + i);
+    part.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
     const auto own = std::find_if(programs.begin(), programs.end(),
                                   [&part](const RunPrograms& of) { return of.rank() == part.rank; });
     require(own != programs.end(), "every rank of the last replica has programs of its own");

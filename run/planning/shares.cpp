@@ -22,7 +22,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   World& world = context.world;
   Communicator& devices = device.communicator(world);
   const MeshRank rank(mesh, world.rank());
-  const int replica = rank.along(MeshAxis::data), within = mesh.pipeline * mesh.tensor;
+  const int replica = rank.along(MeshAxis::data), within = mesh.ranks_of_replica();
   const auto own = devices.split(replica, world.rank());
   const auto own_hosts = world.communicator().split(replica, world.rank());
   RunSpec alone = spec;
