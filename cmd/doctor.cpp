@@ -124,9 +124,9 @@ std::string last_line(const std::string& output) {
 
 // Under the supervision of this process. The first rank shows what it finds as long as it lives; this process adds how
 // the ranks ended, where they did so on their way.
-int report_examination(const DoctorOptions& options, const Supervised& ranks) {
+int report_examination(const DoctorOptions& options, const Outcome& ranks) {
   const bool json = options.common.json;
-  const RankStatus& end = ranks.end;
+  const Failure& end = ranks.end;
   const std::string report = last_line(ranks.output);
   const int code = end.exit_code, no = exit_code(ErrorKind::answer_is_no);
   if (code == exit_code(ErrorKind::interrupted)) return trainctl::report(end, json, find_situation({}));
@@ -161,7 +161,7 @@ int run_doctor(DoctorOptions& options) {
   }
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
-  std::optional<Supervised> ranks;
+  std::optional<Outcome> ranks;
   RankCommand command;
   try {
     command = rank_command("doctor", Value<RunSpec>::write(spec), spec.cluster, options.launch);

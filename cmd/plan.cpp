@@ -151,7 +151,7 @@ int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
   const std::int64_t memory = memory_of_rank(spec.cluster, *backend, launch).bytes;
   PlanRequest request = request_for_this_machine(spec, data, launch.ranks, *backend, memory);
-  const std::optional<RankStatus> failed =
+  const std::optional<Failure> failed =
       complete_measurements(request, launch, *backend, launched_config(options.common), options.launch, situation);
   if (failed) return report(*failed, options.common.json, situation);
   const int at_once = measured_at_once(launch.ranks, *backend);

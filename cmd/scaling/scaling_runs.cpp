@@ -9,7 +9,7 @@
 #include "io/metrics/count_progress.h"
 #include "parallel/launch/child_run.h"
 #include "parallel/launch/config_text.h"
-#include "parallel/launch/supervisor.h"
+#include "parallel/launch/process.h"
 
 namespace trainctl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cmd/subcommand.h"
 #include "parallel/launch/scratch.h"
-#include "parallel/launch/supervision.h"
+#include "parallel/launch/supervisor/signals.h"
 #include "run/training/scaling_watch.h"
 
 namespace trainctl {

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "parallel/launch/process.h"
 #include "parallel/launch/remote/bounded_text.h"
 
 namespace trainctl {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "parallel/launch/supervision.h"
+#include "parallel/launch/supervisor/signals.h"
 
 namespace trainctl {
 

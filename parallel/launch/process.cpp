@@ -99,6 +99,8 @@ bool handles(pid_t pid, int number) {
 
 }  // namespace
 
+std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
 std::string find_program(const std::string& name) {
   const auto runs = [](const std::string& path) {
     return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);

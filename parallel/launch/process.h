@@ -20,6 +20,9 @@ struct ChildProcess {
 
 inline constexpr int messages_descriptor = 3;
 
+// The path of the running program.
+std::string own_path();
+
 // The program's path as a shell finds it, or "".
 std::string find_program(const std::string& name);
 

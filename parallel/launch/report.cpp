@@ -10,7 +10,6 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
-#include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 
 namespace trainctl {
@@ -42,9 +41,10 @@ void name_rank(Failure& failure, int rank, const std::string& host) {
   for (Diagnostic& error : failure.errors) error.message += who;
 }
 
-int report(const Failure& failure, bool json, const Situation& situation) {
+int report(const Failure& failure, bool json, const Situation& situation, const FailedRank& failed) {
   ignore_requests();
-  if (write_status(situation.status_file, failure) != StatusWritten::unreachable) return failure.exit_code;
+  const RankStatus status{failure.exit_code, failure.message, failure.errors, failed};
+  if (write_status(situation.status_file, status) != StatusWritten::unreachable) return failure.exit_code;
   log::error(failure.message);
   if (!json) return failure.exit_code;
   try {

@@ -6,6 +6,7 @@
 
 #include "core/base/failure.h"
 #include "parallel/launch/situation.h"
+#include "parallel/launch/status.h"
 
 namespace trainctl {
 
@@ -20,9 +21,9 @@ void finish_output();
 void name_rank(Failure& failure, int rank, const std::string& host);
 
 // Reports how this process failed: to its supervisor where there is one, else on standard error and in the log, and
-// with `json` as a document on standard output. Returns the exit code: that of the failure, or 6 where the document
-// cannot be written.
-int report(const Failure& failure, bool json, const Situation& situation);
+// with `json` as a document on standard output. `failed`: the rank that the failure is about. Returns the exit code:
+// that of the failure, or 6 where the document cannot be written.
+int report(const Failure& failure, bool json, const Situation& situation, const FailedRank& failed = {});
 
 // The message of StopAtOnce for a command: a request to stop writes it at once.
 std::string stop_message(bool json, const Situation& situation);

@@ -24,7 +24,7 @@ namespace {
 int finish_together(const Situation& situation, World& world, bool json, const Failure& end) {
   if (world.rank() == 0) {
     if (end.message.empty()) {
-      write_status(situation.status_file, end);
+      write_status(situation.status_file, {end.exit_code});
     } else {
       report(end, json, situation);
     }
@@ -49,13 +49,24 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   std::_Exit(exit_code(error.kind()));
 }
 
+// The rank that the failure of this one is about: the first that did not answer, or this one itself.
+FailedRank failed_rank(const std::string& message, const RankContext& context) {
+  const std::vector<std::string>& hosts = context.world.hosts();
+  const std::vector<int> silent = silent_ranks(message);
+  const bool is_silent = !silent.empty() && silent.front() < context.world.size();
+  const int rank = is_silent ? silent.front() : context.world.rank();
+  return {rank, hosts[static_cast<std::size_t>(rank)], context.step, is_silent};
+}
+
 // Takes the other ranks down, after this rank's own error.
-[[noreturn]] void abort_ranks(const Situation& situation, World& world, bool json, Failure failure) {
+[[noreturn]] void abort_ranks(const RankContext& context, bool json, Failure failure) {
+  World& world = context.world;
   const std::vector<std::string>& hosts = world.hosts();
+  const FailedRank failed = failed_rank(failure.message, context);
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
   failure.message += silent_hosts(failure.message, world.rank(), hosts, has_network());
   name_rank(failure, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
-  report(failure, json, situation);
+  report(failure, json, context.situation, failed);
   world.communicator().abort(failure.exit_code);
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
 }
@@ -101,7 +112,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
     failure = failure_of(std::current_exception());
   }
   if (world.size() == 1) return finish_together(situation, world, json, failure);
-  abort_ranks(situation, world, json, std::move(failure));
+  abort_ranks(context, json, std::move(failure));
 }
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,7 +19,8 @@ struct RankContext {
   World& world;
   int threads = 1;
   const Situation& situation;
-  Cores cores;  // of this host, before this rank took its share
+  Cores cores;                            // of this host, before this rank took its share
+  std::optional<std::int64_t> step = {};  // steps of training that were done when the work failed
 };
 
 // The command that a rank was started with.

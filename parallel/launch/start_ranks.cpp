@@ -14,6 +14,7 @@
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
 #include "parallel/launch/network.h"
+#include "parallel/launch/process.h"
 #include "parallel/launch/remote/install.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/report.h"
@@ -93,11 +94,11 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   return std::nullopt;
 }
 
-Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
+Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
   if (!plan.tf_config) return run_supervised(plan, own_command(), options);
   const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
   Leases agents(*plan.tf_config, secret, plan.start_timeout);
-  Supervised ranks = run_supervised(plan, own_command(), options);
+  Outcome ranks = run_supervised(plan, own_command(), options);
   agents.end(ranks.end.exit_code);
   return ranks;
 }
@@ -121,7 +122,7 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
-  Supervised ranks = run_ranks(*plan, options);
+  Outcome ranks = run_ranks(*plan, options);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);
     ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);

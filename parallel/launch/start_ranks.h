@@ -9,7 +9,7 @@
 #include "core/base/document.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/run_rank.h"
-#include "parallel/launch/supervisor.h"
+#include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {
 
@@ -32,7 +32,7 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
                          const LaunchFlags& flags, const RankFacts& options = {});
 
 // Starts this same command line under mpirun, waits, and returns how it ended.
-Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
+Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
 // plan_ranks() and run_ranks(); where there was a plan it reports what went wrong and returns the exit code. Output
 // that is held is a JSON document.

@@ -1,5 +1,5 @@
-// The status file: a line with the exit code, one with the errors and their places, then the message. Beside it lie
-// notes.
+// The status file: a line with the exit code and the rank that failed, one with the errors and their places, then the
+// message. Beside it lie notes.
 #include "parallel/launch/status.h"
 
 #include <unistd.h>
@@ -11,14 +11,15 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/failure.h"
 #include "core/base/format.h"
 
 namespace trainctl {
 namespace {
 
 // A note is a file of one line beside the status: the status' name and one of these.
-constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time";
-constexpr std::string_view end_note = ".end";  // the exit code, which comes from another host
+constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
+constexpr std::string_view end_note = ".end";  // the first line of a status, which comes from another host
 // What begins a note on standard error: no program writes this by chance.
 constexpr std::string_view note_mark =
     "\x1e"
@@ -43,14 +44,42 @@ void write_note(const std::string& status_path, std::string_view note, const std
   rename(temporary.c_str(), path.c_str());
 }
 
+// "5", or "5 1 n2 120 silent": the exit code, then the failed rank, its host and its step, or "-" for what is not
+// known.
+std::string first_line(const RankStatus& status) {
+  const auto& [rank, host, step, is_silent] = status.failed;
+  const std::string code = std::to_string(status.exit_code);
+  if (!rank) return code;
+  return format("{} {} {} {} {}", code, *rank, host.empty() ? "-" : host, step ? std::to_string(*step) : "-",
+                is_silent ? "silent" : "told");
+}
+
+RankStatus read_first_line(const std::string& line) {
+  std::istringstream words(line);
+  RankStatus status;
+  FailedRank& failed = status.failed;
+  int rank = 0;
+  std::string step, how;
+  words >> status.exit_code;
+  if (!(words >> rank >> failed.host >> step >> how)) {
+    failed = {};
+    return status;
+  }
+  failed.rank = rank;
+  if (failed.host == "-") failed.host.clear();
+  if (step != "-") failed.step = std::atoll(step.c_str());
+  failed.is_silent = how == "silent";
+  return status;
+}
+
 // Writes what a line says, without its mark and end: "NOTE TEXT".
 void take_note(const std::string& status_path, std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string_view note = line.substr(0, space);
   const std::string text(line.substr(std::min(space + 1, line.size())));
   if (note == end_note) {
-    write_status(status_path, {std::atoi(text.c_str()), ""});
-  } else if (note == ready_note || note == stop_time_note) {
+    write_status(status_path, read_first_line(text));
+  } else if (note == ready_note || note == stop_time_note || note == step_note) {
     write_note(status_path, note, text);
   }
 }
@@ -60,12 +89,12 @@ void take_note(const std::string& status_path, std::string_view line) {
 StatusWritten write_status(const std::string& path, const RankStatus& status) {
   if (path.empty()) return StatusWritten::unreachable;
   if (!is_here(path)) {
-    write_note(path, end_note, std::to_string(status.exit_code));
+    write_note(path, end_note, first_line(status));
     return StatusWritten::unreachable;
   }
   const std::string temporary = path + "." + std::to_string(getpid());
   std::ofstream file(temporary);
-  file << status.exit_code << '\n' << diagnostics_json(status.errors) << status.message;
+  file << first_line(status) << '\n' << diagnostics_json(status.errors) << status.message;
   file.close();
   if (file.fail()) return StatusWritten::unreachable;
   const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails where there is one already
@@ -76,10 +105,9 @@ StatusWritten write_status(const std::string& path, const RankStatus& status) {
 
 std::optional<RankStatus> read_status(const std::string& path) {
   std::ifstream file(path);
-  RankStatus status;
-  if (!(file >> status.exit_code)) return {};
-  file.ignore(1);
-  std::string errors;
+  std::string line, errors;
+  if (!std::getline(file, line)) return {};
+  RankStatus status = read_first_line(line);
   std::getline(file, errors);
   status.errors = read_diagnostics(errors);
   std::ostringstream message;
@@ -112,6 +140,16 @@ StopTime read_stop_time(const std::string& status_path) {
   StopTime time;
   if (!(file >> time.seconds >> time.saves)) return {};
   return time;
+}
+
+void write_step(const std::string& status_path, std::int64_t step) {
+  write_note(status_path, step_note, std::to_string(step));
+}
+
+std::optional<std::int64_t> read_step(const std::string& status_path) {
+  std::ifstream file(note_path(status_path, step_note));
+  std::int64_t step = 0;
+  return file >> step ? std::optional(step) : std::nullopt;
 }
 
 void write_log_path(const std::string& status_path, const std::string& log_path) {

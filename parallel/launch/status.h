@@ -1,16 +1,33 @@
 // How a run ended, told by the ranks to their supervisor through a file.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/failure.h"
+#include "core/base/error.h"
 
 namespace trainctl {
 
-// An exit code of 0 is success.
-using RankStatus = Failure;
+// The rank that a failure is about, as far as the one that tells of it knows.
+struct FailedRank {
+  std::optional<int> rank = {};
+  std::string host = {};
+  std::optional<std::int64_t> step = {};  // steps of training that were done
+  bool is_silent = false;                 // it did not answer the one that tells
+
+  bool operator==(const FailedRank&) const = default;
+};
+
+struct RankStatus {
+  int exit_code = 0;                    // 0: success
+  std::string message = {};             // for the user; empty after success
+  std::vector<Diagnostic> errors = {};  // see Failure
+  FailedRank failed = {};
+
+  bool operator==(const RankStatus&) const = default;
+};
 
 enum class StatusWritten {
   yes,                // the supervisor will print the message
@@ -19,8 +36,8 @@ enum class StatusWritten {
 };
 
 // Writes the status, whole or not at all. The first one counts: rank 0 writes one at the end of every run; before that,
-// any rank that takes the others down. An empty path is unreachable. To a supervisor on another host goes the exit code
-// (see take_notes()).
+// any rank that takes the others down. An empty path is unreachable. To a supervisor on another host goes all but the
+// message and the errors (see take_notes()).
 StatusWritten write_status(const std::string& path, const RankStatus& status);
 
 // The status that a rank has written; nothing where there is none.
@@ -43,6 +60,10 @@ struct StopTime {
 void write_stop_time(const std::string& status_path, const StopTime& time);
 // All zero if it has said nothing.
 StopTime read_stop_time(const std::string& status_path);
+
+// Rank 0 says how many steps of training are done.
+void write_step(const std::string& status_path, std::int64_t step);
+std::optional<std::int64_t> read_step(const std::string& status_path);
 
 // Rank 0 writes the path of the run's log, into which a supervisor on its host then logs too; "" where it has not.
 void write_log_path(const std::string& status_path, const std::string& log_path);

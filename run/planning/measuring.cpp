@@ -236,9 +236,9 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend&
   return {std::move(target), choices};
 }
 
-std::optional<RankStatus> complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
-                                                const LaunchedConfig& config, const LaunchFlags& flags,
-                                                const Situation& situation) {
+std::optional<Failure> complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
+                                             const LaunchedConfig& config, const LaunchFlags& flags,
+                                             const Situation& situation) {
   const int at_once = measured_at_once(request.ranks, backend);
   const KernelChoices choices = kept_kernels(request.spec, backend);
   if (!find_missing(request, at_once, backend, choices, load_measurements(backend.fingerprint())).any()) return {};
@@ -246,7 +246,7 @@ std::optional<RankStatus> complete_measurements(const PlanRequest& request, cons
   own.ranks = std::to_string(at_once);
   const std::optional<LaunchPlan> plan = plan_ranks(request.spec.cluster, own, config, situation);
   if (plan) {
-    const Supervised ranks = run_ranks(*plan, {false, true});
+    const Outcome ranks = run_ranks(*plan, {false, true});
     return ranks.end.exit_code == 0 ? std::nullopt : std::optional(ranks.end);
   }
   const auto hosts = solo_communicator(), devices = solo_communicator(backend);

@@ -27,9 +27,9 @@ int measured_at_once(int ranks, const Backend& backend);
 // there yet ranks find out, which this process starts with its own command line, or is itself where one computes at
 // once. Strategies that the network does not take, or that find too little memory, are passed over. Returns how ranks
 // failed, which is the caller's to report; nothing if all went well.
-std::optional<RankStatus> complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
-                                                const LaunchedConfig& config, const LaunchFlags& flags,
-                                                const Situation& situation);
+std::optional<Failure> complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
+                                             const LaunchedConfig& config, const LaunchFlags& flags,
+                                             const Situation& situation);
 
 // What such a rank does, and ranks of a run that wants to know the same. Collective.
 void measure_together(const PlanRequest& request, RankDevice& device, RankContext& context);

@@ -214,6 +214,7 @@ PhaseEnd PhaseTraining::train() {
     end.next_follows = loop_->ended_phase() && phase_.number + 1 < plan_.loop.phases && !is_cut;
     return end;
   } catch (const Error& error) {
+    run_.context.step = loop_->step();
     if (run_.files.sink) record_failure(*run_.files.sink, error, *loop_);
     throw;
   }

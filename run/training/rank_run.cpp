@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "parallel/comm/joint_attempt.h"
 #include "parallel/launch/room.h"
+#include "parallel/launch/status.h"
 #include "parallel/plan/prediction.h"
 #include "parallel/trainer/resume.h"
 #include "run/training/run_facts.h"
@@ -28,6 +29,27 @@ void require_room(RankRun& run, const Job& job) {
   attempt.throw_if_any_failed();
 }
 
+// Tells the supervisor of this run how many steps are done, once a second.
+class StepTeller final : public MetricsSink {
+ public:
+  explicit StepTeller(std::string status_file) : status_file_(std::move(status_file)) {}
+
+  void start(const StartEvent&) override {}
+  void step(const StepEvent& event) override {
+    const double now = seconds_now();
+    if (now < next_) return;
+    next_ = now + 1;
+    write_step(status_file_, event.step);
+  }
+  void epoch(const EpochEvent&) override {}
+  void checkpoint(const CheckpointEvent&) override {}
+  void end(const EndEvent&) override {}
+
+ private:
+  std::string status_file_;
+  double next_ = 0;
+};
+
 }  // namespace
 
 DataPosition start_of(const RankRun& run, const std::optional<Snapshot>& resumed) {
@@ -41,6 +63,9 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
                     with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic), run.data.info());
+  }
+  if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
+    files.sink->add(std::make_unique<StepTeller>(situation.status_file));
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   if (run.context.world.rank() == 0) {

@@ -38,6 +38,12 @@ TEST_CASE("the first status counts, and comes back as it was") {
   CHECK(write_status("/nonexistent/status", status) == StatusWritten::unreachable);
   CHECK(write_status(folder.path + "/empty", {0, ""}) == StatusWritten::yes);
   CHECK(read_status(folder.path + "/empty") == RankStatus{0, ""});
+  const RankStatus silent{5, "no answer", {}, {.rank = 3, .host = "n2", .step = 120, .is_silent = true}};
+  const RankStatus early{6, "", {}, {.rank = 0}};
+  CHECK(write_status(folder.path + "/silent", silent) == StatusWritten::yes);
+  CHECK(read_status(folder.path + "/silent") == silent);
+  CHECK(write_status(folder.path + "/early", early) == StatusWritten::yes);
+  CHECK(read_status(folder.path + "/early") == early);
 }
 
 TEST_CASE("ranks say once that they listen") {
@@ -60,7 +66,9 @@ TEST_CASE("what a rank says without the supervisor's folder comes to it by stand
   mark_ready(nowhere, {12, 34});
   dprintf(STDERR_FILENO, "a warning\n");
   write_stop_time(nowhere, {7.5, true});
-  const StatusWritten written = write_status(nowhere, {75, "its message, which it prints itself"});
+  write_step(nowhere, 1200);
+  const StatusWritten written =
+      write_status(nowhere, {75, "its message, which it prints itself", {}, {.rank = 1, .host = "n2", .step = 1234}});
   dup2(errors, STDERR_FILENO);
   std::string text(4096, '\0');
   text.resize(static_cast<std::size_t>(read(ends[0], text.data(), text.size())));
@@ -72,7 +80,8 @@ TEST_CASE("what a rank says without the supervisor's folder comes to it by stand
   CHECK(is_ready(path));
   CHECK(marked_processes(path) == std::vector<int>{12, 34});
   CHECK(read_stop_time(path) == StopTime{7.5, true});
-  CHECK(read_status(path) == RankStatus{75, ""});
+  CHECK(read_step(path) == 1200);
+  CHECK(read_status(path) == RankStatus{75, "", {}, {.rank = 1, .host = "n2", .step = 1234}});
 }
 
 TEST_CASE("a scratch folder goes with its owner, and so do those of owners that were killed") {

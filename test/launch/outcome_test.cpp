@@ -1,11 +1,17 @@
 // What mpirun's messages mean, by table: texts of OpenMPI 4.1 and 5.0 and of MPICH 4.0.
-#include "parallel/launch/outcome.h"
+#include "parallel/launch/supervisor/outcome.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <random>
+#include <vector>
 
+#include "parallel/launch/supervisor/policy.h"
 #include "test/catch.h"
 
 namespace trainctl::outcome_test {
@@ -31,13 +37,11 @@ const std::string unknown = line + "There are not enough slots available.\n" + l
 
 MpirunReport read_report(const std::string& messages) { return mpirun_of(MpiLibrary::openmpi4)->report(messages); }
 
-RankStatus status_of(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
-  return final_status(status, read_report(messages), messages, mpirun_code);
+Failure status_of(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
+  return outcome_of({status, read_report(messages), messages, "", mpirun_code}).end;
 }
 
-bool contains(const RankStatus& status, const std::string& part) {
-  return status.message.find(part) != std::string::npos;
-}
+bool contains(const Failure& end, const std::string& part) { return end.message.find(part) != std::string::npos; }
 
 TEST_CASE("the first cause is read from mpirun's messages") {
   CHECK(read_report(killed).rank == 3);
@@ -111,10 +115,10 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   CHECK(dead.process == 9666);
   CHECK(dead.host == "n2");
   CHECK(dead.signal == 9);
-  CHECK(contains(final_status({}, dead, said, 9), "a rank on n2 was killed by signal 9 (Killed)"));
+  CHECK(contains(outcome_of({{}, dead, said, "", 9}).end, "a rank on n2 was killed by signal 9 (Killed)"));
   MpirunReport found = dead;
   found.rank = 1;
-  CHECK(contains(final_status({}, found, said, 9), "rank 1 on n2 was killed by signal 9 (Killed)"));
+  CHECK(contains(outcome_of({{}, found, said, "", 9}).end, "rank 1 on n2 was killed by signal 9 (Killed)"));
 
   // Of ranks that end by themselves the first is the cause, not one that mpiexec has killed for it.
   const MpirunReport own = mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,1536,9\n");
@@ -132,17 +136,17 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
 }
 
 TEST_CASE("the ranks' status decides, whatever mpirun says") {
-  CHECK(status_of(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
-  CHECK(status_of(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
-  CHECK(status_of(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
-  const RankStatus both = status_of(RankStatus{5, "no answer from rank 3"}, killed, 139);
+  CHECK(status_of(RankStatus{75, "stopped"}, ended, 1) == Failure{75, "stopped"});
+  CHECK(status_of(RankStatus{0, ""}, killed, 139) == Failure{0, ""});
+  CHECK(status_of(RankStatus{5, "replicas differ"}, aborted, 5) == Failure{5, "replicas differ"});
+  const Failure both = status_of(RankStatus{5, "no answer from rank 3"}, killed, 139);
   CHECK(both.exit_code == 5);
   CHECK(contains(both, "rank 3 on n2 was killed by signal 11"));
   CHECK(contains(both, "no answer from rank 3"));
 }
 
 TEST_CASE("mpirun that was killed is told by its signal") {
-  const RankStatus killed_by_user = status_of({}, "", 128 + 9);
+  const Failure killed_by_user = status_of({}, "", 128 + 9);
   CHECK(killed_by_user.exit_code == 5);
   CHECK(killed_by_user.message == "mpirun was killed by signal 9 (Killed), and the ranks ended with it");
   CHECK(status_of({}, "", 128 + 11).message.find("signal 11 (Segmentation fault)") != std::string::npos);
@@ -152,8 +156,8 @@ TEST_CASE("mpirun that was killed is told by its signal") {
 TEST_CASE("without a status mpirun's messages decide") {
   CHECK(status_of({}, "", 0).exit_code == 5);
   CHECK(contains(status_of({}, "", 0), "no rank has said that the run is done"));
-  CHECK(status_of({}, aborted, 3) == RankStatus{3, ""});
-  CHECK(status_of({}, ended, 4) == RankStatus{4, ""});
+  CHECK(status_of({}, aborted, 3) == Failure{3, ""});
+  CHECK(status_of({}, ended, 4) == Failure{4, ""});
   CHECK(status_of({}, killed, 139).exit_code == 5);
   CHECK(contains(status_of({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
   CHECK(status_of({}, lost, 1).exit_code == 5);
@@ -167,8 +171,15 @@ TEST_CASE("without a status mpirun's messages decide") {
 }
 
 TEST_CASE("a run that was asked to stop before it trains is known by its first rank that ended") {
-  const auto unstarted = [](const std::optional<RankStatus>& status, std::optional<int> code,
-                            std::optional<int> signal) {
+  const auto stopped_unstarted = [](const std::optional<RankStatus>& status, const MpirunReport& report, int code) {
+    const AttemptTraces traces{
+        .status = status, .report = report, .messages = {}, .mpirun_code = code, .asked_to_stop = true, .step = {}};
+    const Outcome outcome = outcome_of(traces);
+    CHECK((outcome.kind == OutcomeKind::stopped_unstarted) == (outcome.end.message == "stopped before the first step"));
+    return outcome.kind == OutcomeKind::stopped_unstarted;
+  };
+  const auto unstarted = [&](const std::optional<RankStatus>& status, std::optional<int> code,
+                             std::optional<int> signal) {
     return stopped_unstarted(status, {.rank = 1, .exit_code = code, .signal = signal}, 1);
   };
   CHECK(unstarted({}, 75, {}));
@@ -182,6 +193,139 @@ TEST_CASE("a run that was asked to stop before it trains is known by its first r
   CHECK_FALSE(unstarted({}, {}, SIGKILL));
   CHECK_FALSE(unstarted(RankStatus{75, ""}, 75, {}));  // it has saved
   CHECK_FALSE(unstarted(RankStatus{5, "no answer"}, 5, {}));
+}
+
+// An outcome, beside what led to it.
+struct Case {
+  std::optional<RankStatus> status;
+  std::string messages;
+  int mpirun_code;
+  OutcomeKind kind;
+  int exit_code;
+  std::optional<int> rank = {};
+  std::string host = {};
+  std::optional<int> signal = {};
+};
+
+TEST_CASE("every end of an attempt has its kind, and names rank, host and signal as far as they are known") {
+  const std::string cannot_connect =
+      line +
+      "A process or daemon was unable to complete a TCP connection\nto another process:\n"
+      "  Local host:    h3\n  Remote host:   h1\n" +
+      line;
+  const std::string other_code = ended.substr(0, ended.rfind("4\n")) + "42\n" + line;
+  const auto told = [](int code, const FailedRank& failed = {}) { return RankStatus{code, "told", {}, failed}; };
+  const std::vector<Case> cases = {
+      {told(0), "", 0, OutcomeKind::completed, 0},
+      {told(1, {0, "n1"}), aborted, 1, OutcomeKind::failed, 1, 0, "n1"},
+      {told(2), "", 2, OutcomeKind::config_error, 2},
+      {told(3, {1, "n2"}), aborted, 3, OutcomeKind::data_error, 3, 1, "n2"},
+      {told(4), "", 4, OutcomeKind::diverged, 4},
+      {told(6, {2, "n2"}), killed, 139, OutcomeKind::resource_error, 6, 2, "n2"},
+      {told(75), "", 75, OutcomeKind::stopped, 75},
+      {told(130), "", 130, OutcomeKind::interrupted, 130},
+      {told(5, {2, "n2"}), aborted, 5, OutcomeKind::peer_error, 5, 2, "n2"},
+      {told(5, {3, "n2", 7, true}), aborted, 5, OutcomeKind::rank_silent, 5, 3, "n2"},
+      {told(5, {3, "n2", 7, true}), killed, 139, OutcomeKind::rank_killed, 5, 3, "n2", SIGSEGV},
+      {told(5, {1, "n2", 7, true}), lost, 1, OutcomeKind::host_lost, 5, {}, "n2"},
+      {{}, killed, 139, OutcomeKind::rank_killed, 5, 3, "n2", SIGSEGV},
+      {{}, lost, 1, OutcomeKind::host_lost, 5, {}, "n2"},
+      {{}, unreachable, 1, OutcomeKind::host_unreachable, 5},
+      {{}, cannot_connect, 1, OutcomeKind::host_unreachable, 5, {}, "h3"},
+      {{}, aborted, 3, OutcomeKind::data_error, 3, 2},
+      {{}, ended, 4, OutcomeKind::diverged, 4, 1},
+      {{}, other_code, 42, OutcomeKind::rank_exited, 5, 1},
+      {{}, "", 6, OutcomeKind::resource_error, 6},
+      {{}, "", 0, OutcomeKind::launcher_failed, 5},
+      {{}, unknown, 1, OutcomeKind::launcher_failed, 5},
+      {{}, "", 127, OutcomeKind::launcher_failed, 5},
+      {{}, "", 128 + SIGKILL, OutcomeKind::launcher_killed, 5, {}, "", SIGKILL},
+      {{}, "Too many open files\n", 1, OutcomeKind::resource_error, 6},
+  };
+  for (const Case& each : cases) {
+    const Outcome outcome =
+        outcome_of({each.status, read_report(each.messages), each.messages, "", each.mpirun_code, false, 0, 120});
+    CAPTURE(&each - cases.data(), each.messages, outcome.end.message);
+    CHECK(name_of(outcome.kind) == name_of(each.kind));
+    CHECK(outcome.end.exit_code == each.exit_code);
+    CHECK(outcome.rank == each.rank);
+    CHECK(outcome.host == each.host);
+    CHECK(outcome.signal == each.signal);
+    const bool own_step = each.status && each.status->failed.step;
+    CHECK((outcome.kind == OutcomeKind::resource_error || outcome.step == (own_step ? 7 : 120)));
+    const bool death = outcome.kind == OutcomeKind::rank_killed || outcome.kind == OutcomeKind::rank_exited ||
+                       outcome.kind == OutcomeKind::host_lost;
+    CHECK(contains(outcome.end, own_step ? "; the last known step is 7" : "; the last known step is 120") == death);
+  }
+}
+
+TEST_CASE(
+    "whatever an attempt leaves, its outcome has an exit code of trainctl's and a message or a rank's own words") {
+  std::mt19937 random(5);
+  const std::vector<std::string> texts = {"",   killed,      aborted, ended,
+                                          lost, unreachable, unknown, "no words of mpirun\n"};
+  for (int i = 0; i < 2000; ++i) {
+    AttemptTraces traces;
+    if (random() % 2 == 0) {
+      constexpr std::array codes = {0, 1, 2, 3, 4, 5, 6, 75, 130};
+      traces.status = RankStatus{codes[random() % codes.size()], random() % 2 ? "told" : ""};
+      if (random() % 2 == 0) traces.status->failed = {static_cast<int>(random() % 4), "n2", 12, random() % 2 == 0};
+    }
+    traces.messages = texts[random() % texts.size()] + texts[random() % texts.size()];
+    traces.report = read_report(traces.messages);
+    traces.mpirun_code = static_cast<int>(random() % 256);
+    traces.asked_to_stop = random() % 2 == 0;
+    traces.output_error = random() % 4 == 0 ? ENOSPC : 0;
+    const Outcome outcome = outcome_of(traces);
+    CAPTURE(i, traces.messages, traces.mpirun_code, to_string(outcome));
+    CHECK((outcome.end.exit_code == 0) == (outcome.kind == OutcomeKind::completed));
+    CHECK((outcome.kind != OutcomeKind::completed || (traces.status && traces.output_error == 0)));
+    CHECK((outcome.kind != OutcomeKind::stopped_unstarted || traces.asked_to_stop));
+    CHECK((outcome.kind != OutcomeKind::rank_killed || outcome.signal));
+    CHECK((outcome.kind != OutcomeKind::host_lost || !outcome.host.empty()));
+    // Without a status an outcome has words, unless a code of trainctl's says that a rank has had its own.
+    if (!traces.status && outcome.end.message.empty()) CHECK((traces.report.exit_code || traces.mpirun_code > 1));
+  }
+}
+
+TEST_CASE("an outcome is told in one line") {
+  CHECK(to_string(Outcome{}) == "completed (exit code 0)");
+  CHECK(to_string(Outcome{OutcomeKind::rank_killed, {5}, 1, "n2", 9, 120}) ==
+        "rank_killed (exit code 5): rank 1 on n2, signal 9, step 120");
+  CHECK(to_string(Outcome{.kind = OutcomeKind::host_lost, .end = {5}, .host = "n2"}) ==
+        "host_lost (exit code 5): host n2");
+  CHECK(name_of(OutcomeKind::launcher_suspended) == "launcher_suspended");
+}
+
+TEST_CASE("a run has one attempt, whatever came of it") {
+  const std::vector<OutcomeKind> kinds = {OutcomeKind::completed, OutcomeKind::rank_killed, OutcomeKind::host_lost};
+  std::vector<Outcome> outcomes;
+  for (const OutcomeKind kind : kinds) {
+    outcomes.push_back({.kind = kind});
+    CHECK(end_always(outcomes, {}) == NextAction::end);
+  }
+}
+
+TEST_CASE("the last lines of a rank are those of its own log, or else of what all ranks have written") {
+  namespace fs = std::filesystem;
+  std::string name = fs::temp_directory_path() / "outcome-test-XXXXXX";
+  const fs::path folder = mkdtemp(name.data());
+  std::string twelve, ten;
+  for (int i = 1; i <= 12; ++i) twelve += "line " + std::to_string(i) + "\n";
+  for (int i = 3; i <= 12; ++i) ten += (i > 3 ? "\n" : "") + std::string("line ") + std::to_string(i);
+  fs::create_directory(folder / "logs");
+  std::ofstream(folder / "log.txt") << "of rank 0\n";
+  std::ofstream(folder / "logs/rank-1.log") << std::string(20'000, 'x') << '\n' << twelve;
+  std::ofstream(folder / "logs/rank-2.log") << std::string(20'000, 'x');
+  const std::string log = folder / "log.txt";
+  CHECK(last_lines(log, 0, "written\n") == "of rank 0");
+  CHECK(last_lines(log, 1, "written\n") == ten);
+  CHECK(last_lines(log, 2, "written\n") == std::string(4096, 'x'));
+  CHECK(last_lines(log, 3, twelve) == ten);
+  CHECK(last_lines(log, {}, "written\n\n") == "written");
+  CHECK(last_lines("", 1, "\n\n") == "");
+  CHECK(last_lines("", 1, "") == "");
+  fs::remove_all(folder);
 }
 
 TEST_CASE("the newest checkpoint of a run is named by the place of its log") {
@@ -198,8 +342,8 @@ TEST_CASE("the newest checkpoint of a run is named by the place of its log") {
 }
 
 TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {
-  const auto shortage = [](const std::string& text) { return find_shortage(text).value_or(RankStatus{}); };
-  const RankStatus processes = shortage(
+  const auto shortage = [](const std::string& text) { return find_shortage(text).value_or(Failure{}); };
+  const Failure processes = shortage(
       line + "mpirun was unable to launch the specified application as it encountered an error:\n\n" +
       "Error: system limit exceeded on number of processes that can be started\nNode: n2\n\nwhen attempting\n" + line);
   CHECK(processes.exit_code == 6);
@@ -223,7 +367,7 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
 TEST_CASE("of words that nobody knows the first lines are told") {
   std::string long_winded = line + "Something odd came up.\nIt is like this:\n\n  and like that\n";
   for (int i = 0; i < 30; ++i) long_winded += "more of it\n";
-  const RankStatus told = status_of({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
+  const Failure told = status_of({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
   CHECK(told.exit_code == 5);
   CHECK(contains(told, "Something odd came up.\nIt is like this:\n  and like that"));
   CHECK_FALSE(contains(told, "more of it"));

@@ -13,8 +13,8 @@
 #include "parallel/launch/rank.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
-#include "parallel/launch/supervisor.h"
 #include "test/catch.h"
+#include "test/launch/supervised_run.h"
 
 namespace trainctl {
 namespace {

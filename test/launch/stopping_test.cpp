@@ -1,5 +1,5 @@
 // What a request to stop does at which time, by table.
-#include "parallel/launch/stopping.h"
+#include "parallel/launch/supervisor/stopping.h"
 
 #include <signal.h>
 
@@ -12,18 +12,25 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const Stopping::Clock::time_point start = Stopping::Clock::now();
+const AskedRanks::Clock::time_point start = AskedRanks::Clock::now();
+
+struct Stopping {
+  StopRequests requests;
+  AskedRanks ranks;
+};
 
 // Ranks that run since `start`, and were asked by these signals, each so many milliseconds later.
 Stopping asked(const std::vector<std::pair<int, int>>& signals) {
   Stopping stopping;
-  stopping.started = start;
-  stopping.ready = stopping.relayed = true;
-  for (const auto& [signal, after] : signals) note_request(stopping, signal, start + milliseconds(after));
+  stopping.ranks.started = start;
+  stopping.ranks.ready = stopping.ranks.relayed = true;
+  for (const auto& [signal, after] : signals) note_request(stopping.requests, signal, start + milliseconds(after));
   return stopping;
 }
 
-StopAction action(const Stopping& stopping, int after) { return stop_action(stopping, start + milliseconds(after)); }
+StopAction action(const Stopping& stopping, int after) {
+  return stop_action(stopping.requests, stopping.ranks, start + milliseconds(after));
+}
 
 TEST_CASE("without a request nothing is done") {
   CHECK(action(asked({}), 0) == StopAction::wait);
@@ -32,11 +39,11 @@ TEST_CASE("without a request nothing is done") {
 
 TEST_CASE("a request goes to ranks that handle it; ranks that do not yet have trained nothing") {
   Stopping stopping = asked({{SIGTERM, 100}});
-  stopping.relayed = false;
+  stopping.ranks.relayed = false;
   CHECK(action(stopping, 100) == StopAction::relay);
-  stopping.ready = false;
+  stopping.ranks.ready = false;
   CHECK(action(stopping, 100) == StopAction::end_unstarted);
-  stopping.sees_ranks = false;  // they may handle it: after some seconds they do
+  stopping.ranks.sees_ranks = false;  // they may handle it: after some seconds they do
   CHECK(action(stopping, 100) == StopAction::wait);
   CHECK(action(stopping, 4999) == StopAction::wait);
   CHECK(action(stopping, 5000) == StopAction::relay);
@@ -51,22 +58,22 @@ TEST_CASE("a stop ends 20 s after its request, within SLURM's and Kubernetes' 30
 
 TEST_CASE("ranks with long steps have twice a step's time, ranks that save cluster.timeout or a minute") {
   Stopping stopping = asked({{SIGTERM, 0}});
-  stopping.needs.seconds = 3;
-  CHECK(time_to_stop(stopping) == seconds(20));
-  stopping.needs.seconds = 45;
-  CHECK(time_to_stop(stopping) == seconds(90));
-  stopping.needs.saves = true;
-  stopping.patience = seconds(5);
-  CHECK(time_to_stop(stopping) == seconds(60));
-  stopping.patience = seconds(300);
-  CHECK(time_to_stop(stopping) == seconds(300));
-  stopping.patience = seconds(0);  // for ever; a stop is not
-  CHECK(time_to_stop(stopping) == seconds(600));
+  stopping.ranks.needs.seconds = 3;
+  CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(20));
+  stopping.ranks.needs.seconds = 45;
+  CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(90));
+  stopping.ranks.needs.saves = true;
+  stopping.ranks.patience = seconds(5);
+  CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(60));
+  stopping.ranks.patience = seconds(300);
+  CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(300));
+  stopping.ranks.patience = seconds(0);  // for ever; a stop is not
+  CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(600));
 }
 
 TEST_CASE("the time counts from when ranks began or ended to save") {
   Stopping stopping = asked({{SIGTERM, 0}});
-  stopping.said = start + seconds(15);
+  stopping.ranks.said = start + seconds(15);
   CHECK(action(stopping, 34'999) == StopAction::wait);
   CHECK(action(stopping, 35'000) == StopAction::end_late);
 }
@@ -81,11 +88,28 @@ TEST_CASE("a second SIGINT ends ranks at once, another second signal after 2 s; 
 
 TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s, a second SIGINT not at all") {
   Stopping stopping = asked({{SIGUSR1, 0}, {SIGTERM, 40'000}, {SIGTERM, 50'000}});
-  stopping.needs.saves = true;
+  stopping.ranks.needs.saves = true;
   CHECK(action(stopping, 59'999) == StopAction::wait);
   CHECK(action(stopping, 60'000) == StopAction::end_late);
-  note_request(stopping, SIGINT, start + seconds(55));
+  note_request(stopping.requests, SIGINT, start + seconds(55));
   CHECK(action(stopping, 55'000) == StopAction::end_at_once);
+}
+
+TEST_CASE("requests outlive the ranks that they reached: those of a later attempt are asked at once") {
+  Stopping stopping = asked({{SIGTERM, 100}});
+  stopping.ranks = {.started = start + seconds(30)};
+  CHECK(action(stopping, 30'000) == StopAction::end_unstarted);
+  stopping.ranks.ready = true;
+  CHECK(action(stopping, 30'000) == StopAction::relay);
+}
+
+TEST_CASE("the ranks that did not arrive or answer are read from the error of a communicator") {
+  CHECK(silent_ranks("all_reduce: rank 3 on h3 did not arrive within 6 s") == std::vector<int>{3});
+  CHECK(silent_ranks("rank 0 on h1, rank 1 on h1, rank 12 on h2 did not arrive within 6 s") ==
+        std::vector<int>{0, 1, 12});
+  CHECK(silent_ranks("barrier: ranks 2, 3 did not answer within 6 s") == std::vector<int>{2, 3});
+  CHECK(silent_ranks("barrier: some rank did not arrive within 6 s").empty());
+  CHECK(silent_ranks("rank 3 has given up").empty());
 }
 
 TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {

@@ -15,7 +15,8 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "parallel/launch/supervisor.h"
+#include "core/base/log.h"
+#include "parallel/launch/process.h"
 #include "test/launch/listening.h"
 #include "test/time_limit.h"
 
@@ -49,7 +50,14 @@ LaunchPlan plan_for(int ranks, double timeout) {
 
 }  // namespace
 
-SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout) : ranks_(ranks) {
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Policy& policy) {
+  const Failure end = run_supervised(plan, command, {}, policy).end;
+  if (!end.message.empty()) log::error(end.message);
+  return end.exit_code;
+}
+
+SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout, const Policy& policy)
+    : ranks_(ranks) {
   std::string name = std::filesystem::temp_directory_path() / "launch-test-XXXXXX";
   folder_ = mkdtemp(name.data());
   std::filesystem::create_directory(folder_ / "temporary");
@@ -63,8 +71,10 @@ SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double tim
   setenv("LAUNCH_TEST_FOLDER", folder_.c_str(), 1);
   try {
     const bool script = behaviour.starts_with("sh: ");
-    _exit(supervise(plan_for(ranks, timeout), script ? std::vector<std::string>{"/bin/sh", "-c", behaviour.substr(4)}
-                                                     : std::vector<std::string>{own_path(), behaviour}));
+    _exit(supervise(plan_for(ranks, timeout),
+                    script ? std::vector<std::string>{"/bin/sh", "-c", behaviour.substr(4)}
+                           : std::vector<std::string>{own_path(), behaviour},
+                    policy));
   } catch (const Error& error) {
     dprintf(STDERR_FILENO, "%s\n", error.what());
     _exit(exit_code(error.kind()));

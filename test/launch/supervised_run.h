@@ -7,14 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "parallel/launch/supervisor/supervisor.h"
+
 namespace trainctl {
+
+// run_supervised(); reports what went wrong on standard error, and returns the exit code.
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Policy& policy = end_always);
 
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, more than there are cores where need be; `behaviour` is the name of a case
   // in ranks.cpp, or a shell script where it begins with "sh: ".
   // `timeout` is cluster.timeout in seconds.
-  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600);
+  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Policy& policy = end_always);
   ~SupervisedRun();  // ends what is left of it
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;

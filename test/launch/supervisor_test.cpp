@@ -257,6 +257,44 @@ TEST_CASE("an mpirun that does not end after its ranks have is not waited for") 
   CHECK(run.left_nothing());
 }
 
+// Starts the ranks again after an attempt that failed, twice at most, unless a stop is asked for.
+NextAction twice_again(const std::vector<Outcome>& outcomes, const StopRequests& requests) {
+  const bool goes_on = outcomes.back().end.exit_code != 0 && outcomes.size() < 3 && !requests.asked;
+  return goes_on ? NextAction::again : NextAction::end;
+}
+
+// Notes an attempt, and lets rank 0 ask how many there were; the folder of the first is gone by the second.
+const std::string counts_attempts =
+    "sh: f=$LAUNCH_TEST_FOLDER; [ $OMPI_COMM_WORLD_RANK$PMI_RANK = 0 ] || exec sleep 9; "
+    "echo $TRAINCTL_STATUS_FILE >> $f/attempts; for s in $(sed '$d' $f/attempts); do [ ! -e $(dirname $s) ] || exit 2; "
+    "done; ";
+
+TEST_CASE("a policy may start the ranks again: each attempt has files of its own, and the last one counts") {
+  SupervisedRun run(1 + 1,
+                    counts_attempts +
+                        "[ $(wc -l < $f/attempts) = 3 ] || kill -9 $$; "
+                        "echo attempt $(wc -l < $f/attempts); printf '4\n[]\nin vain' > "
+                        "$TRAINCTL_STATUS_FILE; exit 4",
+                    600, twice_again);
+  CHECK(run.wait() == 4);
+  INFO(run.output());
+  CHECK(contains(run.output(), "attempt 3\n"));
+  CHECK_FALSE(contains(run.output(), "attempt 4\n"));
+  CHECK(contains(run.output(), "in vain"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a request to stop outlives the attempt that it came in") {
+  const auto always_again = [](const std::vector<Outcome>& outcomes, const StopRequests&) {
+    return outcomes.size() < 2 ? NextAction::again : NextAction::end;
+  };
+  SupervisedRun run(2, "rank that loads its data", 600, always_again);
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);  // the ranks of the first attempt end by it, those of the second before they train
+  CHECK(run.wait() == 75);
+  CHECK(run.left_nothing());
+}
+
 TEST_CASE("programs without MPI: exit codes and standard input") {
   // MPICH leaves the standard input of all ranks but the first open.
   const std::string reads = mpi_library() == MpiLibrary::mpich ? "" : "read line && echo 'a line came'; ";

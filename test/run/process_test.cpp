@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
 
 #include "core/base/format.h"
 #include "test/catch.h"
@@ -265,13 +266,34 @@ TEST_CASE("a supervised run that is stopped, or whose rank is killed, leaves one
   }
   {
     Command run(folder, {"run", config, "--ranks", "2", "--json"});
-    REQUIRE(comes_true([&] { return events(folder / "runs/config", "start").size() > 1; }));
+    const std::size_t steps = events(folder / "runs/config", "step").size();
+    REQUIRE(comes_true([&] { return events(folder / "runs/config", "step").size() > steps; }));
     const std::map<int, pid_t> ranks = run.ranks();
     REQUIRE(ranks.size() == 2);
     kill(ranks.at(1), SIGKILL);
-    check_document(finished(run), 5, "killed by signal 9");
+    const Finished killed = finished(run);
+    check_document(killed, 5, "killed by signal 9");
+    CHECK(contains(killed.out, "; the last known step is "));
   }
   CHECK(contains(read_file(folder / "runs/config/log.txt"), "rank 1 on "));  // the supervisor's words
+}
+
+TEST_CASE("the supervisor knows which rank has failed, on which host and at which step, and how its log ends") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text(37, "epochs: 1000000"));
+  Command run(folder, {"run", config, "--ranks", "2", "--verbose", "--set", "cluster.timeout=2 s"});
+  REQUIRE(comes_true([&] { return events(folder / "runs/config", "step").size() > 9; }));
+  const std::map<int, pid_t> ranks = run.ranks();
+  REQUIRE(ranks.size() == 2);
+  kill(ranks.at(1), SIGSTOP);
+  CHECK(run.wait() == 5);
+  const std::string errors = run.errors();
+  INFO(tail(errors));
+  std::smatch told;
+  REQUIRE(std::regex_search(
+      errors, told, std::regex(R"(the ranks have ended: rank_silent \(exit code 5\): rank 1 on \S+, step (\d+)\n)")));
+  CHECK(std::stoi(told[1]) > 9);
+  CHECK(contains(errors, "the last lines of their log:\n"));
 }
 
 TEST_CASE("what rank 1 alone has to say stands in log.txt, and all it logs in its own file") {

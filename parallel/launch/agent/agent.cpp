@@ -21,8 +21,8 @@
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/process.h"
 #include "parallel/launch/report.h"
-#include "parallel/launch/stopping.h"
-#include "parallel/launch/supervision.h"
+#include "parallel/launch/supervisor/signals.h"
+#include "parallel/launch/supervisor/stopping.h"
 
 namespace trainctl {
 namespace {
@@ -82,9 +82,9 @@ class Agent {
  public:
   Agent(const TfTask& own, const std::string& secret, std::chrono::milliseconds patience)
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
-    stopping_.patience = patience;
-    stopping_.ready = true;
-    stopping_.needs.saves = true;  // how long that takes only the chief knows
+    asked_.patience = patience;
+    asked_.ready = true;
+    asked_.needs.saves = true;  // how long that takes only the chief knows
     if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
     if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "no pipe is to be had");
   }
@@ -131,17 +131,17 @@ class Agent {
       for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.has_ended(pid);
       return;
     }
-    note_request(stopping_, number, std::chrono::steady_clock::now());
+    note_request(requests_, number, std::chrono::steady_clock::now());
     if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_words));
   }
 
   // The ranks of this host agree with all others on a stop, and save; then the chief says how the job ended.
   void stop() {
-    switch (stop_action(stopping_, std::chrono::steady_clock::now())) {
+    switch (stop_action(requests_, asked_, std::chrono::steady_clock::now())) {
       case StopAction::relay:
         log::warning("the ranks of this host are to stop after this step");
         signal_descendants(getpid(), SIGUSR1);
-        stopping_.relayed = true;
+        asked_.relayed = true;
         return;
       case StopAction::end_at_once:
       case StopAction::end_late:
@@ -184,7 +184,8 @@ class Agent {
   Connections connections_{most_connections};
   RefusalLog refusals_;
   bool leased_ = false;
-  Stopping stopping_;
+  StopRequests requests_;
+  AskedRanks asked_;  // those of this host
 };
 
 }  // namespace

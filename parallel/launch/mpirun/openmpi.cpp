@@ -11,7 +11,6 @@
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/process.h"
-#include "parallel/launch/supervisor.h"
 
 namespace trainctl {
 namespace {

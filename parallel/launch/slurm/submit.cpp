@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/launch/child_run.h"
+#include "parallel/launch/process.h"
 #include "parallel/launch/scratch.h"
 
 namespace trainctl {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "parallel/launch/slurm/job_state.h"
-#include "parallel/launch/supervision.h"
+#include "parallel/launch/supervisor/signals.h"
 
 namespace trainctl {
 

@@ -1,5 +1,5 @@
 // Reading the pipes of mpirun and its ranks, and writing on.
-#include "parallel/launch/ranks_output.h"
+#include "parallel/launch/supervisor/ranks_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

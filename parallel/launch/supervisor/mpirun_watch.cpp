@@ -1,9 +1,8 @@
 // The loop that waits for mpirun.
-#include "parallel/launch/supervision.h"
+#include "parallel/launch/supervisor/mpirun_watch.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,54 +13,15 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/outcome.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/status.h"
-#include "parallel/launch/stop.h"
 
 namespace trainctl {
-namespace {
 
-// Signals that nobody sends here for a purpose, and that end a process unless it handles them.
-std::vector<int> other_ends() {
-  std::vector<int> numbers = {SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU};
-  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) numbers.push_back(number);
-  return numbers;
-}
-
-bool is_other_end(int number) {
-  const std::vector<int> numbers = other_ends();
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-}
-
-}  // namespace
-
-Signals::Signals() {
-  signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
-  sigset_t set;
-  sigemptyset(&set);
-  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
-  for (int number : other_ends()) sigaddset(&set, number);
-  sigprocmask(SIG_BLOCK, &set, &previous_);
-  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
-Signals::~Signals() {
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
-  close(descriptor_);
-  ignore_requests();
-  sigprocmask(SIG_SETMASK, &previous_, nullptr);
-}
-
-int Signals::next() const {
-  signalfd_siginfo info{};
-  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
-}
-
-Supervision::Supervision(const Signals& signals, const ChildProcess& child, std::string status_file,
+MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
                          const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options)
-    : signals_(signals),
+    : supervision_(supervision),
+      requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
       said_(child_, mpirun, status_file, options.holds_output, plan.first_rank_here),
@@ -72,27 +32,27 @@ Supervision::Supervision(const Signals& signals, const ChildProcess& child, std:
       start_timeout_(plan.start_timeout),
       hosts_answer_(plan.hosts_answer),
       hosts_(plan.hosts) {
-  stopping_.started = start_;
-  stopping_.sees_ranks = plan.first_rank_here;
-  stopping_.patience = plan.start_timeout;
+  asked_.started = start_;
+  asked_.sees_ranks = plan.first_rank_here;
+  asked_.patience = plan.start_timeout;
 }
 
-Supervision::~Supervision() {
+MpirunWatch::~MpirunWatch() {
   kill_children();
   for (int pipe : {child_.output, child_.errors, child_.messages}) close(pipe);
   for (int rank : ranks_) close(rank);
 }
 
-void Supervision::wait() {
+void MpirunWatch::wait() {
   while (!ended_ && !verdict_) {
     watch_ranks();
-    std::vector<pollfd> sources = {{signals_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
     for (const pollfd& each : said_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
-    const bool hurries = (stopping_.asked && !stopping_.relayed) || (one_host_ && ranks_.empty());
+    const bool hurries = (requests_.asked && !asked_.relayed) || (one_host_ && ranks_.empty());
     poll(sources.data(), sources.size(), hurries ? 20 : 500);
     see_ranks();
-    while (const int signal = signals_.next()) on_signal(signal);
+    while (const int signal = supervision_.signals.next()) on_signal(signal);
     said_.read();
     if (ended_) break;
     decide();
@@ -107,7 +67,7 @@ void Supervision::wait() {
 }
 
 // Opens the processes of all ranks once they are known; kernels before 5.3 cannot.
-void Supervision::watch_ranks() {
+void MpirunWatch::watch_ranks() {
   if (!one_host_ || !ranks_.empty() || !is_ready(status_file_)) return;
   for (const int process : marked_processes(status_file_)) {
     ranks_.push_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
@@ -116,7 +76,7 @@ void Supervision::watch_ranks() {
 
 // A rank that ends is seen at the same moment by its launcher, which then ends the others: of several that have ended
 // since the last look any may be the first.
-void Supervision::see_ranks() {
+void MpirunWatch::see_ranks() {
   std::vector<int> gone;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     pollfd process{ranks_[rank], POLLIN, 0};
@@ -127,91 +87,104 @@ void Supervision::see_ranks() {
   for (int& rank : ranks_) close(std::exchange(rank, -1));
 }
 
-void Supervision::on_signal(int number) {
+void MpirunWatch::on_signal(int number) {
   if (number == SIGCHLD) {
     reap();
     return;
   }
-  note_request(stopping_, number, std::chrono::steady_clock::now());
-  if (!options_.stops_in_order || is_other_end(number)) stopping_.at_once = true;
+  note_request(requests_, number, std::chrono::steady_clock::now());
+  if (!options_.stops_in_order || is_other_end(number)) requests_.at_once = true;
 }
 
 // Ends the ranks, by a verdict, if it is time.
-void Supervision::decide() {
+void MpirunWatch::decide() {
   stop();
   watch_mpirun();
   if (!verdict_ && start_timed_out()) {
-    const Error error(
-        ErrorKind::peer, describe_start_timeout(),
+    const char* const remedy =
         hosts_answer_
             ? "a remote shell works on all hosts, so that a network between them is at fault: all TCP ports must be "
               "open in both directions, and which network to use can be stated (docs/cluster.md); see cluster.timeout"
-            : "`ssh HOST true` must work for each host without a password; see cluster.timeout");
-    verdict_ = {exit_code(error.kind()), error.what()};
+            : "`ssh HOST true` must work for each host without a password; see cluster.timeout";
+    const Error error(ErrorKind::peer, describe_start_timeout(), remedy);
+    end_ranks(OutcomeKind::start_overdue, error.kind(), error.what());
   }
 }
 
-void Supervision::stop() {
-  if (!stopping_.asked) return;
+// The ranks are ended when wait() returns.
+void MpirunWatch::end_ranks(OutcomeKind kind, ErrorKind error, std::string message) {
+  verdict_ = Outcome{.kind = kind, .end = {exit_code(error), std::move(message)}};
+}
+
+void MpirunWatch::stop() {
+  if (!requests_.asked) return;
   const auto now = std::chrono::steady_clock::now();
-  stopping_.ready = is_ready(status_file_);
-  if (const StopTime needs = read_stop_time(status_file_); needs != stopping_.needs) {
-    stopping_.needs = needs;
-    stopping_.said = now;
+  asked_.ready = is_ready(status_file_);
+  if (const StopTime needs = read_stop_time(status_file_); needs != asked_.needs) {
+    asked_.needs = needs;
+    asked_.said = now;
   }
-  switch (stop_action(stopping_, now)) {
+  switch (stop_action(requests_, asked_, now)) {
     case StopAction::wait:
       return;
     case StopAction::relay:
-      join_log();
-      tell_of_stop();
-      if (stopped_) kill(child_.pid, SIGCONT);
-      kill(child_.pid, SIGUSR1);
-      stopping_.relayed = true;
-      return;
+      return relay_request();
     case StopAction::end_unstarted:
-      verdict_ = {exit_code(ErrorKind::stopped), std::string(unstarted_words)};
-      return;
+      return end_ranks(OutcomeKind::stopped_unstarted, ErrorKind::stopped, std::string(unstarted_words));
     case StopAction::end_at_once:
-      verdict_ = {exit_code(ErrorKind::interrupted),
-                  "stopped at once" + newest_checkpoint(read_log_path(status_file_))};
-      return;
+      return end_ranks(OutcomeKind::interrupted, ErrorKind::interrupted,
+                       "stopped at once" + newest_checkpoint(read_log_path(status_file_)));
     case StopAction::end_late:
-      if (read_status(status_file_)) return;  // they have ended, and mpirun lingers
-      const double seconds = std::chrono::duration<double>(time_to_stop(stopping_)).count();
-      verdict_ = {exit_code(ErrorKind::peer), format("the ranks did not stop within {:g} s and were ended{}{}", seconds,
-                                                     stuck_ranks(), newest_checkpoint(read_log_path(status_file_)))};
+      return end_late();
   }
 }
 
 // Whoever presses Ctrl-C knows that the run is being stopped; a stop by anybody else is a warning.
-void Supervision::tell_of_stop() const {
-  const auto tell = stopping_.asked_by == SIGINT ? log::info : log::warning;
+void MpirunWatch::relay_request() {
+  join_log();
+  const auto tell = requests_.asked_by == SIGINT ? log::info : log::warning;
   tell("stopping after this step (Ctrl-C again stops at once)");
+  if (stands_) kill(child_.pid, SIGCONT);
+  kill(child_.pid, SIGUSR1);
+  asked_.relayed = true;
 }
 
-// " (stopped by a signal: rank 1, process 12)": those of this host that a signal has stopped.
-std::string Supervision::stuck_ranks() const {
-  std::string text;
+void MpirunWatch::end_late() {
+  if (read_status(status_file_)) return;  // they have ended, and mpirun lingers
+  const std::vector<int> suspended = suspended_ranks(), processes = marked_processes(status_file_);
+  std::string who;
+  for (const int rank : suspended) {
+    who += format("{}rank {}, process {}", who.empty() ? " (stopped by a signal: " : "; ", rank,
+                  processes[static_cast<std::size_t>(rank)]);
+  }
+  const double seconds = std::chrono::duration<double>(time_to_stop(requests_, asked_)).count();
+  end_ranks(OutcomeKind::stop_overdue, ErrorKind::peer,
+            format("the ranks did not stop within {:g} s and were ended{}{}{}", seconds, who, who.empty() ? "" : ")",
+                   newest_checkpoint(read_log_path(status_file_))));
+  if (!suspended.empty()) verdict_->rank = suspended.front();
+}
+
+// The ranks of this host that a signal has stopped.
+std::vector<int> MpirunWatch::suspended_ranks() const {
+  std::vector<int> ranks;
   const std::vector<int> processes = one_host_ ? marked_processes(status_file_) : std::vector<int>();
   for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-    if (!is_stopped(processes[rank])) continue;
-    text += format("{}rank {}, process {}", text.empty() ? " (stopped by a signal: " : "; ", rank, processes[rank]);
+    if (is_stopped(processes[rank])) ranks.push_back(static_cast<int>(rank));
   }
-  return text.empty() ? text : text + ")";
+  return ranks;
 }
 
 // mpirun that a signal has stopped passes on neither output nor requests, and sees no rank end.
-void Supervision::watch_mpirun() {
+void MpirunWatch::watch_mpirun() {
   constexpr std::chrono::seconds soon(3);
-  if (!stopped_ || verdict_) return;
-  const auto stands = std::chrono::steady_clock::now() - *stopped_;
+  if (!stands_ || verdict_) return;
+  const auto standing = std::chrono::steady_clock::now() - *stands_;
   const double seconds = std::chrono::duration<double>(start_timeout_).count();
-  if (start_timeout_.count() > 0 && stands >= start_timeout_) {
-    verdict_ = {exit_code(ErrorKind::peer),
-                format("mpirun (process {}) has been stopped by a signal for {:g} s, and the ranks were ended{}",
-                       child_.pid, seconds, newest_checkpoint(read_log_path(status_file_)))};
-  } else if (!told_of_mpirun_ && stands >= soon) {
+  if (start_timeout_.count() > 0 && standing >= start_timeout_) {
+    end_ranks(OutcomeKind::launcher_suspended, ErrorKind::peer,
+              format("mpirun (process {}) has been stopped by a signal for {:g} s, and the ranks were ended{}",
+                     child_.pid, seconds, newest_checkpoint(read_log_path(status_file_))));
+  } else if (!told_of_mpirun_ && standing >= soon) {
     told_of_mpirun_ = true;
     join_log();
     const std::string limit = seconds > 0 ? format(", and the run ends after {:g} s (cluster.timeout)", seconds) : "";
@@ -223,10 +196,10 @@ void Supervision::watch_mpirun() {
 }
 
 // From now on what this process logs stands in the run's log, too.
-void Supervision::join_log() {
-  const std::string path = in_log_ ? "" : read_log_path(status_file_);
-  if (path.empty()) return;
-  in_log_ = true;
+void MpirunWatch::join_log() {
+  const std::string path = read_log_path(status_file_);
+  if (path.empty() || path == supervision_.log) return;
+  supervision_.log = path;
   try {
     log::add_file(path);
   } catch (const Error& error) {
@@ -234,19 +207,19 @@ void Supervision::join_log() {
   }
 }
 
-void Supervision::reap() {
+void MpirunWatch::reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
     if (pid == child_.pid) note_child(status);
   }
 }
 
-void Supervision::note_child(int status) {
+void MpirunWatch::note_child(int status) {
   if (WIFSTOPPED(status)) {
-    stopped_ = std::chrono::steady_clock::now();
-    if (stopping_.relayed) kill(child_.pid, SIGCONT);  // else the request would not reach the ranks
+    stands_ = std::chrono::steady_clock::now();
+    if (asked_.relayed) kill(child_.pid, SIGCONT);  // else the request would not reach the ranks
   } else if (WIFCONTINUED(status)) {
-    stopped_.reset();
+    stands_.reset();
     told_of_mpirun_ = false;
   } else {
     ended_ = true;
@@ -257,7 +230,7 @@ void Supervision::note_child(int status) {
 // mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize), and waits
 // for minutes for a daemon on a host that the network does not reach. Once the run is over, by a status or by words of
 // mpirun, it is not waited for long: nothing more will come.
-bool Supervision::mpirun_lingers() {
+bool MpirunWatch::mpirun_lingers() {
   constexpr std::chrono::seconds limit(5), for_good_end(30);  // other ranks may still leave in order
   const auto now = std::chrono::steady_clock::now();
   const std::optional<RankStatus> status = read_status(status_file_);
@@ -273,13 +246,13 @@ bool Supervision::mpirun_lingers() {
   return now - last_child_ > limit;
 }
 
-bool Supervision::start_timed_out() const {
-  return !stopped_ && start_timeout_.count() > 0 && first_rank_here_ &&
+bool MpirunWatch::start_timed_out() const {
+  return !stands_ && start_timeout_.count() > 0 && first_rank_here_ &&
          std::chrono::steady_clock::now() - start_ > start_timeout_ && !is_ready(status_file_);
 }
 
 // A remote shell that has not come back has the name of its host among its words.
-std::string Supervision::describe_start_timeout() const {
+std::string MpirunWatch::describe_start_timeout() const {
   std::string hosts;
   for (const std::vector<std::string>& command : commands_of_children(child_.pid)) {
     for (const Host& host : hosts_) {

@@ -1,0 +1,164 @@
+// Composes mpirun's command line and environment, and makes the folders for its files.
+#include "parallel/launch/supervisor/command.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/launch/process.h"
+#include "parallel/launch/room.h"
+
+namespace trainctl {
+namespace {
+
+// The folder for temporary files. Throws Error{resource} where mpirun's have no room in it.
+std::string temporary_folder(const RoomNeeded& needed) {
+  const char* chosen = std::getenv("TMPDIR");
+  std::string folder = chosen != nullptr && *chosen != '\0' ? std::filesystem::absolute(chosen).string() : "/tmp";
+  const std::string why = why_no_room(folder, needed.temporary);
+  if (why.empty()) {
+    require_file_size(folder, needed.file_size);
+    return folder;
+  }
+  throw Error(ErrorKind::resource, "no room for mpirun's temporary files: " + why,
+              "free some space, or set TMPDIR to another folder");
+}
+
+// Makes a folder in memory for the segments that ranks of one host share; none where they go to the folder for
+// temporary files, `temporary`, or are OpenMPI's affair. Throws Error{resource} where neither has room.
+void make_memory_folder(const LaunchPlan& plan, const RoomNeeded& needed, const std::string& temporary,
+                        std::optional<ScratchFolder>& memory) {
+  constexpr const char* file_system = "/dev/shm";
+  if (!plan.one_host) return;
+  const std::string why = access(file_system, W_OK | X_OK) != 0 ? format("{} cannot be written", file_system)
+                                                                : why_no_room(file_system, needed.shared_memory);
+  if (why.empty()) {
+    memory.emplace(file_system);
+    return;
+  }
+  const std::string why_not_there = why_no_room(temporary, needed.temporary + needed.shared_memory);
+  if (!why_not_there.empty()) {
+    throw Error(
+        ErrorKind::resource,
+        format("no room for the memory that {} ranks share: {}; {}", plan.ranks, why, why_not_there),
+        "give the container more (docker run --shm-size=1g), set TMPDIR to a folder with room, or start fewer ranks");
+  }
+  log::warning(format("the ranks share memory through files in {}, which may be slow: {}", temporary, why));
+}
+
+// The library that keeps mpirun to the addresses of LaunchPlan::listen_on and shields it from requests to stop, beside
+// this program or where it is installed; "" where it is not there.
+std::string preloaded_library() {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(own_path()).parent_path();
+  for (const fs::path& file : {folder / "trainctl_listen.so", folder / "../lib/trainctl/trainctl_listen.so"}) {
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) return file.lexically_normal();
+  }
+  return "";
+}
+
+// Says that the ranks take long to start; throws where they cannot (require_ranks_can_start()).
+void warn_of_long_start(const RanksNeed& need, std::chrono::milliseconds start_timeout) {
+  constexpr double long_start = 30;
+  require_ranks_can_start(need, start_timeout);
+  if (start_seconds(need) > long_start) log::warning(start_text(need));
+}
+
+// The user's terminal, where there is one that can redraw a line, as variables for the ranks: its width now, and the
+// terminal itself for those on this host, who ask it whenever they draw.
+Variables::Map terminal(bool first_rank_here) {
+  const char* kind = std::getenv("TERM");
+  winsize window{};
+  if (kind == nullptr || std::string_view(kind) == "dumb" || isatty(STDERR_FILENO) == 0 ||
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0) {
+    return {};
+  }
+  Variables::Map variables = {{std::string(columns_variable), std::to_string(window.ws_col > 0 ? window.ws_col : 80)}};
+  std::array<char, 256> name{};
+  if (first_rank_here && ttyname_r(STDERR_FILENO, name.data(), name.size()) == 0) {
+    variables[std::string(terminal_variable)] = name.data();
+  }
+  return variables;
+}
+
+}  // namespace
+
+MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
+                             bool shows_output)
+    : mpirun_(mpirun), words_(plan.mpirun), environment_(plan.environment) {
+  words_.front() = mpirun.find();
+  if (words_.front().empty()) {
+    throw Error(ErrorKind::config, format("there is no {} to start the ranks with", plan.mpirun.front()),
+                format("install {}, or use --ranks 1", mpirun.package()));
+  }
+  require_working_directory();
+  const RoomNeeded needed = room_needed(plan.ranks_here);
+  permit_open_files(needed.open_files);
+  require_loopback();
+  warn_of_long_start({plan.ranks_here, plan.threads, plan.cores_here}, plan.start_timeout);
+  const std::string temporary = temporary_folder(needed);
+  scratch_.emplace(temporary);
+  make_memory_folder(plan, needed, scratch_->path(), memory_);
+  status_file_ = scratch_->path() + "/status";
+
+  environment_["TMPDIR"] = temporary;  // absolute: PMIx takes no other
+  pass(std::string(status_file_variable), status_file_);
+  const Variables::Map screen = terminal(plan.first_rank_here);
+  shows_bar_ = !screen.empty();
+  for (const auto& [name, value] : screen) pass(name, value);
+  pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
+  if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {  // they come apart from the ranks'
+    environment_[variable] = std::to_string(messages_descriptor);
+    append(mpirun.give(variable, std::to_string(STDERR_FILENO)));
+  }
+  if (has_users(plan)) {
+    const std::string hostfile = scratch_->path() + "/hosts";
+    std::ofstream(hostfile) << mpirun.hostfile(plan);
+    append({"--hostfile", hostfile});
+  }
+  if (plan.one_host) append(mpirun.keep_files(scratch_->path(), memory_ ? memory_->path() : scratch_->path()));
+  preload_launcher(plan);
+  append(command);
+}
+
+void MpirunCommand::append(const std::vector<std::string>& more) {
+  words_.insert(words_.end(), more.begin(), more.end());
+}
+
+void MpirunCommand::pass(const std::string& variable, const std::string& value) {
+  environment_[variable] = value;
+  append(mpirun_.pass(variable));
+}
+
+// Shields the launcher, and its daemons on other hosts, from requests to stop, and has them listen on plan.listen_on
+// alone. Ranks know how to by themselves, and on one host OpenMPI's have no need.
+void MpirunCommand::preload_launcher(const LaunchPlan& plan) {
+  const std::string library = preloaded_library();
+  if (library.empty() || library.find(' ') != std::string::npos) {
+    log::warning(
+        "mpirun will listen on all addresses of this host, and end the ranks before they save if SIGTERM reaches "
+        "it: trainctl_listen.so is not beside trainctl");
+    return;
+  }
+  const std::string preload(preload_variable), listen(listen_variable);
+  const Variables inherited = Variables::of_process();
+  const std::string others = inherited.text(preload);
+  environment_[preload] = others.empty() ? library : library + ":" + others;
+  environment_[listen] = plan.listen_on;
+  append(mpirun_.give(preload, others));
+  append(mpirun_.give(listen, plan.ranks_listen_on));
+  if (plan.one_host) return;
+  append(mpirun_.start_daemons_through(format("env {}={} {}={}", preload, library, listen, plan.listen_on), inherited));
+}
+
+}  // namespace trainctl

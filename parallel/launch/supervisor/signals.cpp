@@ -1,0 +1,52 @@
+// A descriptor for signals.
+#include "parallel/launch/supervisor/signals.h"
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "parallel/launch/stop.h"
+
+namespace trainctl {
+namespace {
+
+std::vector<int> other_ends() {
+  std::vector<int> numbers = {SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
+bool is_other_end(int number) {
+  const std::vector<int> numbers = other_ends();
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+Signals::Signals() {
+  signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
+  for (int number : other_ends()) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, &previous_);
+  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+Signals::~Signals() {
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  close(descriptor_);
+  ignore_requests();
+  sigprocmask(SIG_SETMASK, &previous_, nullptr);
+}
+
+int Signals::next() const {
+  signalfd_siginfo info{};
+  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+}  // namespace trainctl
