@@ -1,10 +1,12 @@
 // log.prometheus: addresses, the exposition text, and a server that bad clients cannot harm.
 #include "io/metrics/prometheus/prometheus.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -184,6 +186,104 @@ TEST_CASE("requests of every kind have one answer each, and the connection is cl
     answer_to(port, noise + "\r\n\r\n");
   }
   CHECK(answer_to(port, get) == good);
+}
+
+TEST_CASE("what a client may ask for beside the metrics costs no more than they do") {
+  const int port = free_port();
+  std::atomic<int> scrapes{0};
+  const std::string text(5000, 'm');
+  const MetricsServer server(at(port), [&] {
+    ++scrapes;
+    return text;
+  });
+  const std::string good = answer_to(port, get);
+  CHECK(good.ends_with(text));
+  // HEAD is no way to read metrics either, and its answer has no body.
+  const std::string head = answer_to(port, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(head.starts_with("HTTP/1.1 405 "));
+  CHECK(contains(head, "Allow: GET\r\n"));
+  CHECK(head.ends_with("\r\n\r\n"));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}) {
+    CAPTURE(method);
+    CHECK(answer_to(port, format("{} /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nabc", method))
+              .starts_with("HTTP/1.1 405 "));
+  }
+  for (const char* path :
+       {"/", "/metrics/", "/metric", "//metrics", "/../metrics", "/..%2f..%2fetc/passwd", "*", "/%"}) {
+    CAPTURE(path);
+    CHECK(answer_to(port, format("GET {} HTTP/1.1\r\n\r\n", path)).starts_with("HTTP/1.1 404 "));
+  }
+  // One request a connection: what follows the first is not answered.
+  CHECK(answer_to(port, get + get + get) == good);
+  CHECK(answer_to(port, "GET /metrics HTTP/1.1\r\nConnection: keep-alive\r\n\r\n") == good);
+  // A part is not to be had, nor many of them at once.
+  std::string ranges = "bytes=0-";
+  while (ranges.size() < 8000) ranges += ",0-";
+  for (const std::string& range :
+       {std::string("bytes=0-9"), std::string("bytes=0-,0-,0-"), std::string("lines=x"), ranges}) {
+    CAPTURE(range.size());
+    const std::string answer = answer_to(port, "GET /metrics HTTP/1.1\r\nRANGE: a\r\nRange: " + range + "\r\n\r\n");
+    CHECK(answer == good);
+  }
+  CHECK(answer_to(port, "GET /" + std::string(20000, 'x') + " HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 431 "));
+  CHECK(answer_to(port, std::string(9000, 'x')).starts_with("HTTP/1.1 431 "));
+  std::string many_headers = "GET /metrics HTTP/1.1\r\n";
+  while (many_headers.size() < 8000) many_headers += "a: b\r\n";
+  CHECK(answer_to(port, many_headers + "\r\n") == good);
+  CHECK(answer_to(port, get) == good);
+  CHECK(scrapes < 12);
+}
+
+TEST_CASE("a scraper that takes gzip may have it") {
+  const int port = free_port();
+  const MetricsServer server(at(port), [] { return std::string(100'000, 'm'); });
+  const std::string answer = answer_to(port, "GET /metrics HTTP/1.1\r\nAccept-Encoding: gzip\r\n\r\n");
+  CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+  const std::size_t body = answer.find("\r\n\r\n") + 4;
+  if (contains(answer, "Content-Encoding: gzip\r\n")) {
+    CHECK(answer.substr(body, 2) == "\x1f\x8b");
+    CHECK(answer.size() < 5000);
+  } else {
+    CHECK(answer.size() - body == 100'000);
+  }
+}
+
+TEST_CASE("a client that sends its request slowly is cut off after five seconds, and keeps nobody else waiting") {
+  const int port = free_port();
+  const MetricsServer server(at(port), [] { return std::string("text"); });
+  const int slow = connect_to(port);
+  const double begin = seconds_now();
+  std::string answer;
+  for (std::size_t i = 0; seconds_now() - begin < 30; ++i) {
+    const char c = get[std::min(i, get.size() - 3)];  // never whole
+    if (send(slow, &c, 1, MSG_NOSIGNAL) < 0) break;
+    char byte = 0;
+    if (recv(slow, &byte, 1, MSG_DONTWAIT) == 0) break;  // closed
+    if (i == 3) CHECK(scrape(port) == "text");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  CHECK(seconds_now() - begin > 4);
+  CHECK(seconds_now() - begin < 12);
+  close(slow);
+}
+
+TEST_CASE("of many connections the oldest give way, and a server with all of them ends at once") {
+  const int port = free_port();
+  std::vector<int> clients;
+  auto server = std::make_unique<MetricsServer>(at(port), [] { return std::string("text"); });
+  for (int i = 0; i < 17; ++i) {
+    clients.push_back(connect_to(port));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // so that it is accepted before the next
+  }
+  const double begin = seconds_now();
+  CHECK(received(clients.front()).empty());  // closed, long before its time is over
+  CHECK(seconds_now() - begin < 3);
+  send(clients.back(), get.data(), get.size(), MSG_NOSIGNAL);
+  CHECK(received(clients.back()).ends_with("text"));
+  const double end = seconds_now();
+  server.reset();
+  CHECK(seconds_now() - end < 2);
+  for (const int client : clients) close(client);
 }
 
 TEST_CASE("a request that comes byte by byte is answered, and a long answer that is read slowly is whole") {

@@ -1,4 +1,7 @@
 // Tar archives: the places of their files, by POSIX ustar and pax headers and GNU's long names.
+//
+// trainctl reads tar without a library: the reader is tested with damaged archives, of which it reports each as one
+// error, and samples are read at random offsets, where libraries read an archive from front to back.
 #pragma once
 
 #include <cstdint>

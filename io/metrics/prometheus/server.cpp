@@ -1,163 +1,261 @@
-// Listening, and the loop over connections.
+// cpp-httplib reads the requests and writes the answers; here are the limits that it does not have.
 #include "io/metrics/prometheus/server.h"
 
-#include <netdb.h>
+#include <httplib.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <strings.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
-#include <cmath>
+#include <chrono>
 #include <exception>
 #include <list>
-#include <system_error>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/base/blocked_signals.h"
-#include "core/base/clock.h"
-#include "core/base/error.h"
-#include "core/base/format.h"
-#include "io/metrics/prometheus/connection.h"
+#include "io/metrics/prometheus/listener.h"
 
 namespace trainctl {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t most_connections = 16;  // at once; the oldest gives way
 constexpr int most_accepted = 50;             // in a second
-constexpr double connection_seconds = 5;
+constexpr std::chrono::seconds connection_time(5);
+constexpr std::size_t longest_head = 8192;   // of a request, in bytes
+constexpr std::size_t most_drained = 65536;  // bytes that a client may send after the head of its request
 
-[[noreturn]] void throw_cannot_listen(const Placed<ListenAddress>& address, int error) {
-  const auto& [host, port] = address.value;
-  std::string why =
-      format("port {} of {} cannot be listened on: {}", port, host, std::generic_category().message(error));
-  std::string remedy = "state another one (--set log.prometheus=PORT)";
-  if (error == EADDRINUSE) {
-    why = format("port {} of {} is in use", port, host);
-    remedy = "end what listens there, perhaps another run, or state another port (--set log.prometheus=PORT, or none)";
-  } else if (error == EADDRNOTAVAIL) {
-    why = format("{} is no address of this host, where rank 0 runs", host);
-    remedy = "state one of its addresses, or 0.0.0.0 for all";
-  } else if (error == EACCES) {
-    remedy = "state a port from 1024 on (--set log.prometheus=PORT)";
+constexpr const char* plain_text = "text/plain; charset=utf-8";
+constexpr std::string_view too_long =
+    "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n"
+    "Connection: close\r\n\r\nthe request is too long\n";
+
+// Whether an event has come to a socket by then.
+bool wait_for(int socket, short event, Clock::time_point end) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    pollfd polled{socket, event, 0};
+    const int found = left.count() > 0 ? poll(&polled, 1, static_cast<int>(left.count())) : 0;
+    if (found >= 0 || errno != EINTR) return found > 0;
   }
-  throw Error(ErrorKind::config, address.place, "log.prometheus: " + why, remedy);
 }
 
-int listen_on(const Placed<ListenAddress>& address) {
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.value.host.c_str(), std::to_string(address.value.port).c_str(), &hints, &found) != 0) {
-    throw_cannot_listen(address, EADDRNOTAVAIL);
-  }
-  const int listener = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  // Connections of a run before, that are still winding up, are no reason to refuse.
-  bool listens = listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
-  // Not by bind(), which would keep a socket for all addresses to the network of the ranks (parallel/launch/preload).
-  listens = listens && syscall(SYS_bind, listener, found->ai_addr, found->ai_addrlen) == 0;
-  listens = listens && listen(listener, static_cast<int>(most_connections)) == 0;
-  const int error = errno;
-  freeaddrinfo(found);
-  if (listens) return listener;
-  if (listener >= 0) close(listener);
-  throw_cannot_listen(address, error);
-}
-
-// How many connections may still be accepted in this second.
-class AcceptRate {
+// One request and its answer. Whoever waits for the client here does so until the connection's time is over, or
+// another thread has cut it off.
+class Connection final : public httplib::Stream {
  public:
-  int left(double now) {
-    if (now >= next_) {
-      left_ = most_accepted;
-      next_ = now + 1;
+  // Takes the socket, and closes it at the end.
+  explicit Connection(int socket) : socket_(socket) {}
+  ~Connection() override { close(socket_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void cut_off() const { shutdown(socket_, SHUT_RDWR); }
+
+  // Reads the head of the request, and drops ranges from it. False if it does not come, or is_too_long().
+  bool read_head() {
+    std::array<char, 2048> bytes{};
+    constexpr std::string_view end = "\r\n\r\n";
+    while (head_.find(end) == std::string::npos) {
+      if (is_too_long()) return false;
+      const ssize_t got = receive(bytes);
+      if (got <= 0) return false;
+      head_.append(bytes.data(), static_cast<std::size_t>(got));
     }
-    return left_;
+    head_.resize(head_.find(end) + end.size());
+    drop_ranges();
+    return true;
   }
-  void take() { --left_; }
-  void take_all() { left_ = 0; }
-  double next() const { return next_; }
+  bool is_too_long() const { return head_.size() > longest_head; }
+
+  // Waits until the client closes, too: closing before that what it still sends would take the answer from it.
+  void drain() {
+    shutdown(socket_, SHUT_WR);
+    std::array<char, 2048> bytes{};
+    std::size_t drained = 0;
+    for (ssize_t got = 0; drained <= most_drained && (got = receive(bytes)) > 0;) {
+      drained += static_cast<std::size_t>(got);
+    }
+  }
+
+  // The head alone: no request that is answered has a body.
+  ssize_t read(char* to, std::size_t size) override {
+    const std::size_t count = std::min(size, head_.size() - taken_);
+    std::copy_n(head_.data() + taken_, count, to);
+    taken_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  // All of it, or -1.
+  ssize_t write(const char* from, std::size_t size) override {
+    for (std::size_t sent = 0; sent < size;) {
+      if (!waits_for(POLLOUT)) return -1;
+      const ssize_t count = send(socket_, from + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (count < 0 && errno != EAGAIN && errno != EINTR) return -1;
+      sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+    }
+    return static_cast<ssize_t>(size);
+  }
+  using httplib::Stream::write;
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return waits_for(POLLOUT); }
+  void get_remote_ip_and_port(std::string&, int&) const override {}  // which nobody asks for
+  void get_local_ip_and_port(std::string&, int&) const {}            // NOLINT: since version 0.11 of the library
+  socket_t socket() const override { return socket_; }
 
  private:
-  int left_ = 0;
-  double next_ = 0;
+  bool waits_for(short event) const { return wait_for(socket_, event, end_); }
+  // The number of bytes that came; 0 or less where nothing more will.
+  ssize_t receive(std::array<char, 2048>& bytes) const {
+    ssize_t got = -1;
+    do {
+      if (!waits_for(POLLIN)) return -1;
+      got = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    } while (got < 0 && (errno == EAGAIN || errno == EINTR));
+    return got;
+  }
+
+  // Metrics have no parts; and the library would match a list of ranges with a regular expression, for which a thread's
+  // stack may be too small.
+  void drop_ranges() {
+    constexpr std::string_view name = "range:";
+    for (std::size_t line = 0; line < head_.size(); line = head_.find('\n', line) + 1) {
+      while (strncasecmp(head_.data() + line, name.data(), name.size()) == 0) {
+        head_.erase(line, head_.find('\n', line) + 1 - line);
+      }
+    }
+  }
+
+  int socket_;
+  Clock::time_point end_ = Clock::now() + connection_time;
+  std::string head_;
+  std::size_t taken_ = 0;  // of the head
 };
 
-void accept_all(int listener, AcceptRate& rate, std::list<HttpConnection>& connections) {
-  const double now = seconds_now();
-  while (rate.left(now) > 0) {
-    const int socket = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) rate.take_all();  // no descriptors left, say: later
+// cpp-httplib's server as far as it reads a request and writes the answer.
+class Answers final : public httplib::Server {
+ public:
+  explicit Answers(std::function<std::string()> text) {
+    set_pre_routing_handler([text = std::move(text)](const httplib::Request& request, httplib::Response& response) {
+      if (request.path != "/metrics") {
+        response.status = 404;
+        response.set_content("metrics are at /metrics\n", plain_text);
+      } else if (request.method != "GET") {
+        response.status = 405;
+        response.set_header("Allow", "GET");
+        response.set_content("/metrics is read by GET\n", plain_text);
+      } else {
+        response.set_content(text(), "text/plain; version=0.0.4; charset=utf-8");
+      }
+      return HandlerResponse::Handled;
+    });
+    set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (response.status == 400) response.set_content("this is no request of HTTP/1.1\n", plain_text);
+    });
+  }
+
+  void answer(Connection& connection) {
+    bool is_closed = false;
+    if (connection.read_head()) {
+      process_request(connection, true, is_closed, nullptr);
+    } else if (connection.is_too_long()) {
+      connection.write(too_long.data(), too_long.size());
+    } else {
       return;
     }
-    rate.take();
-    if (connections.size() == most_connections) connections.pop_front();
-    connections.emplace_back(socket, now + connection_seconds);
+    connection.drain();
   }
-}
+};
 
-// As HttpConnection::advance(). Memory that is short for an answer may be enough for training.
-bool advances(HttpConnection& connection, const std::function<std::string()>& text) {
-  try {
-    return connection.advance(text);
-  } catch (const std::exception&) {
-    return false;
+// A connection with the thread that answers it.
+class Client {
+ public:
+  Client(int socket, Answers& answers) : connection_(socket) {
+    thread_ = std::thread([this, &answers] {
+      try {
+        answers.answer(connection_);
+      } catch (const std::exception&) {  // memory that is short for an answer may be enough for training
+      }
+      connection_.cut_off();
+      is_done_ = true;
+    });
   }
-}
+  ~Client() {
+    connection_.cut_off();
+    if (thread_.joinable()) thread_.join();
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
-int milliseconds_until(double time) {
-  return std::isinf(time) ? -1 : std::max(0, static_cast<int>(std::ceil(1000 * (time - seconds_now()))));
-}
+  bool is_done() const { return is_done_; }
+
+ private:
+  Connection connection_;
+  std::atomic<bool> is_done_{false};
+  std::thread thread_;
+};
 
 }  // namespace
 
-MetricsServer::MetricsServer(const Placed<ListenAddress>& address, std::function<std::string()> text)
-    : text_(std::move(text)), listener_(listen_on(address)), stop_(eventfd(0, EFD_CLOEXEC)) {
-  if (stop_ < 0) {
-    const int error = errno;
+class MetricsServer::Server {
+ public:
+  Server(int listener, std::function<std::string()> text) : listener_(listener), answers_(std::move(text)) {
+    const BlockedSignals blocked;
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    ends_ = true;
+    shutdown(listener_, SHUT_RDWR);  // which wakes the thread
+    thread_.join();
     close(listener_);
-    throw Error(ErrorKind::resource, "log.prometheus: " + std::generic_category().message(error));
   }
-  const BlockedSignals blocked;
-  thread_ = std::thread([this] { serve(); });
-}
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
-MetricsServer::~MetricsServer() {
-  eventfd_write(stop_, 1);
-  thread_.join();
-  close(stop_);
-  close(listener_);
-}
-
-void MetricsServer::serve() {
-  std::list<HttpConnection> connections;  // the oldest first
-  AcceptRate rate;
-  std::vector<pollfd> polled;
-  for (;;) {
-    const bool accepts = rate.left(seconds_now()) > 0;
-    double wake = accepts ? INFINITY : rate.next();
-    polled = {{stop_, POLLIN, 0}, {accepts ? listener_ : -1, POLLIN, 0}};
-    for (const HttpConnection& connection : connections) {
-      polled.push_back({connection.socket(), connection.wanted_events(), 0});
-      wake = std::min(wake, connection.deadline());
+ private:
+  void serve() {
+    std::list<Client> clients;  // the oldest first
+    Clock::time_point second;   // the end of the one in which `left` more are accepted
+    int left = 0;
+    for (;;) {
+      const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int error = errno;
+      if (socket >= 0) serve(clients, socket);
+      if (ends_) return;
+      if (Clock::now() >= second) {
+        second = Clock::now() + std::chrono::seconds(1);
+        left = most_accepted;
+      }
+      if (socket >= 0) {
+        --left;
+      } else if (error != EINTR && error != ECONNABORTED) {
+        left = 0;  // no descriptors are left, say: later
+      }
+      if (left == 0) wait_for(listener_, 0, second);
     }
-    poll(polled.data(), polled.size(), milliseconds_until(wake));
-    if (polled[0].revents != 0) return;
-    const double now = seconds_now();
-    std::size_t at = 2;
-    std::erase_if(connections, [&](HttpConnection& connection) {
-      const bool ready = polled[at++].revents != 0;
-      return now >= connection.deadline() || (ready && !advances(connection, text_));
-    });
-    if (polled[1].revents != 0) accept_all(listener_, rate, connections);
   }
-}
+
+  void serve(std::list<Client>& clients, int socket) {
+    std::erase_if(clients, [](const Client& client) { return client.is_done(); });
+    if (clients.size() == most_connections) clients.pop_front();
+    try {
+      clients.emplace_back(socket, answers_);
+    } catch (const std::exception&) {  // no thread can be started, say: the connection is closed
+    }
+  }
+
+  int listener_;
+  Answers answers_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+MetricsServer::MetricsServer(const Placed<ListenAddress>& address, std::function<std::string()> text)
+    : server_(std::make_unique<Server>(listen_on(address), std::move(text))) {}
+
+MetricsServer::~MetricsServer() = default;
 
 }  // namespace trainctl

@@ -1,12 +1,12 @@
-// A small HTTP server that answers GET /metrics, on a thread of its own.
+// A small HTTP server that answers GET /metrics, on threads of its own.
 //
 // What a client does costs the program little, whoever it is: a few connections at once, each for a few seconds and one
 // request of a few kilobytes, and so many in a second; what is beyond waits or is closed.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 
 #include "core/spec/values.h"
 #include "io/metrics/prometheus/address.h"
@@ -15,20 +15,16 @@ namespace trainctl {
 
 class MetricsServer {
  public:
-  // Listens when the constructor returns. `text`: what GET /metrics is answered with, called on the server's thread.
-  // Throws Error{config} with the place of the address where it is in use, or cannot be listened on.
+  // Listens when the constructor returns. `text`: what GET /metrics is answered with, called on several threads at
+  // once. Throws Error{config} with the place of the address where it is in use, or cannot be listened on.
   MetricsServer(const Placed<ListenAddress>& address, std::function<std::string()> text);
   ~MetricsServer();  // closes all connections
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
  private:
-  void serve();
-
-  std::function<std::string()> text_;
-  int listener_ = -1;
-  int stop_ = -1;  // an eventfd: readable when the thread is to end
-  std::thread thread_;
+  class Server;
+  std::unique_ptr<Server> server_;
 };
 
 }  // namespace trainctl

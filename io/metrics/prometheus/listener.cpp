@@ -1,0 +1,62 @@
+// A listening socket, or why there is none.
+#include "io/metrics/prometheus/listener.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int most_waiting = 16;  // connections that the kernel keeps until they are accepted
+
+[[noreturn]] void throw_cannot_listen(const Placed<ListenAddress>& address, int error) {
+  const auto& [host, port] = address.value;
+  std::string why =
+      format("port {} of {} cannot be listened on: {}", port, host, std::generic_category().message(error));
+  std::string remedy = "state another one (--set log.prometheus=PORT)";
+  if (error == EADDRINUSE) {
+    why = format("port {} of {} is in use", port, host);
+    remedy = "end what listens there, perhaps another run, or state another port (--set log.prometheus=PORT, or none)";
+  } else if (error == EADDRNOTAVAIL) {
+    why = format("{} is no address of this host, where rank 0 runs", host);
+    remedy = "state one of its addresses, or 0.0.0.0 for all";
+  } else if (error == EACCES) {
+    remedy = "state a port from 1024 on (--set log.prometheus=PORT)";
+  }
+  throw Error(ErrorKind::config, address.place, "log.prometheus: " + why, remedy);
+}
+
+}  // namespace
+
+int listen_on(const Placed<ListenAddress>& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.value.host.c_str(), std::to_string(address.value.port).c_str(), &hints, &found) != 0) {
+    throw_cannot_listen(address, EADDRNOTAVAIL);
+  }
+  const int listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  // Connections of a run before, that are still winding up, are no reason to refuse.
+  bool listens = listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+  // Not by bind(), which would keep a socket for all addresses to the network of the ranks (parallel/launch/preload).
+  listens = listens && syscall(SYS_bind, listener, found->ai_addr, found->ai_addrlen) == 0;
+  listens = listens && listen(listener, most_waiting) == 0;
+  const int error = errno;
+  freeaddrinfo(found);
+  if (listens) return listener;
+  if (listener >= 0) close(listener);
+  throw_cannot_listen(address, error);
+}
+
+}  // namespace trainctl
