@@ -10,7 +10,7 @@
 #include "parallel/bench/ops.h"
 #include "parallel/bench/repeated_batch.h"
 #include "parallel/bench/step.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/auto_strategy.h"

@@ -20,8 +20,8 @@
 #include "core/spec/reader.h"
 #include "core/spec/suggestion.h"
 #include "parallel/launch/config_text.h"
-#include "parallel/launch/report.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

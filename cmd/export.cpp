@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/export/formats.h"
 #include "run/job/trained_network.h"
 

@@ -14,7 +14,7 @@
 #include "core/spec/units.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/import.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {

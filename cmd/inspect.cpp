@@ -11,7 +11,7 @@
 #include "io/checkpoint/comparison.h"
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/job/best_checkpoint.h"
 
 namespace trainctl {

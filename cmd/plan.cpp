@@ -8,7 +8,7 @@
 #include "core/base/format.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/loader/data.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/plan/report.h"
 #include "parallel/plan/roofline.h"

@@ -9,7 +9,7 @@
 #include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/report/run_report.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/job/best_checkpoint.h"
 #include "run/prediction/confusion_pass.h"
 

@@ -10,9 +10,9 @@
 #include "core/base/format.h"
 #include "parallel/launch/agent/agent.h"
 #include "parallel/launch/agent/secret.h"
-#include "parallel/launch/report.h"
-#include "parallel/launch/run_rank.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/ranks/stop.h"
 #include "run/training/training.h"
 
 namespace trainctl {

@@ -5,7 +5,7 @@
 #include "cmd/subcommands.h"
 #include "core/spec/schema.h"
 #include "io/yaml/yaml.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/run_spec.h"
 
 namespace trainctl {

@@ -6,7 +6,7 @@
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/version.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {

@@ -16,7 +16,7 @@
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/trainer/evaluate.h"
 #include "parallel/trainer/restore.h"
 #include "run/job/best_checkpoint.h"

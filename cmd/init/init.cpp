@@ -10,7 +10,7 @@
 #include "core/spec/schema.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/yaml/yaml.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/draft/draft.h"
 
 namespace trainctl {

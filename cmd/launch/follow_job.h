@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "parallel/launch/slurm/submit.h"
+#include "parallel/launch/slurm/job.h"
 
 namespace trainctl {
 

@@ -11,7 +11,7 @@
 #include "core/base/terminal_text.h"
 #include "core/base/version.h"
 #include "parallel/launch/kubernetes/mpi_job.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {

@@ -12,10 +12,10 @@
 #include "core/base/log.h"
 #include "io/metrics/find_run.h"
 #include "io/metrics/watch/watched_run.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/launch/slurm/batch_script.h"
-#include "parallel/launch/slurm/submit.h"
+#include "parallel/launch/slurm/job.h"
 
 namespace trainctl {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
 #include "parallel/launch/agent/secret.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/launch/tf_config/tf_config.h"
 
 namespace trainctl {

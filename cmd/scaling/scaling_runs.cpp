@@ -7,9 +7,9 @@
 
 #include "core/base/format.h"
 #include "io/metrics/count_progress.h"
-#include "parallel/launch/child_run.h"
 #include "parallel/launch/config_text.h"
-#include "parallel/launch/process.h"
+#include "parallel/launch/host/child_run.h"
+#include "parallel/launch/host/process.h"
 
 namespace trainctl {
 namespace {

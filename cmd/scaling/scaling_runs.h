@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cmd/subcommand.h"
-#include "parallel/launch/scratch.h"
+#include "parallel/launch/host/scratch.h"
 #include "parallel/launch/supervisor/signals.h"
 #include "run/training/scaling_watch.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/spec/units.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "run/job/checked.h"
 #include "run/training/training.h"
 

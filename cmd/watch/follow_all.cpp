@@ -8,7 +8,7 @@
 #include "io/metrics/watch/running_runs.h"
 #include "io/metrics/watch/screen.h"
 #include "io/metrics/watch/watch_text.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

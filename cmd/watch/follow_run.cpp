@@ -10,7 +10,7 @@
 #include "io/metrics/due.h"
 #include "io/metrics/watch/screen.h"
 #include "io/metrics/watch/watch_text.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/json_fwd.h"
 #include "io/metrics/watch/running_runs.h"
 #include "io/metrics/watch/watch_text.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/host/network.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/network.h"
 
 namespace trainctl {
 namespace {

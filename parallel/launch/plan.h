@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parallel/comm/environment.h"
-#include "parallel/launch/cores.h"
+#include "parallel/launch/host/cores.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/options.h"
 #include "parallel/launch/tf_config/tf_config.h"

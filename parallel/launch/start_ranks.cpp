@@ -13,12 +13,12 @@
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
-#include "parallel/launch/network.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/remote/install.h"
+#include "parallel/launch/host/network.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/host/room.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/remote/host_check.h"
 #include "parallel/launch/remote/shell.h"
-#include "parallel/launch/report.h"
-#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace {

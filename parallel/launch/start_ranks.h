@@ -8,7 +8,7 @@
 
 #include "core/base/document.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {

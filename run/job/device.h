@@ -9,7 +9,7 @@
 #include "core/compile/memory_fit.h"
 #include "parallel/launch/options.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
 

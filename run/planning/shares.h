@@ -5,7 +5,7 @@
 
 #include "core/exec/interfaces/snapshot.h"
 #include "io/loader/data.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "run/job/device.h"
 #include "run/run_spec.h"
 

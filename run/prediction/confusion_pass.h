@@ -6,7 +6,7 @@
 
 #include "core/metrics/result.h"
 #include "io/report/confused.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "run/run_spec.h"
 
 namespace trainctl {

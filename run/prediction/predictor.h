@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/exec/engine.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/trainer/predict.h"
 #include "parallel/trainer/restore.h"
 #include "run/job/device.h"

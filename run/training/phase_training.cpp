@@ -8,7 +8,7 @@
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "parallel/bench/timeline.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/status.h"
 #include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/restore.h"

@@ -6,7 +6,7 @@
 
 #include "io/loader/data.h"
 #include "parallel/health/gpus.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
 #include "run/training/run_files.h"

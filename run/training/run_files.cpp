@@ -12,8 +12,8 @@
 #include "io/metrics/tensorboard/tensorboard.h"
 #include "io/report/report_writer.h"
 #include "parallel/comm/text.h"
-#include "parallel/launch/slurm/array_task.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/status.h"
+#include "parallel/launch/slurm/batch_script.h"
 
 namespace trainctl {
 

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "parallel/comm/text.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/trainer/resume.h"
 #include "run/job/phases.h"
 #include "run/job/pretrained.h"

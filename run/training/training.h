@@ -6,7 +6,7 @@
 
 #include "core/base/document.h"
 #include "io/metrics/progress.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "run/run_spec.h"
 
 namespace trainctl {

@@ -1,5 +1,5 @@
 // Cores are shared out so that ranks never fight for them while there are enough.
-#include "parallel/launch/cores.h"
+#include "parallel/launch/host/cores.h"
 
 #include <sched.h>
 

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "parallel/launch/scratch.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/host/scratch.h"
+#include "parallel/launch/ranks/status.h"
 #include "test/catch.h"
 
 namespace trainctl::files_test {

@@ -1,5 +1,5 @@
 // How hosts can reach each other, by their addresses alone.
-#include "parallel/launch/network.h"
+#include "parallel/launch/host/network.h"
 
 #include "test/catch.h"
 

@@ -1,5 +1,5 @@
 // What a rank needs before it begins.
-#include "parallel/launch/rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

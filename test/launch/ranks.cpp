@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "parallel/comm/mpi.h"
-#include "parallel/launch/rank.h"
-#include "parallel/launch/status.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/ranks/status.h"
+#include "parallel/launch/ranks/stop.h"
 #include "test/catch.h"
 #include "test/launch/supervised_run.h"
 

@@ -1,5 +1,5 @@
 // What is found out about this host before ranks start.
-#include "parallel/launch/room.h"
+#include "parallel/launch/host/room.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>

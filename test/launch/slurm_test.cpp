@@ -4,10 +4,9 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "parallel/launch/shell_words.h"
-#include "parallel/launch/slurm/array_task.h"
+#include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/slurm/batch_script.h"
-#include "parallel/launch/slurm/job_state.h"
+#include "parallel/launch/slurm/job.h"
 #include "test/catch.h"
 
 namespace trainctl::slurm_test {

@@ -1,5 +1,5 @@
 // Requests to stop, in this process and in a copy of it.
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 #include <signal.h>
 #include <sys/wait.h>

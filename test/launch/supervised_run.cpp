@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/process.h"
+#include "parallel/launch/host/process.h"
 #include "test/launch/listening.h"
 #include "test/time_limit.h"
 

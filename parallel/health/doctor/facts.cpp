@@ -20,8 +20,8 @@
 #include "core/base/version.h"
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/host/room.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/json_fwd.h"
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
 
 namespace trainctl {
 

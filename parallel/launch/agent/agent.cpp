@@ -11,16 +11,16 @@
 #include <array>
 #include <csignal>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/agent/agent_command.h"
 #include "parallel/launch/agent/channel.h"
 #include "parallel/launch/agent/connections.h"
 #include "parallel/launch/agent/secret.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/launch/supervisor/signals.h"
 #include "parallel/launch/supervisor/stopping.h"
 
@@ -45,6 +45,42 @@ struct Served {
   bool leased;  // the chief is known to be there
   int reports;  // a pipe to the agent
 };
+
+// Sends all that is there; false where the connection is lost.
+bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
+  std::array<char, 65536> buffer{};
+  ssize_t count = 0;
+  while ((count = read(pipe, buffer.data(), buffer.size())) > 0) {
+    if (!channel.send(kind, std::string_view(buffer.data(), static_cast<std::size_t>(count)))) return false;
+  }
+  return true;
+}
+
+// Runs a command line by a shell and sends what it prints, then its exit code. Where the connection ends first, the
+// command and all that it has started end, too. For a process that does nothing else.
+void run_for_chief(AgentChannel& channel, const std::string& command) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // A request to stop that reaches every process of this host leaves the shell where it is: the ranks save first.
+  const ChildProcess process = start_process({"/bin/sh", "-c", "trap '' HUP INT TERM; " + command}, {});
+  for (const int pipe : {process.output, process.errors, process.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
+  const auto pass_all = [&] {
+    return pass_on(process.output, MessageKind::output, channel) &&
+           pass_on(process.errors, MessageKind::errors, channel);
+  };
+  for (;;) {
+    constexpr int look_milliseconds = 100;  // at whether the command has ended
+    std::array<pollfd, 3> sources = {
+        {{channel.descriptor(), POLLIN, 0}, {process.output, POLLIN, 0}, {process.errors, POLLIN, 0}}};
+    poll(sources.data(), sources.size(), look_milliseconds);
+    int status = 0;
+    const bool ended = waitpid(process.pid, &status, WNOHANG) == process.pid;
+    if (!pass_all() || sources[0].revents != 0) break;  // the chief has no more to say than that it goes
+    if (!ended) continue;
+    channel.send(MessageKind::end, std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
+    break;
+  }
+  kill_children();
+}
 
 // In a process of its own: nobody else has to wait for this peer. Throws Error{peer} for a message that is not the
 // peer's.

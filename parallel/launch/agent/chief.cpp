@@ -13,7 +13,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

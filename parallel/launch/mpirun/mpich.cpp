@@ -11,9 +11,9 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/host/network.h"
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/network.h"
-#include "parallel/launch/process.h"
 
 namespace trainctl {
 namespace {

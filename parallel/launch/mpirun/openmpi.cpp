@@ -9,8 +9,8 @@
 #include "core/base/format.h"
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/process.h"
 
 namespace trainctl {
 namespace {

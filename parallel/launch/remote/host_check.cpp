@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -12,8 +13,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/remote/shell.h"
-#include "parallel/launch/shell_words.h"
 
 namespace trainctl {
 namespace {
@@ -129,6 +130,41 @@ std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostChec
   return asked;
 }
 
+// Of the hosts that answer, those that lack the program or hold another one.
+std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how) {
+  std::vector<std::string> without;
+  for (const auto& [answer, facts] : ask(hosts, how)) {
+    if (facts.program == Holds::other || facts.program == Holds::nothing) without.push_back(answer.host);
+  }
+  return without;
+}
+
+// The files and folders of the installation that a program belongs to, by absolute paths: a whole bundle where it lies
+// in one, else the program and its modules. What holds the program comes last.
+std::vector<std::string> installation_of(const std::string& program) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(program).parent_path();
+  std::error_code ignored;
+  std::vector<std::string> paths;
+  if (folder.filename() == "libexec" && fs::exists(folder / "enter", ignored)) {  // a bundle, see scripts/bundle
+    for (const auto& entry : fs::directory_iterator(folder.parent_path(), ignored)) {
+      if (entry.path() != folder) paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    paths.push_back(folder);
+    return paths;
+  }
+  for (const char* module : {"trainctl_cuda.so", "trainctl_listen.so"}) {
+    for (const fs::path& file : {folder / module, (folder / "../lib/trainctl" / module).lexically_normal()}) {
+      if (!fs::exists(file, ignored)) continue;
+      paths.push_back(file);
+      break;
+    }
+  }
+  paths.push_back(program);
+  return paths;
+}
+
 }  // namespace
 
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {
@@ -151,12 +187,21 @@ CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck&
                      how.agent.front()));
 }
 
-std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how) {
-  std::vector<std::string> without;
-  for (const auto& [answer, facts] : ask(hosts, how)) {
-    if (facts.program == Holds::other || facts.program == Holds::nothing) without.push_back(answer.host);
+std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {
+  constexpr std::chrono::minutes most(10);
+  const std::vector<std::string> without = hosts_without_program(hosts, how);
+  if (without.empty()) return without;
+  std::vector<std::string> archive = {"tar", "-C", "/", "-cf", "-", "--"};
+  for (const std::string& path : installation_of(how.program))
+    archive.push_back(std::filesystem::path(path).relative_path());
+  std::string problems;
+  for (const RemoteAnswer& answer :
+       run_on_hosts(how.agent, without, "tar -C / --no-same-owner -xf -", most, shell_line(archive))) {
+    if (!answer.good()) problems += format("{}{}: {}", problems.empty() ? "" : "; ", answer.host, answer.why(most));
   }
-  return without;
+  if (problems.empty()) return without;
+  throw Error(ErrorKind::peer, format("trainctl could not be sent to all hosts: {}", problems),
+              format("let {} be written there, or install it where it can be",
+                     std::filesystem::path(how.program).parent_path().string()));
 }
-
 }  // namespace trainctl

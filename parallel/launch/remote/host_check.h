@@ -1,4 +1,4 @@
-// Other hosts of a run, asked before anything starts there.
+// Other hosts of a run: asked before anything starts there, and sent what they lack.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,9 @@ struct CheckedHosts {
 // program or holds another one, or whose disk is full.
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
-// Of the hosts that answer, those that lack the program or hold another one.
-std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how);
+// Sends the installation of how.program to the hosts that lack the program or hold another one, to the same place.
+// Where that is cut off, the program's hash is not the same, and the next call sends it again. Returns those hosts.
+// Throws Error{peer} that names every host on which it could not be written.
+std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 }  // namespace trainctl

@@ -13,9 +13,8 @@
 #include <sstream>
 
 #include "core/base/format.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/remote/bounded_text.h"
-#include "parallel/launch/shell_words.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/host/shell_words.h"
 
 namespace trainctl {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/format.h"
 #include "core/base/table.h"
 #include "core/base/terminal_text.h"
-#include "parallel/launch/shell_words.h"
+#include "parallel/launch/host/shell_words.h"
 
 namespace trainctl {
 namespace {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "parallel/launch/variables.h"
+
 namespace trainctl {
 
 // How long before its time limit a job is told to save, and why so long.
@@ -43,5 +45,11 @@ std::string log_pattern(const BatchJob& job);
 // The script. Throws Error{config} if its time is so short that the signal to save may come at the beginning, or if an
 // option has a line break or another control character.
 std::string batch_script(const BatchJob& job);
+
+// The name of a run that a config calls `name`: "<name>-task-<N>" in task N of an array, else the name itself.
+inline std::string name_in_array(const std::string& name, const Variables& variables) {
+  const auto task = variables.number("SLURM_ARRAY_TASK_ID");
+  return task ? name + "-task-" + std::to_string(*task) : name;
+}
 
 }  // namespace trainctl

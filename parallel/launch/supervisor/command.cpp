@@ -14,8 +14,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/room.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/host/room.h"
 
 namespace trainctl {
 namespace {

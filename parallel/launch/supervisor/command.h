@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "parallel/launch/host/scratch.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/scratch.h"
 
 namespace trainctl {
 

@@ -13,8 +13,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/report.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/process.h"
 #include "parallel/launch/supervisor/outcome.h"
 #include "parallel/launch/supervisor/ranks_output.h"
 #include "parallel/launch/supervisor/signals.h"

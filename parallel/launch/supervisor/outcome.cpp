@@ -16,7 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/failure.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 

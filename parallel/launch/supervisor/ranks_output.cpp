@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/base/output.h"
-#include "parallel/launch/remote/bounded_text.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/process.h"
 
 namespace trainctl {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 

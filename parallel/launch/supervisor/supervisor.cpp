@@ -1,11 +1,83 @@
-// Attempt, outcome, policy.
+// An attempt: mpirun is prepared, started and watched until nothing of it is left. Then its outcome, and the policy.
 #include "parallel/launch/supervisor/supervisor.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "core/base/log.h"
+#include "parallel/launch/supervisor/command.h"
 
 namespace trainctl {
+namespace {
+
+// The rank that a process is; nothing where none is, or those of several hosts have its number.
+std::optional<int> rank_of(int process, const std::vector<int>& processes) {
+  const auto found = std::find(processes.begin(), processes.end(), process);
+  if (found == processes.end() || std::find(found + 1, processes.end(), process) != processes.end()) return {};
+  return static_cast<int>(found - processes.begin());
+}
+
+AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const std::string& status_file) {
+  const RanksOutput& said = watch.said();
+  AttemptTraces traces{.status = read_status(status_file),
+                       .report = mpirun.report(said.messages() + said.last_words()),
+                       .messages = said.messages(),
+                       .held_errors = std::string(said.held_errors()),
+                       .mpirun_code = watch.mpirun_code(),
+                       .asked_to_stop = watch.asked_to_stop(),
+                       .output_error = said.output_error(),
+                       .step = read_step(status_file)};
+  MpirunReport& report = traces.report;
+  if (!report.rank && report.process) {  // one that the launcher has ended, it may be; hosts have ends of their own
+    report.rank = one_host ? watch.first_gone() : rank_of(*report.process, marked_processes(status_file));
+  }
+  return traces;
+}
+
+// The outcome of an attempt that mpirun has ended, which shows what MPI has said while the ranks started unless an
+// error of trainctl's own explains it.
+Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
+  Outcome outcome = outcome_of(traces);
+  const bool is_shortage =
+      !traces.status && outcome.kind == OutcomeKind::resource_error && !outcome.end.message.empty();
+  const bool explained =
+      is_shortage || (traces.status && !traces.status->message.empty() && !traces.held_errors.empty());
+  if (explained || (!traces.status && traces.mpirun_code != 0)) {
+    log::debug("mpirun and the ranks said:\n" + traces.messages + traces.held_errors);
+  }
+  if (!explained) watch.show_held_errors();
+  if (!is_shortage) outcome.output = watch.said().output();
+  return outcome;
+}
+
+// When this returns, no rank is left on this host and no temporary file.
+Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& command, const SupervisionOptions& options,
+                    Supervision& supervision) {
+  const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
+  const MpirunCommand prepared(plan, command, *mpirun, !options.holds_output);
+  const std::string& status_file = prepared.status_file();
+  // A bar of rank 0 may stand on the terminal when a line of this process comes.
+  if (prepared.shows_bar()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
+  MpirunWatch watch(supervision, start_process(prepared.words(), prepared.environment()), status_file, plan, *mpirun,
+                    options);
+  watch.wait();
+  Outcome outcome;
+  if (watch.verdict()) {
+    watch.show_held_errors();
+    outcome = *watch.verdict();
+    outcome.step = read_step(status_file);
+  } else {
+    outcome = judge(traces_of(watch, *mpirun, plan.one_host, status_file), watch);
+  }
+  if (outcome.end.exit_code != 0) {
+    outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.said().last_words());
+  }
+  return outcome;
+}
+
+}  // namespace
 
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Policy& policy) {

@@ -1,14 +1,14 @@
 // The supervisor: `trainctl run` outside MPI, which starts mpirun and waits for its end, in one or more attempts.
 //
-// What the files here do: signals.h receives requests to stop, and stopping.h says what they do when; attempt.h makes
-// an attempt of a command (command.h) that is watched (mpirun_watch.h) and ends with an outcome (outcome.h); policy.h
-// says whether another attempt follows.
+// What the files here do: signals.h receives requests to stop, and stopping.h says what they do when. An attempt is a
+// command (command.h) that is watched (mpirun_watch.h) and ends with an outcome (outcome.h). policy.h says whether
+// another attempt follows.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "parallel/launch/supervisor/attempt.h"
+#include "parallel/launch/supervisor/mpirun_watch.h"
 #include "parallel/launch/supervisor/policy.h"
 
 namespace trainctl {

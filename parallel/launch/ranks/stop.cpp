@@ -1,5 +1,5 @@
 // The signal handlers behind requests to stop.
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 #include <signal.h>
 #include <unistd.h>

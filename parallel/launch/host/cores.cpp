@@ -1,5 +1,5 @@
 // Finding cores in Linux's files, and sharing them out.
-#include "parallel/launch/cores.h"
+#include "parallel/launch/host/cores.h"
 
 #include <sched.h>
 #include <unistd.h>

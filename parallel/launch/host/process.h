@@ -1,9 +1,10 @@
-// mpirun as a child process.
+// Other processes of this host: mpirun as a child process, its own children, and what they say.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parallel/launch/variables.h"
@@ -45,5 +46,15 @@ void signal_descendants(pid_t pid, int number);
 // SIGKILL to the children of this process and those they leave behind, until none is left. Needs
 // PR_SET_CHILD_SUBREAPER.
 void kill_children();
+
+// The bytes that are kept of what a remote shell or a child process says.
+inline constexpr std::size_t most_remote_text = 1 << 20;
+
+// Appends `more` to `text`. Of a text that becomes longer than `most` bytes the first half of them stays, and the last:
+// an answer begins with what was asked for, and a failure ends with its reason.
+inline void append_within(std::string& text, std::string_view more, std::size_t most) {
+  text.append(more);
+  if (text.size() > most) text.erase(most / 2, text.size() - most);
+}
 
 }  // namespace trainctl

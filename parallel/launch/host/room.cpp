@@ -1,5 +1,5 @@
 // Asks for space, open files and the working directory.
-#include "parallel/launch/room.h"
+#include "parallel/launch/host/room.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -1,5 +1,5 @@
 // Asks the resolver where the hosts are, and the kernel how it would reach them.
-#include "parallel/launch/network.h"
+#include "parallel/launch/host/network.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,5 +1,5 @@
 // Quoting for a shell.
-#include "parallel/launch/shell_words.h"
+#include "parallel/launch/host/shell_words.h"
 
 #include <algorithm>
 #include <cctype>

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/failure.h"
+#include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
-#include "parallel/launch/status.h"
 
 namespace trainctl {
 

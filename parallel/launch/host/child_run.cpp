@@ -1,5 +1,5 @@
 // Waits for a child, its output and requests to stop.
-#include "parallel/launch/child_run.h"
+#include "parallel/launch/host/child_run.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,8 +10,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/remote/bounded_text.h"
+#include "parallel/launch/host/process.h"
 
 namespace trainctl {
 namespace {

@@ -1,5 +1,5 @@
 // The end of a command.
-#include "parallel/launch/report.h"
+#include "parallel/launch/ranks/report.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
-#include "parallel/launch/stop.h"
+#include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
 namespace {

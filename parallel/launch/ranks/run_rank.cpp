@@ -1,22 +1,27 @@
 // The frame around what one rank does.
-#include "parallel/launch/run_rank.h"
+#include "parallel/launch/ranks/run_rank.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <latch>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/host/network.h"
 #include "parallel/launch/hosts.h"
-#include "parallel/launch/network.h"
-#include "parallel/launch/rank.h"
-#include "parallel/launch/report.h"
-#include "parallel/launch/silent_hosts.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/silent_hosts.h"
+#include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 namespace {
@@ -86,6 +91,25 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
 }
 
 }  // namespace
+
+int prepare_rank(const Situation& situation, const Variables& variables) {
+  require_known_launcher(situation, variables);
+  // The thread of mpirun that has made this process lives as long as mpirun: the supervisor asks for no others.
+  if (situation.supervised) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return take_share(situation, variables);
+}
+
+void require_threads(int count) {
+  std::latch all(1);
+  std::vector<std::jthread> threads;
+  try {
+    for (int i = 1; i < count; ++i) threads.emplace_back([&all] { all.wait(); });
+  } catch (const std::system_error&) {
+    all.count_down();
+    throw;  // as it is: see failure_of
+  }
+  all.count_down();
+}
 
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work) {

@@ -1,5 +1,5 @@
 // fork and exec, and the end of all children.
-#include "parallel/launch/process.h"
+#include "parallel/launch/host/process.h"
 
 #include <fcntl.h>
 #include <signal.h>

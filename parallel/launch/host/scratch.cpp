@@ -1,5 +1,5 @@
 // Scratch folders are locked by their owner: one that can be locked is nobody's.
-#include "parallel/launch/scratch.h"
+#include "parallel/launch/host/scratch.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

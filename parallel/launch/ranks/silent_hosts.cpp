@@ -1,5 +1,5 @@
 // Looks up the hosts of the ranks that an error of a communicator names.
-#include "parallel/launch/silent_hosts.h"
+#include "parallel/launch/ranks/silent_hosts.h"
 
 #include <regex>
 #include <set>

@@ -1,4 +1,4 @@
-// The frame around what one rank does: joining the others, and leaving in order whatever happens.
+// The frame around what one rank does: its first steps, joining the others, and leaving in order whatever happens.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 #include "parallel/comm/same_on_all.h"
 #include "parallel/comm/select.h"
-#include "parallel/launch/cores.h"
+#include "parallel/launch/host/cores.h"
 #include "parallel/launch/situation.h"
 
 namespace trainctl {
@@ -36,5 +36,14 @@ struct RankCommand {
 // `json` as a document, too.
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work);
+
+// The first thing in a process that trains, rank or alone, before any thread starts: refuses launchers whose processes
+// would not find each other (Error{config}), takes this rank's share of the cores, and sees to it that a supervised
+// rank does not outlive its mpirun. What comes back is the number of threads that kernels may use.
+int prepare_rank(const Situation& situation, const Variables& variables);
+
+// Throws std::system_error where so many threads cannot be started: the libraries that start them end the process
+// instead.
+void require_threads(int count);
 
 }  // namespace trainctl

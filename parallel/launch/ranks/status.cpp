@@ -1,6 +1,6 @@
 // The status file: a line with the exit code and the rank that failed, one with the errors and their places, then the
 // message. Beside it lie notes.
-#include "parallel/launch/status.h"
+#include "parallel/launch/ranks/status.h"
 
 #include <unistd.h>
 
