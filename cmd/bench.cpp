@@ -72,6 +72,7 @@ int measure(const RunSpec& stated, const BenchOptions& options, RankContext& con
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
   const Data data(stated.data, stated.seed, data_use(stated));
   RunSpec spec = stated;
+  spec.checkpoint.background = false;  // nothing is saved
   if (spec.strategy.automatic) spec.strategy = choose_strategy(spec, data.info(), device, context);
   spec = with_shares(std::move(spec), data, device, context, {});
   Job job(spec, data.info(), device, world, {}, "");

@@ -62,7 +62,7 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
       machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
                            request.ranks_per_node});
   target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
-    return with_batches(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+    return with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
   };
   return target;
 }

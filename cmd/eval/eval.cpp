@@ -16,9 +16,9 @@
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
+#include "parallel/checkpoint/restore.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/trainer/evaluate.h"
-#include "parallel/trainer/restore.h"
 #include "run/job/best_checkpoint.h"
 #include "run/job/job.h"
 

@@ -57,7 +57,7 @@ std::string Attendance::reason() const {
 
 bool PeerWait::goes_on() {
   constexpr milliseconds between_answers{20};
-  const auto now = Clock::now();
+  const auto now = last_ = Clock::now();
   if (!has_begun_) {
     has_begun_ = true;
     start_ = answered_ = now;

@@ -67,13 +67,15 @@ class PeerWait {
   // Called after a look in vain, ten times a second at least. False once the deadline has passed since the first call,
   // or a communicator of this rank has failed.
   bool goes_on();
+  // From the first call of goes_on() to the last one.
+  std::chrono::nanoseconds waited() const { return last_ - start_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   Attendance& attendance_;
   std::chrono::milliseconds longer_;
-  Clock::time_point start_, answered_;
+  Clock::time_point start_, answered_, last_;
   bool has_begun_ = false;
 };
 

@@ -23,14 +23,16 @@ std::string parts_of(const MemoryPlan& plan) {
 std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
   const std::int64_t arena = plan.of(Region::slot), batches = plan.on_host ? plan.prefetched : 0;
   const std::int64_t fixed = plan.total() - arena - batches;
-  if (fixed >= free) return "use a smaller network, or a device with more memory";
+  const std::int64_t unstaged = plan.total() - (plan.on_host ? plan.staged : 0);
   std::string text;
+  if (unstaged <= free) text = format("checkpoint.background: false would need {}; or ", byte_text(unstaged));
+  if (fixed >= free) return text + "use a smaller network, or a device with more memory";
   for (std::int64_t more = 2; cut.samples / cut.gradient_accumulation / more >= 1; ++more) {
     const bool divides = cut.samples % (cut.gradient_accumulation * more) == 0;
     const std::int64_t left = fixed + batches + divide_up(arena, more);
     if (!divides || left > free) continue;
-    text = format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * more,
-                  byte_text(left));
+    text += format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * more,
+                   byte_text(left));
     break;
   }
   if (batches > arena) text += "a smaller data.prefetch; or ";

@@ -182,7 +182,7 @@ StagingPlan plan_staging(const std::vector<PlacedProgram>& programs, std::int64_
 std::int64_t MemoryPlan::total() const {
   std::int64_t sum = 0;
   for (std::int64_t region : bytes) sum = checked_add(sum, region);
-  return on_host ? checked_add(sum, prefetched) : sum;
+  return on_host ? checked_add(sum, checked_add(prefetched, staged)) : sum;
 }
 
 std::vector<MemoryLine> MemoryPlan::lines() const {
@@ -192,6 +192,7 @@ std::vector<MemoryLine> MemoryPlan::lines() const {
     lines.push_back({name_of(region), of(region), region == Region::copies || region == Region::slot});
   }
   lines.push_back({"prefetched batches", prefetched});
+  lines.push_back({"copies for checkpoints", staged});
   return lines;
 }
 

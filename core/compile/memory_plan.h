@@ -45,12 +45,13 @@ struct MemoryPlan {
   StagingPlan staging;
   std::int64_t sums = 0;        // offset in bytes of the sums from the start of the gradient region
   std::int64_t prefetched = 0;  // bytes of host memory for the batches that batch sources prepare ahead
+  std::int64_t staged = 0;      // bytes of host memory for the copies that checkpoints are written from
   bool on_host = true;          // the regions lie in host memory as well
 
   std::int64_t of(Region region) const { return bytes[static_cast<std::size_t>(region)]; }
-  // Bytes of the device's memory, prefetched batches included where that is the host's memory.
+  // Bytes of the device's memory; if that is the host's memory, also what lies there alone.
   std::int64_t total() const;
-  // Every region, then the prefetched batches, under the names that users read.
+  // Every region, then what lies in host memory alone, under the names that users read.
   std::vector<MemoryLine> lines() const;
 };
 

@@ -51,6 +51,25 @@ void Engine::download() {
   compute_->synchronize();
 }
 
+void Engine::copy(std::span<const NamedTensor> tensors, std::byte* to) {
+  for (const NamedTensor& tensor : tensors) {
+    backend_.copy(to, on_device(tensor.view.as<float>()), tensor.view.bytes(), *compute_);
+    to += tensor.view.bytes();
+  }
+  compute_->synchronize();
+}
+
+// Where the device keeps what download() copies to this place of the host's memory.
+const std::byte* Engine::on_device(const float* kept) const {
+  std::int64_t offset = (kept - host_.data()) * size_of(DType::float32);
+  for (Region region : kept_regions) {
+    if (offset < plan_.of(region)) return base(region) + offset;
+    offset -= plan_.of(region);
+  }
+  require(offset == 0, "a tensor lies in the memory of the engine's tensors");
+  return nullptr;  // an empty tensor after all others
+}
+
 void Engine::upload() {
   const float* from = host_.data();
   for (Region region : kept_regions) {

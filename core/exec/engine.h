@@ -68,6 +68,8 @@ class Engine final : public StepEngine {
   void begin_at_weights();
   const std::vector<NamedTensor>& weights() const override { return weights_; }
   const std::vector<NamedTensor>& state() const override { return state_; }
+  Memory allocate_host(std::int64_t bytes) override { return backend_.allocate_host(bytes); }
+  void copy(std::span<const NamedTensor> tensors, std::byte* to) override;
 
  private:
   struct Bound;
@@ -88,6 +90,7 @@ class Engine final : public StepEngine {
   std::vector<CopyPart> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
+  const std::byte* on_device(const float* kept) const;
   double read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element = 0) const;
   void read_result(const StepBuffers& buffers, StepResult& result);
   void read_parts(int buffer);

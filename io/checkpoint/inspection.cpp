@@ -106,10 +106,11 @@ Json to_json(const Manifest::Tensor& tensor, const std::map<std::string, TensorS
 }
 
 Inspection inspect_folder(const std::string& path) {
-  Inspection inspection{path, {}, {}, {}, {}};
+  Inspection inspection{.path = path};
   try {
     inspection.manifest = read_manifest(path);
     const LoadedCheckpoint loaded = load_checkpoint(path);
+    inspection.weights_sha256 = weights_sha256(loaded.snapshot.weights);
     inspection.weights = statistics_of(loaded.snapshot.weights);
     inspection.state = statistics_of(loaded.snapshot.state);
   } catch (const Error& failure) {
@@ -164,7 +165,7 @@ Json to_json(const Inspection& inspection) {
   json["position"] = {
       {"seed", manifest.position.seed}, {"epoch", manifest.position.epoch}, {"offset", manifest.position.offset}};
   json["mesh"] = manifest.mesh;
-  json["weights_sha256"] = manifest.weights_sha256;
+  json["weights_sha256"] = inspection.weights_sha256.empty() ? Json() : Json(inspection.weights_sha256);
   json["metrics"] = json_numbers(manifest.metrics);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["facts"] = Json(manifest.facts);
@@ -196,7 +197,7 @@ std::string describe(const Inspection& inspection) {
         line("best", format("{} {:.6g} at step {}", manifest.best->monitor, manifest.best->value, manifest.best->step));
   }
   text += facts_text(manifest.facts);
-  text += line("weights", "sha256 " + manifest.weights_sha256);
+  if (!inspection.weights_sha256.empty()) text += line("weights", "sha256 " + inspection.weights_sha256);
   text += tensors_text(manifest.files_of(SnapshotContent::weights), inspection.weights);
   text += tensors_text(manifest.files_of(SnapshotContent::state), inspection.state);
   return text + "\n";

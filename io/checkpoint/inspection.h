@@ -22,6 +22,7 @@ struct Inspection {
   std::string path;
   std::optional<Manifest> manifest;  // nothing where it cannot be read
   std::string problem;               // empty: whole
+  std::string weights_sha256;        // of the weights that were read; empty if the checkpoint is damaged
   // Of whole tensors, by name; empty where the checkpoint is damaged.
   std::map<std::string, TensorStatistics> weights, state;
 };

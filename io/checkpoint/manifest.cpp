@@ -17,8 +17,7 @@
 namespace trainctl {
 namespace {
 
-constexpr int whole_format = 1;  // each file holds whole tensors, all of one content
-constexpr int parts_format = 2;  // several files hold the tensors of one content, or parts of them
+constexpr int present_format = 3;
 
 constexpr std::string_view suffix = ".safetensors";
 
@@ -35,14 +34,6 @@ bool is_numbering(std::string_view text) {
   const std::size_t middle = text.find(between);
   return text.starts_with('-') && middle != std::string_view::npos && is_number(text.substr(1, middle - 1)) &&
          is_number(text.substr(middle + between.size()));
-}
-
-int format_of(const Manifest& manifest) {
-  const auto is_plain = [](const Manifest::File& file) {
-    const auto content = content_of(file.name);
-    return !content || file.name == file_name({*content});
-  };
-  return std::all_of(manifest.files.begin(), manifest.files.end(), is_plain) ? whole_format : parts_format;
 }
 
 // What follows the hashed part.
@@ -75,7 +66,7 @@ class ManifestReader {
     for (const Json& size : json.at("mesh")) {
       manifest.mesh.push_back(static_cast<int>(whole(size, "mesh", 1, std::numeric_limits<int>::max())));
     }
-    manifest.weights_sha256 = json.at("weights_sha256");
+    if (json.at("format_version") < present_format) manifest.weights_sha256 = json.at("weights_sha256");
     for (const auto& [name, value] : json.at("metrics").items()) {
       manifest.metrics[name] = number_of(value);
     }
@@ -178,12 +169,11 @@ std::string to_text(const Manifest& manifest) {
   const DataPosition& position = manifest.position;
   Json json;
   json["format"] = "trainctl checkpoint";
-  json["format_version"] = format_of(manifest);
+  json["format_version"] = present_format;
   json["sequence"] = manifest.sequence;
   json["step"] = manifest.step;
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
   json["mesh"] = manifest.mesh;
-  json["weights_sha256"] = manifest.weights_sha256;
   json["metrics"] = json_numbers(manifest.metrics);
   json["facts"] = Json(manifest.facts);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
@@ -202,11 +192,11 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   try {
     const Json json = parse_json(text, Place{path});
     const Json& version = json.at("format_version");
-    if (version != whole_format && version != parts_format) {
-      throw Error(ErrorKind::data, Place{path},
-                  format("the checkpoint has format version {}, this trainctl reads {} and {}", version.dump(),
-                         whole_format, parts_format),
-                  "use the version of trainctl that wrote it");
+    if (!version.is_number_integer() || version < 1 || version > present_format) {
+      throw Error(
+          ErrorKind::data, Place{path},
+          format("the checkpoint has format version {}, this trainctl reads 1 to {}", version.dump(), present_format),
+          "use the version of trainctl that wrote it");
     }
     return ManifestReader(path).read(json);
   } catch (const Json::exception& failure) {

@@ -41,8 +41,8 @@ struct Manifest {
   std::int64_t sequence = 0;  // counts the checkpoints of a run directory: the newest has the highest
   std::int64_t step = 0;
   DataPosition position;
-  std::vector<int> mesh;  // data, pipeline, tensor
-  std::string weights_sha256;
+  std::vector<int> mesh;       // data, pipeline, tensor
+  std::string weights_sha256;  // of format versions 1 and 2; "" in later ones, where the files' hashes stand for it
   std::map<std::string, double> metrics;
   std::map<std::string, std::string> facts;
   std::optional<BestResult> best;  // of the run, up to this checkpoint
@@ -59,8 +59,8 @@ Json to_json(const BestResult& best);
 std::string to_text(const Manifest::File& file);
 Manifest::File parse_file_record(const std::string& text);
 
-// Format version 1 where one file holds the weights and one the state, 2 where several do. JSON that ends with the
-// SHA-256 of everything before it.
+// JSON that ends with the SHA-256 of everything before it. Format versions 1 and 2 also had the hash of the whole
+// weights, and said by their number whether one file held them or several did.
 std::string to_text(const Manifest& manifest);
 
 // Throws Error{data}, beginning with `path`, where the text is damaged, holds a number that no run has, or is of a

@@ -19,6 +19,9 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            at_least(1))
       .key("weights_only", &CheckpointOptions::weights_only,
            "Leave out the optimizer's state: smaller, but a resumed run starts its optimizer anew.")
+      .key("background", &CheckpointOptions::background,
+           "Train on while a checkpoint is written, from copies of what it holds: twice its part on each rank, in the "
+           "host's memory. false: training waits, and there are no copies.")
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
         if (options.every.unit != Duration::Unit::seconds) return;
         const Node* value = node.find("every");

@@ -15,6 +15,7 @@ struct CheckpointOptions {
   Auto<MonitorMode> mode;
   int keep = 3;
   bool weights_only = false;
+  bool background = true;
 
   static Keys<CheckpointOptions> keys();
 };

@@ -65,12 +65,11 @@ SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
   target_.bytes = bytes;
   abandon();
   begun_ = std::make_unique<AtomicFolder>(target_.path);
-  target_.folder = fs::absolute(begun_->temporary()).string();
+  target_.place = fs::absolute(begun_->temporary()).string();
   return target_;
 }
 
-std::string CheckpointStore::commit(const Snapshot& snapshot, const std::string& weights_sha256,
-                                    std::span<const std::string> files) {
+std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const std::string> files) {
   require(begun_ != nullptr, "a checkpoint is begun before it is committed");
   const std::unique_ptr<AtomicFolder> folder = std::move(begun_);
   Manifest manifest;
@@ -78,14 +77,13 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, const std::string&
   manifest.step = snapshot.step;
   manifest.position = snapshot.position;
   manifest.mesh = snapshot.mesh;
-  manifest.weights_sha256 = weights_sha256;
   manifest.metrics = snapshot.metrics;
   manifest.facts = snapshot.facts;
   manifest.best = snapshot.best;
   for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
     const std::string text = to_text(manifest);
-    OutputFile file(target_.folder + "/" + manifest_file, target_.path, target_.bytes);
+    OutputFile file(target_.place + "/" + manifest_file, target_.path, target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
   }

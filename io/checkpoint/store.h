@@ -45,11 +45,10 @@ class CheckpointStore final : public SnapshotStore {
 
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override;
   void abandon() override { begun_.reset(); }
-  // `files` are the records that CheckpointWriter returned. Afterwards `last` points at the checkpoint, `best` at the
+  // `files` are the records that FolderSink returned. Afterwards `last` points at the checkpoint, `best` at the
   // best one where that is here, and older ones beyond `keep` are gone. What is of a later step (the run went back to
   // an earlier one) goes before older ones do.
-  std::string commit(const Snapshot& snapshot, const std::string& weights_sha256,
-                     std::span<const std::string> files) override;
+  std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
 
  private:
   void settle(std::int64_t last_step, const std::optional<BestResult>& best) const;

@@ -151,6 +151,7 @@ void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
   json["path"] = e.path;
   json["seconds"] = e.seconds;
   json["bytes"] = e.bytes;
+  json["stall_seconds"] = e.stall_seconds;
   write(json_line(json));
 }
 

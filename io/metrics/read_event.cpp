@@ -105,7 +105,7 @@ EpochEvent read_epoch(const Json& json) {
 }
 
 CheckpointEvent read_checkpoint(const Json& json) {
-  return {json.at("step"), json.at("path"), json.at("seconds"), json.at("bytes")};
+  return {json.at("step"), json.at("path"), json.at("seconds"), json.at("bytes"), json.value("stall_seconds", 0.0)};
 }
 
 EndEvent read_end(const Json& json) {

@@ -166,7 +166,8 @@ void MpiPeers::post_receive(View data, int peer) {
 }
 
 void MpiPeers::complete() {
-  SpinWait waiting(attendance_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
+  SpinWait waiting(attendance_, true,
+                   call_->data.bytes());  // MPI_Testall looks at every connection: dear enough to yield in between
   // A message may wait for long, beside this rank's own computation: then it sleeps, since several threads that yield
   // to each other would keep the core from the computation.
   const bool is_message = call_->kind == CallKind::send || call_->kind == CallKind::receive;

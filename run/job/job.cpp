@@ -6,6 +6,7 @@
 #include "core/compile/memory_fit.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
+#include "parallel/checkpoint/staged_saver.h"
 #include "parallel/comm/text.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
@@ -83,7 +84,16 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
   return ranks;
 }
 
-Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {
+std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, bool weights, bool state) {
+  if (!options.background) return 0;
+  std::int64_t bytes = 0;
+  if (weights) bytes += memory.of(Region::parameters) + memory.of(Region::statistics);
+  if (state && !options.weights_only) bytes += memory.of(Region::states) + memory.of(Region::averages);
+  return StagedSaver::copies * bytes;
+}
+
+Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {
+  if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled.memory, spec.checkpoint, true, true);
   compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(who.rank.mesh.ranks()), who,
                                            compiled.programs.front().program.target_forms);
   return compiled;
@@ -91,7 +101,7 @@ Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& da
 
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
                       const Sharer& who, Backend& backend, KernelChoices& choices) {
-  return with_batches(compile(programs, backend, choices), spec, data, who);
+  return with_host_memory(compile(programs, backend, choices), spec, data, who);
 }
 
 std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,

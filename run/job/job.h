@@ -53,10 +53,15 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
-// Adds the memory of a rank's sources of batches.
-Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
+// The host memory of the copies that checkpoints of a run with this memory are written from, on a rank that writes
+// weights, the optimizer's state or both; 0 if training waits for them (checkpoint.background).
+std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, bool weights, bool state);
 
-// The programs of a rank, compiled, with the memory of its sources of batches.
+// Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies for checkpoints, as many
+// as the first replica's rank has, which writes most.
+Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
+
+// The programs of a rank, compiled, with its host memory.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
                       const Sharer& who, Backend& backend, KernelChoices& choices);
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "core/exec/engine.h"
+#include "parallel/checkpoint/restore.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/trainer/predict.h"
-#include "parallel/trainer/restore.h"
 #include "run/job/device.h"
 #include "run/run_spec.h"
 

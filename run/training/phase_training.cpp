@@ -1,6 +1,8 @@
 // Building and training a phase.
 #include "run/training/phase_training.h"
 
+#include <algorithm>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -8,10 +10,11 @@
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "parallel/bench/timeline.h"
+#include "parallel/checkpoint/gathered_hash.h"
+#include "parallel/checkpoint/restore.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/initial_weights.h"
-#include "parallel/trainer/restore.h"
 #include "parallel/trainer/resume.h"
 #include "run/job/phases.h"
 #include "run/planning/shares.h"
@@ -46,10 +49,11 @@ void restore_best(Job& job, const RunFiles& files, const std::string& config_fil
   restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
 }
 
-// What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
-MemoryPlan allocated(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
-  memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
-  return memory;
+// The host memory of this rank's copies for checkpoints.
+std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, const SnapshotPlan& plan,
+                          int rank) {
+  const auto writes = [rank](const PartPlan& parts) { return std::ranges::count(parts.writers(), rank) > 0; };
+  return staged_bytes(memory, options, writes(plan.weights), writes(plan.state));
 }
 
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
@@ -105,7 +109,9 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   files.checkpoint.reset();  // their memory is no longer needed
   files.pretrained.reset();
   open_batches(start_of(run, resumed));
-  const MemoryPlan memory = allocated(job_.engine().memory(), *training_, validation_.get());
+  MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with most
+  memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
+  memory.staged = staged_bytes(memory, spec_.checkpoint, snapshots_, world_.rank());
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
@@ -113,12 +119,12 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   const std::string text = phase_text(run.spec, phase.number);
   if (world_.rank() == 0 && !text.empty()) log::info(text);
 
-  saver_ = std::make_unique<SnapshotSaver>(
-      snapshots_,
-      SnapshotOutlet{run.shares_directory ? &writer_ : nullptr, files.store.get(), spec_.checkpoint.weights_only},
-      world_, stream_);
+  saver_ = std::make_unique<StagedSaver>(
+      job_.engine(), snapshots_,
+      SnapshotOutlet{run.shares_directory ? &folder_ : nullptr, files.store.get(), spec_.checkpoint.weights_only},
+      spec_.checkpoint.background, world_, stream_);
   if (run.request.scaling != nullptr) {
-    scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, *saver_, *training_);
+    scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, snapshots_, *training_);
     scaling_->shorten(plan_);
   }
   make_hooks();
@@ -157,7 +163,10 @@ void PhaseTraining::make_hooks() {
                              .details = run_.files.details,
                              .warnings = *warnings_,
                              .reports = *reports_,
-                             .restore_best = [this] { restore_best(job_, run_.files, run_.request.config_file); }});
+                             .restore_best = [this] {
+                               checkpoints_->wait();
+                               restore_best(job_, run_.files, run_.request.config_file);
+                             }});
 }
 
 LoopParts PhaseTraining::loop_parts() {
@@ -165,8 +174,7 @@ LoopParts PhaseTraining::loop_parts() {
   const TrainingRequest& request = run_.request;
   const int rank = world_.rank();
   checkpoints_ = std::make_unique<Checkpoints>(
-      Checkpoints::Parts{.engine = job_.engine(),
-                         .saver = *saver_,
+      Checkpoints::Parts{.saver = *saver_,
                          .sink = sink,
                          .mesh = plan_.mesh,
                          .facts = plan_.facts,
@@ -185,6 +193,11 @@ LoopParts PhaseTraining::loop_parts() {
       .find_not_finite =
           [this](int program, int back) {
             return find_not_finite(job_.engine(), program, back, job_.programs().rank(), world_, stream_);
+          },
+      .weights_sha256 =
+          [this] {
+            job_.engine().download();
+            return gathered_sha256(snapshots_.weights, job_.engine().weights(), world_, stream_);
           },
       .stop_requested = stop_requested_,
       .profiled = {request.profile_end > 0 ? &profiler_ : nullptr, request.profile_first, request.profile_end}};
@@ -223,7 +236,7 @@ PhaseEnd PhaseTraining::train() {
 // The trace of a run of verify-scaling, and the timeline of profiled steps.
 void PhaseTraining::write_observations() {
   const std::string directory = run_.files.directory ? run_.files.directory->path() : "";
-  if (scaling_) scaling_->save_trace(directory, run_.shares_directory ? &writer_ : nullptr);
+  if (scaling_) scaling_->save_trace(directory, run_.shares_directory ? &folder_ : nullptr);
   if (run_.request.profile_end == 0 || run_.request.profile_first < phase_.step) return;
   const std::string timeline = gather_timeline(profiler_, world_, stream_);
   if (!directory.empty()) write_file(directory + "/timeline.json", timeline);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/exec/observe/op_recorder.h"
-#include "io/checkpoint/writer.h"
+#include "io/checkpoint/folder_sink.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/loop/loop.h"
@@ -51,9 +51,9 @@ class PhaseTraining {
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> validation_;  // null: there is none
   MeshAxes axes_;
-  CheckpointWriter writer_;
+  FolderSink folder_;
   OpRecorder profiler_;
-  std::unique_ptr<SnapshotSaver> saver_;
+  std::unique_ptr<StagedSaver> saver_;
   std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
   std::unique_ptr<ScalingWatch> scaling_;  // null: it is no run of verify-scaling
   std::unique_ptr<ResultWarnings> warnings_;

@@ -6,17 +6,19 @@
 #include "core/base/format.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
+#include "parallel/checkpoint/gathered_hash.h"
+#include "parallel/checkpoint/snapshot_saver.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
 
-ScalingWatch::ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver,
+ScalingWatch::ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, const SnapshotPlan& snapshots,
                            BatchSource& batches)
     : ForwardedSource(batches),
       request_(request),
       job_(job),
       device_(device),
-      saver_(saver),
+      snapshots_(snapshots),
       trace_(job.engine(), *device.backend, job.rank(), request.tensor) {}
 
 void ScalingWatch::shorten(TrainingPlan& plan) {
@@ -33,8 +35,9 @@ void ScalingWatch::shorten(TrainingPlan& plan) {
 void ScalingWatch::on_pause(const TrainingState& state, std::int64_t) {
   Engine& engine = job_.engine();
   engine.download();
-  const std::string weights = saver_.weights_sha256(engine.weights());
-  const std::string optimizer = saver_.state_sha256(engine.state());
+  Communicator& world = job_.world().communicator();
+  const std::string weights = gathered_sha256(snapshots_.weights, engine.weights(), world, device_.host);
+  const std::string optimizer = gathered_sha256(snapshots_.state, engine.state(), world, device_.host);
   if (job_.world().rank() == 0) std::cout << format("step {} {} {}\n", state.step, weights, optimizer) << std::flush;
 }
 
@@ -48,7 +51,7 @@ const Batch& ScalingWatch::next() {
   return batch;
 }
 
-void ScalingWatch::save_trace(const std::string& run_directory, SnapshotWriter* writer) {
+void ScalingWatch::save_trace(const std::string& run_directory, SnapshotSink* sink) {
   if (!traces_) return;
   Communicator& world = job_.world().communicator();
   Stream& stream = device_.host;
@@ -65,7 +68,7 @@ void ScalingWatch::save_trace(const std::string& run_directory, SnapshotWriter* 
   if (!run_directory.empty()) {
     store = std::make_unique<CheckpointStore>(run_directory + "/" + gradients_folder, StorePolicy{});
   }
-  SnapshotSaver(plan, {writer, store.get(), true}, world, stream).save(snapshot);
+  SnapshotSaver(plan, {sink, store.get(), true}, world, stream).save(snapshot);
 }
 
 }  // namespace trainctl

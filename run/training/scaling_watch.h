@@ -6,7 +6,7 @@
 
 #include "core/exec/interfaces/forwarded_source.h"
 #include "core/exec/observe/step_trace.h"
-#include "parallel/trainer/snapshot_saver.h"
+#include "parallel/checkpoint/part_plan.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
 
@@ -28,15 +28,16 @@ inline constexpr const char* gradients_folder = "gradients";
 class ScalingWatch final : public ForwardedSource, public TrainingHook {
  public:
   // What is referred to outlives the watch.
-  ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver, BatchSource& batches);
+  ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, const SnapshotPlan& snapshots,
+               BatchSource& batches);
 
   // Ends the plan after the requested steps, and leaves out checkpoints before them. Of a run in phases the plan is of
   // one of them; the trace is of the last.
   void shorten(TrainingPlan& plan);
   std::int64_t next_pause(std::int64_t step) const override { return step + 1; }
   void on_pause(const TrainingState& state, std::int64_t before) override;
-  // Writes the trace to rank 0's run directory ("" on the others). `writer`: of the ranks that share it.
-  void save_trace(const std::string& run_directory, SnapshotWriter* writer);
+  // Writes the trace to rank 0's run directory ("" on the others). `sink`: of the ranks that share it.
+  void save_trace(const std::string& run_directory, SnapshotSink* sink);
 
   const Batch& next() override;
 
@@ -44,7 +45,7 @@ class ScalingWatch final : public ForwardedSource, public TrainingHook {
   const ScalingRequest& request_;
   Job& job_;
   RankDevice& device_;
-  SnapshotSaver& saver_;
+  const SnapshotPlan& snapshots_;
   StepTrace trace_;
   std::int64_t steps_ = 0;  // of the run
   bool traces_ = false;     // the last of them

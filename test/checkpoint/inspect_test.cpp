@@ -54,6 +54,7 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
   const auto& checkpoint = document["checkpoints"].at(0);
   CHECK(checkpoint["step"] == 10);
   CHECK(checkpoint["position"]["offset"] == 1235);
+  CHECK(checkpoint["weights_sha256"] == weights_sha256(RandomSnapshot(1, 10).snapshot.weights));
   CHECK(checkpoint["files"][0]["name"] == "weights.safetensors");
   const auto& tensor = checkpoint["files"][0]["tensors"].at(1);
   CHECK(tensor["name"] == "conv/kernel");

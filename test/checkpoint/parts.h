@@ -63,10 +63,10 @@ inline std::string save_in_parts(CheckpointStore&& store, const Snapshot& snapsh
     for (const auto* file : {&first_file, &second_file}) {
       std::vector<NamedTensor> parts;
       for (const OwnedPart& one : *file) parts.push_back(one.part);
-      records.push_back(CheckpointWriter().write(target, {content, ++number, 2}, parts));
+      records.push_back(FolderSink().write(target, {content, ++number, 2}, parts));
     }
   }
-  return store.commit(snapshot, weights_sha256(snapshot.weights), records);
+  return store.commit(snapshot, records);
 }
 
 }  // namespace trainctl::test

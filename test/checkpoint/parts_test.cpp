@@ -31,7 +31,7 @@ TEST_CASE("a checkpoint in parts is put together bit for bit") {
   CHECK(same(loaded.snapshot.state, random.snapshot.state));
 
   const Json manifest = Json::parse(read_text(path + "/manifest.json"));
-  CHECK(manifest["format_version"] == 2);
+  CHECK(manifest["format_version"] == 3);
   CHECK(manifest["mesh"] == std::vector<int>{2, 1, 1});
   const Json& file = manifest["files"]["weights-00002-of-00002.safetensors"];
   CHECK(file["tensors"]["conv/kernel"]["shape"] == std::vector<int>{3, 3, 2, 5});
@@ -200,8 +200,16 @@ TEST_CASE("a checkpoint of the first format is read") {
       }
     }
   })";
-  write_text(checkpoint + "/manifest.json",
-             body + ",\n  \"manifest_sha256\": \"" + sha256(body.data(), body.size()) + "\"\n}\n");
+  const auto seal = [&](const std::string& text) {
+    write_text(checkpoint + "/manifest.json",
+               text + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), text.size()) + "\"\n}\n");
+  };
+  std::string other = body;  // of other weights than those that lie there
+  other.replace(other.find(sha256(all.data(), all.size())), 64, sha256(all.data(), 1));
+  seal(other);
+  CHECK(contains(failure_of([&] { load_checkpoint(checkpoint); }), "the weights differ from weights_sha256"));
+  seal(body);
+  CHECK(load_checkpoint(checkpoint).manifest.weights_sha256 == sha256(all.data(), all.size()));
 
   const std::optional<LoadedCheckpoint> loaded = load_newest_checkpoint(folder.path);
   REQUIRE(loaded);

@@ -12,8 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "io/checkpoint/folder_sink.h"
 #include "io/checkpoint/store.h"
-#include "io/checkpoint/writer.h"
 
 namespace trainctl::test {
 
@@ -79,9 +79,9 @@ inline std::string save(CheckpointStore&& store, const Snapshot& snapshot, bool 
   for (const NamedTensor& tensor : snapshot.state) bytes += weights_only ? 0 : tensor.view.bytes();
   try {
     const SnapshotTarget target = store.begin(snapshot.step, bytes);
-    std::vector<std::string> files = {CheckpointWriter().write(target, {SnapshotContent::weights}, snapshot.weights)};
-    if (!weights_only) files.push_back(CheckpointWriter().write(target, {SnapshotContent::state}, snapshot.state));
-    return store.commit(snapshot, weights_sha256(snapshot.weights), files);
+    std::vector<std::string> files = {FolderSink().write(target, {SnapshotContent::weights}, snapshot.weights)};
+    if (!weights_only) files.push_back(FolderSink().write(target, {SnapshotContent::state}, snapshot.state));
+    return store.commit(snapshot, files);
   } catch (...) {
     store.abandon();
     throw;

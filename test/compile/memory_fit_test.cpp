@@ -57,6 +57,17 @@ TEST_CASE("what does not fit is told which accumulation and which batch would") 
   CHECK_FALSE(holds(message(plan_of(10, 90), 40, {2, 1, 1}), "gradient_accumulation"));
 }
 
+TEST_CASE("what would fit without copies for checkpoints is told so") {
+  MemoryPlan plan = plan_of(1000, 100);
+  plan.staged = 2000;
+  CHECK(plan.total() == 3100);
+  CHECK(holds(message(plan, 2000, {64, 1, 64}), "checkpoint.background: false would need 1.1 kB; or use a smaller"));
+  CHECK(holds(message(plan, 3050, {64, 1, 64}), "false would need 1.1 kB; or train.gradient_accumulation: 2"));
+  CHECK_FALSE(holds(message(plan, 1050, {64, 1, 64}), "checkpoint.background"));
+  plan.on_host = false;  // of a device, which has none of them
+  CHECK(message(plan, 2000, {64, 1, 64}).empty());
+}
+
 TEST_CASE("a network that does not fit at all is told so") {
   const std::string text = message(plan_of(100, 10), 90, {64, 1, 64});
   CHECK(holds(text, "smaller network"));

@@ -145,6 +145,7 @@ void play(const std::string& scene, Rank& rank, const std::string& run_directory
   if (scene == "replicas") differ(rank);
   if (scene == "save") save_snapshot(*rank.communicator, run_directory);
   if (scene == "restore") restore_snapshot(*rank.communicator, run_directory);
+  if (scene == "train-on") train_during_save(*rank.communicator);
   if (scene == "full-disk") save_on_full_disk(*rank.communicator);
 }
 

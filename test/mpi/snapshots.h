@@ -10,6 +10,9 @@ namespace trainctl {
 // Saves in parts, which the number of ranks decides.
 void save_snapshot(Communicator& world, const std::string& run_directory);
 
+// Makes steps, each with a collective, while a thread saves slowly; throws if what is saved is not of its own step.
+void train_during_save(Communicator& world);
+
 // Reads the newest checkpoint into the parts of these ranks; throws where a value is wrong.
 void restore_snapshot(Communicator& world, const std::string& run_directory);
 

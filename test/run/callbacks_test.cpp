@@ -42,11 +42,14 @@ TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   const Json end = events(whole, "end").at(0);
   CHECK(end.at("status") == "completed");
   CHECK(end.at("best").at("value") == *best);
-  const Json manifest_best = Json::parse(read_file(whole + "/checkpoints/best/manifest.json"));
-  const Json manifest_last = Json::parse(read_file(whole + "/checkpoints/last/manifest.json"));
-  CHECK(manifest_best.at("weights_sha256") == manifest_last.at("weights_sha256"));
-  CHECK(manifest_best.at("step") < manifest_last.at("step"));
-  CHECK(end.at("weights_sha256") == manifest_best.at("weights_sha256"));
+  const auto inspected = [&](const std::string& name) {
+    const Finished inspect = trainctl(folder, {"inspect", whole + "/checkpoints/" + name, "--json"});
+    return Json::parse(inspect.out).at("checkpoints").at(0);
+  };
+  const Json kept_best = inspected("best"), kept_last = inspected("last");
+  CHECK(kept_best.at("weights_sha256") == kept_last.at("weights_sha256"));
+  CHECK(kept_best.at("step") < kept_last.at("step"));
+  CHECK(end.at("weights_sha256") == kept_best.at("weights_sha256"));
 
   // In pieces of two epochs it ends at the same step. (The end of a piece would restore its best weights, too.)
   const std::string pieces = folder / "pieces";

@@ -39,6 +39,40 @@ TEST_CASE("checkpoints every N steps, the newest K kept, beside the best") {
         std::set<std::string>{"manifest.json", "state.safetensors", "weights.safetensors"});
 }
 
+TEST_CASE("checkpoints written beside training are those of a run that waits for them") {
+  const Folder folder;
+  const std::string config = folder.write("beside.yaml", short_run + "checkpoint: {every: 3 steps, keep: 100}\n");
+  const std::vector<std::vector<std::string>> ways = {
+      {"--ranks", "1"},
+      {"--ranks", "2"},
+      {"--ranks", "2", "--set", "strategy.shard=parameters"},
+      {"--ranks", "2", "--set", "strategy.shard=optimizer", "--set", "train.moving_average=0.9"},
+      {"--ranks", "2", "--set", "checkpoint.weights_only=true"}};
+  for (const std::vector<std::string>& way : ways) {
+    const std::string beside = folder / format("beside-{}", &way - ways.data());
+    const std::string waits = folder / format("waits-{}", &way - ways.data());
+    for (const std::string& directory : {beside, waits}) {
+      std::vector<std::string> command = {"run",     config,  "--run-dir",
+                                          directory, "--set", format("checkpoint.background={}", directory == beside)};
+      command.insert(command.end(), way.begin(), way.end());
+      const Finished run = trainctl(folder, command);
+      INFO(tail(run.errors));
+      REQUIRE(run.code == 0);
+    }
+    const std::set<std::string> found = names(beside + "/checkpoints");
+    CHECK(found == names(waits + "/checkpoints"));
+    CHECK(found.size() > 8);
+    for (const std::string& checkpoint : found) {
+      for (const std::string& file : names(beside + "/checkpoints/" + checkpoint)) {
+        if (!file.ends_with(".safetensors")) continue;
+        CAPTURE(way.back(), checkpoint, file);
+        const std::string path = "/checkpoints/" + checkpoint + "/" + file;
+        CHECK(read_file(beside + path) == read_file(waits + path));
+      }
+    }
+  }
+}
+
 TEST_CASE("the best checkpoint is that of the epoch with the best monitored metric") {
   const Folder folder;
   const std::string config =

@@ -1,38 +1,46 @@
 // The training loop with an engine that computes nothing: the order of steps, hooks, evaluations and checkpoints.
 #include "parallel/trainer/loop/loop.h"
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
+#include <thread>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/comm/host_memory.h"
 #include "parallel/comm/solo.h"
-#include "parallel/trainer/part_plan.h"
 #include "test/catch.h"
+#include "test/comm/on_threads.h"
 
 namespace trainctl::test::loop_test {
 namespace {
 
 using Log = std::vector<std::string>;
 
-// Step number i, from 0, has loss 1 / (i + 1) for each of its 4 samples.
+// Step number i, from 0, has loss 1 / (i + 1) for each of its 4 samples. The ranks agree on a stop.
 class FakeEngine final : public StepEngine {
  public:
-  FakeEngine(Log& log, int at_once) : log_(log), at_once_(at_once), values_{1, 2} {
+  FakeEngine(Log& log, int at_once, Communicator& world) : log_(log), at_once_(at_once), world_(world), values_{1, 2} {
     weights_ = {{"w", {2}, {values_.data(), DType::float32, 2}}};
   }
 
   void start(int program, const Batch& batch, const StepInput& input) override {
-    REQUIRE(program == static_cast<int>(batch.global_count));
+    require(program == static_cast<int>(batch.global_count), "the program fits the batch");
     started_.push_back(input);
     log_.push_back(format("start {}", input.step));
+    ++steps;
   }
   void finish(StepResult& result) override {
     const StepInput input = started_.front();
     started_.erase(started_.begin());
     const double loss = input.step == nan_step ? std::nan("") : 1.0 / static_cast<double>(input.step + 1);
-    result = {
-        .count = 4, .sums = {4 * loss, 4}, .gradient_norm = 1, .not_finite = std::isnan(loss), .stop = input.stop};
+    std::int32_t stop = input.stop;
+    world_.all_reduce({&stop, DType::int32, 1}, Reduction::maximum, stream_);
+    stream_.synchronize();
+    result = {.count = 4, .sums = {4 * loss, 4}, .gradient_norm = 1, .not_finite = std::isnan(loss), .stop = stop != 0};
+    ++values_[0];
     rates.push_back(input.learning_rate);
   }
   int steps_at_once() const override { return at_once_; }
@@ -42,14 +50,21 @@ class FakeEngine final : public StepEngine {
   void download() override {}
   const std::vector<NamedTensor>& weights() const override { return weights_; }
   const std::vector<NamedTensor>& state() const override { return state_; }
+  Memory allocate_host(std::int64_t bytes) override { return trainctl::allocate_host(bytes); }
+  void copy(std::span<const NamedTensor> tensors, std::byte* to) override {
+    for (const NamedTensor& tensor : tensors) std::memcpy(to, tensor.view.data, sizeof(float) * values_.size());
+  }
 
   std::int64_t nan_step = -1;
+  std::atomic<int> steps{0};  // that were started
   std::vector<double> rates;
 
  private:
   Log& log_;
   int at_once_;
-  std::vector<float> values_;
+  Communicator& world_;
+  ImmediateStream stream_;
+  std::vector<float> values_;  // the first grows by 1 in each step
   std::vector<NamedTensor> weights_, state_;
   std::vector<StepInput> started_;
   Parts parts_;
@@ -74,20 +89,36 @@ class FakeBatches final : public BatchSource {
   std::int64_t taken_ = 0;
 };
 
-// Keeps the snapshot that was committed last.
-class FakeStore final : public SnapshotStore, public SnapshotWriter {
+// Keeps the snapshot that was committed last, and the first value of each.
+class FakeStore final : public SnapshotStore, public SnapshotSink {
  public:
-  explicit FakeStore(Log& log) : log_(log) {}
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override { return {format("{}", step), "", bytes}; }
   void abandon() override {}
-  std::string write(const SnapshotTarget&, const SnapshotFile&, std::span<const NamedTensor>) override { return ""; }
-  std::string commit(const Snapshot& snapshot, const std::string&, std::span<const std::string>) override {
-    log_.push_back(format("save {}", snapshot.step));
+  std::string write(const SnapshotTarget& target, const SnapshotFile& file,
+                    std::span<const NamedTensor> parts) override {
+    if (before_write) before_write(std::stoll(target.path));
+    if (file.content == SnapshotContent::weights) values.push_back(parts.front().view.as<float>()[0]);
+    return "";
+  }
+  std::string commit(const Snapshot& snapshot, std::span<const std::string>) override {
     last = snapshot;
     return "";
   }
 
   Snapshot last;
+  std::vector<float> values;
+  std::function<void(std::int64_t step)> before_write;
+};
+
+// Logs the checkpoints that are reported.
+class FakeSink final : public MetricsSink {
+ public:
+  explicit FakeSink(Log& log) : log_(log) {}
+  void start(const StartEvent&) override {}
+  void step(const StepEvent&) override {}
+  void epoch(const EpochEvent&) override {}
+  void checkpoint(const CheckpointEvent& event) override { log_.push_back(format("save {}", event.step)); }
+  void end(const EndEvent&) override {}
 
  private:
   Log& log_;
@@ -102,8 +133,9 @@ class LoggingHook : public TrainingHook {
     if (passed_multiple(before, state.step, 3)) log_.push_back(format("pause {}", state.step));
   }
   void on_step_end(const TrainingState& state, double loss) override {
-    CHECK(loss == Approx(1.0 / static_cast<double>(state.step)));
+    require(loss == Approx(1.0 / static_cast<double>(state.step)), "the loss of the step");
     log_.push_back(format("step {}", state.step));
+    if (after_step) after_step();
   }
   void on_evaluation(TrainingState& state) override { log_.push_back(format("evaluation {}", state.step)); }
   void on_epoch_end(const TrainingState&, double epochs, double) override {
@@ -118,6 +150,7 @@ class LoggingHook : public TrainingHook {
 
   double last_epoch = 0;
   std::string restored;
+  std::function<void()> after_step;
 
  private:
   Log& log_;
@@ -126,7 +159,10 @@ class LoggingHook : public TrainingHook {
 
 // Everything that a loop on one rank works with.
 struct Rig {
-  explicit Rig(Communicator& communicator, int at_once = 1) : world(communicator), engine(log, at_once) {
+  explicit Rig(Communicator& communicator, int at_once = 1, bool background = false)
+      : world(communicator),
+        engine(log, at_once, world),
+        saver(engine, tensors, {&store, world.rank() == 0 ? &store : nullptr}, background, world, stream) {
     plan.steps_per_epoch = 5;
     plan.total_steps = 12;
     plan.checkpoint_every = 4;
@@ -148,6 +184,7 @@ struct Rig {
                              log.push_back(format("search {} back", back));
                              return std::string("relu");
                            },
+                       .weights_sha256 = [] { return ""; },
                        .stop_requested = [this] { return stop_requested(); },
                        .hooks = {&hook}},
                       plan);
@@ -160,10 +197,13 @@ struct Rig {
   Log log;
   FakeEngine engine;
   FakeBatches batches;
-  FakeStore store{log};
+  FakeStore store;
+  FakeSink sink{log};
   SnapshotPlan tensors = plan_snapshot(engine.weights(), {}, world, stream);
-  SnapshotSaver saver{tensors, {&store, &store}, world, stream};
-  Checkpoints checkpoints{{.engine = engine, .saver = saver}};
+  StagedSaver saver;
+  std::vector<bool> told;  // whether ranks are saving
+  Checkpoints checkpoints{
+      {.saver = saver, .sink = &sink, .tell_stop_time = [this](double, bool saves) { told.push_back(saves); }}};
   StepReports reports{nullptr, nullptr, 10};
   FiniteCheck finite{false};
   LoggingHook hook{log};
@@ -293,12 +333,100 @@ TEST_CASE("results that a hook combines are looked at once they are those of all
                        .checkpoints = rig.checkpoints,
                        .reports = rig.reports,
                        .finite = rig.finite,
+                       .weights_sha256 = [] { return ""; },
                        .stop_requested = rig.stop_requested,
                        .hooks = {&pairs}},
                       rig.plan);
     CHECK(loop.run().step == 12);
     REQUIRE(pairs.losses.size() == 6);
     for (const double difference : pairs.losses) CHECK(difference == Approx(0).margin(1e-12));
+  });
+}
+
+// Waits for something that the training thread does, for ten seconds at most.
+bool comes(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TEST_CASE("training goes on while a thread saves, and a step counts as saved once its checkpoint is whole") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    bool went_on = false;
+    rig.store.before_write = [&](std::int64_t step) {
+      if (step == 4) went_on = comes([&] { return rig.engine.steps >= 7; });
+    };
+    std::vector<std::int64_t> saved;  // by step
+    rig.hook.after_step = [&] { saved.push_back(rig.checkpoints.saved_step()); };
+    const EndEvent end = rig.run();
+    CHECK(went_on);
+    CHECK(std::count(saved.begin(), saved.begin() + 6, -1) == 6);
+    CHECK(end.status == "completed");
+    CHECK(rig.checkpoints.saved_step() == 12);
+    Log saves;
+    for (const std::string& line : rig.log) {
+      if (line.starts_with("save")) saves.push_back(line);
+    }
+    CHECK(saves == Log{"save 4", "save 8", "save 12"});
+    CHECK(std::find(rig.log.begin(), rig.log.end(), "save 4") > std::find(rig.log.begin(), rig.log.end(), "step 6"));
+    CHECK(rig.store.values == std::vector<float>{5, 9, 13});  // of its own step each
+  });
+}
+
+TEST_CASE("a run that is stopped during a save leaves when that and its last one are whole") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.store.before_write = [&](std::int64_t step) {
+      if (step == 4) comes([&] { return rig.engine.steps >= 6; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    };
+    rig.stop_requested = [&rig] { return rig.engine.rates.size() >= 5; };
+    const EndEvent end = rig.run();
+    CHECK(end.status == "stopped");
+    CHECK(rig.log.back() == format("save {}", end.step));
+    CHECK(rig.store.last.step == end.step);
+    REQUIRE(rig.told.size() >= 2);
+    CHECK(rig.told.front());
+    CHECK_FALSE(rig.told.back());
+  });
+}
+
+TEST_CASE("a save that fails in the background ends the run on all ranks at one step") {
+  std::vector<int> steps(3);
+  const auto errors = on_threads(3, [&](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.plan.total_steps = 1'000'000;
+    rig.store.before_write = [](std::int64_t step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (step == 8) throw Error(ErrorKind::resource, Place{"8"}, "cannot write: no room");
+    };
+    try {
+      rig.run();
+    } catch (...) {
+      steps[static_cast<std::size_t>(world.rank())] = rig.engine.steps;
+      require(rig.checkpoints.saved_step() == 4, "what is whole counts");
+      throw;
+    }
+  });
+  CHECK(errors == std::vector<std::string>(3, "8: cannot write: no room"));
+  CHECK(steps == std::vector<int>(3, steps.front()));
+}
+
+TEST_CASE("a run that diverges during a save names the checkpoint that this becomes") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.engine.nan_step = 5;
+    rig.store.before_write = [&](std::int64_t) { comes([&] { return rig.engine.steps >= 6; }); };
+    try {
+      rig.run();
+      FAIL("it trained on");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("the last checkpoint is of step 4") != std::string::npos);
+    }
   });
 }
 

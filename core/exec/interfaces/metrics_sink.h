@@ -92,8 +92,9 @@ struct EpochEvent {
 struct CheckpointEvent {
   std::int64_t step = 0;
   std::string path;
-  double seconds = 0;
+  double seconds = 0;  // from the moment at which it was due until it was whole
   std::int64_t bytes = 0;
+  double stall_seconds = 0;  // of these, training stood still
 };
 
 struct EndEvent {

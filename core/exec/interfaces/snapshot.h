@@ -80,38 +80,40 @@ struct SnapshotFile {
   int count = 1;   // files that hold this content together
 };
 
-// A checkpoint that is being written, in a folder under a temporary name until the checkpoint is complete.
+// A checkpoint that is being written, under a temporary name until it is complete.
 struct SnapshotTarget {
-  std::string path;        // the final path, for messages
-  std::string folder;      // absolute path of the folder that its files are written to
+  std::string path;        // its final name, for messages
+  std::string place;       // what a sink finds it by on every rank: of a folder the absolute path
   std::int64_t bytes = 0;  // of all tensors together
 };
 
-// Writes the files of a snapshot, on every rank that can write to the run directory. Implemented by io/checkpoint.
-class SnapshotWriter {
+// Takes the files of a snapshot, on every rank that reaches the place where they are kept: a folder that the hosts
+// share (io/checkpoint), the memory of a process, another host.
+class SnapshotSink {
  public:
-  virtual ~SnapshotWriter() = default;
+  virtual ~SnapshotSink() = default;
 
-  // Writes the parts to disk as one file. Returns a description of the file for SnapshotStore::commit(). Throws
-  // Error{resource} that begins with the target's path (disk full, not writable).
+  // Takes the parts as one file; once it returns, the file outlives this process if the sink's files do. Returns a
+  // description of the file, with the hashes of its parts, for SnapshotStore::commit(). Throws Error{resource} that
+  // begins with the target's path (disk full, not writable).
   virtual std::string write(const SnapshotTarget& target, const SnapshotFile& file,
                             std::span<const NamedTensor> parts) = 0;
 };
 
-// The checkpoints of a run, used on rank 0 only. Implemented by io/checkpoint.
+// Which snapshots a run has, used on rank 0 only: the files of each went to the sinks of all ranks. Used by one thread
+// at a time. Implemented by io/checkpoint.
 class SnapshotStore {
  public:
   virtual ~SnapshotStore() = default;
 
-  // Makes the folder of a new checkpoint whose tensors need `bytes` bytes. Throws Error{resource}.
+  // Makes the place of a new checkpoint whose tensors need `bytes` bytes. Throws Error{resource}.
   virtual SnapshotTarget begin(std::int64_t step, std::int64_t bytes) = 0;
   // Removes the checkpoint that was begun and not committed, if there is one.
   virtual void abandon() = 0;
-  // Completes the checkpoint that was begun last, once all its files are written: `files` holds what their writers
-  // returned. The checkpoint is the best one where the snapshot's `best` is of the snapshot's own step. The snapshot's
+  // Completes the checkpoint that was begun last, once all its files are written: `files` holds what the sinks
+  // returned. The checkpoint is the best one if the snapshot's `best` is of the snapshot's own step. The snapshot's
   // tensors are not read. Returns the checkpoint's path. Throws Error{resource}; no checkpoint is then left.
-  virtual std::string commit(const Snapshot& snapshot, const std::string& weights_sha256,
-                             std::span<const std::string> files) = 0;
+  virtual std::string commit(const Snapshot& snapshot, std::span<const std::string> files) = 0;
 };
 
 }  // namespace trainctl

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "core/backend/memory.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/snapshot.h"
 
@@ -56,6 +58,12 @@ class StepEngine {
   virtual void download() = 0;
   virtual const std::vector<NamedTensor>& weights() const = 0;
   virtual const std::vector<NamedTensor>& state() const = 0;
+
+  // Host memory that copy() fills fast (page-locked on CUDA). Throws Error{resource}.
+  virtual Memory allocate_host(std::int64_t bytes) = 0;
+  // Copies tensors of weights() and state() from the device to `to`, one after the other in the order given, and
+  // returns when they are there. No step may be under way. The views' own memory is neither read nor written.
+  virtual void copy(std::span<const NamedTensor> tensors, std::byte* to) = 0;
 };
 
 }  // namespace trainctl

@@ -9,8 +9,8 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/detail_sink.h"
+#include "parallel/checkpoint/part_plan.h"
 #include "parallel/trainer/hooks/hook.h"
-#include "parallel/trainer/part_plan.h"
 
 namespace trainctl {
 

@@ -8,11 +8,11 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/detail_sink.h"
+#include "parallel/checkpoint/part_plan.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/loop/step_reports.h"
-#include "parallel/trainer/part_plan.h"
 #include "parallel/trainer/training_plan.h"
 
 namespace trainctl {

@@ -8,16 +8,14 @@
 #include <vector>
 
 #include "core/exec/interfaces/metrics_sink.h"
-#include "core/exec/interfaces/step_engine.h"
-#include "parallel/trainer/snapshot_saver.h"
+#include "parallel/checkpoint/staged_saver.h"
 
 namespace trainctl {
 
 class Checkpoints {
  public:
   struct Parts {
-    StepEngine& engine;
-    SnapshotSaver& saver;
+    StagedSaver& saver;
     MetricsSink* sink = nullptr;               // null on other ranks than 0
     std::vector<int> mesh;                     // sizes of the data, pipeline and tensor axes
     std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
@@ -29,24 +27,32 @@ class Checkpoints {
   // What is referred to outlives the object.
   explicit Checkpoints(Parts parts) : parts_(std::move(parts)) {}
 
-  // Completes the snapshot with tensors, mesh and facts, saves it and reports it to the sink, unless its step was saved
-  // before. Collective; throws as SnapshotSaver::save().
+  // Completes the snapshot with tensors, mesh and facts and stages it, unless its step was staged or saved before.
+  // Called on all ranks after the same step; throws as StagedSaver::stage().
   void save(Snapshot snapshot);
-  // The step of the newest checkpoint; -1 if there is none.
+  // Reports the checkpoints that have become whole to the sink. Called after every step.
+  void report();
+  // Waits until all that was staged is saved, and reports it. Called on all ranks after the same step; throws as
+  // StagedSaver::wait().
+  void wait();
+  // Whether a save has failed, so that the run has to end: see StagedSaver::has_failed().
+  bool has_failed() const { return parts_.saver.has_failed(); }
+
+  // The step of the newest checkpoint that is whole; -1 if there is none. Equal on all ranks after wait().
   std::int64_t saved_step() const { return saved_step_; }
   // Takes a checkpoint of this step for saved, or, with -1, none.
-  void set_saved_step(std::int64_t step) { saved_step_ = step; }
-  // The hash of the weights as they are, on rank 0; "" on the others. Collective.
-  std::string weights_sha256();
+  void set_saved_step(std::int64_t step) { saved_step_ = staged_step_ = step; }
 
   // Notes the time between two moments at which all ranks looked for a request to stop.
   void note_stop_time(double seconds);
 
  private:
-  void tell_stop_time(bool saves) const;
+  void tell_stop_time() const;
 
   Parts parts_;
+  std::int64_t staged_step_ = -1;
   std::int64_t saved_step_ = -1;
+  bool saves_ = false;                // something is staged that was not reported
   double longest_between_looks_ = 0;  // in seconds; 0: a few
 };
 

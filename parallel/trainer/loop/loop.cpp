@@ -28,6 +28,11 @@ EndEvent TrainingLoop::run() {
   while (!at_last_step() && !stop_ && why_end_.empty()) {
     const std::int64_t before = state_.step;
     run_steps();
+    if (stop_) {
+      parts_.checkpoints.wait();  // a save that has failed is what stops the ranks, and ends them here
+    } else {
+      parts_.checkpoints.report();
+    }
     const bool trained = state_.step > before;
     if (trained) {
       for (TrainingHook* hook : parts_.hooks) hook->on_pause(state_, before);
@@ -50,6 +55,7 @@ EndEvent TrainingLoop::run() {
     if (epoch_ends || saves) parts_.reports.restart();
   }
   save();  // also if no step was left to do, in a directory that is not the checkpoint's own
+  parts_.checkpoints.wait();
   return end(completed);
 }
 

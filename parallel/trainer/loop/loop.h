@@ -50,6 +50,8 @@ struct LoopParts {
   std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
   // Finds the cause of a loss or gradient that is not finite (find_not_finite).
   std::function<std::string(int program, int back)> find_not_finite;
+  // The hash of the weights as they are, on rank 0; "" on the others. Collective.
+  std::function<std::string()> weights_sha256;
   std::function<bool()> stop_requested;
   std::vector<TrainingHook*> hooks;  // called in this order
   ProfiledSteps profiled;

@@ -59,7 +59,7 @@ EndEvent TrainingLoop::end(bool completed) const {
   end.seconds = seconds_now() - start_seconds_;
   end.train = state_.train;
   end.validation = state_.validation;
-  end.weights_sha256 = parts_.checkpoints.weights_sha256();
+  end.weights_sha256 = parts_.weights_sha256();
   return end;
 }
 

@@ -43,7 +43,7 @@ StepEngine::StepInput TrainingLoop::input_of(std::int64_t step) const {
   for (const TrainingHook* hook : parts_.hooks) rate = hook->learning_rate(rate);
   return {.learning_rate = rate,
           .step = step - plan_.phase.step,
-          .stop = late || parts_.stop_requested(),
+          .stop = late || parts_.stop_requested() || parts_.checkpoints.has_failed(),
           .loss_scale = parts_.finite.loss_scale(),
           .left_out = parts_.finite.left_out()};
 }
@@ -66,6 +66,7 @@ double TrainingLoop::step_loss() const {
 void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
   const int later = queue_.drain();
   const std::string tensor = parts_.find_not_finite ? parts_.find_not_finite(step.program, later) : "";
+  parts_.checkpoints.wait();
   const std::int64_t saved = parts_.checkpoints.saved_step();
   throw CollectiveError(ErrorKind::diverged,
                         format("training diverged at step {} (epoch {:.2f}): {}", state_.step + 1, epoch(),

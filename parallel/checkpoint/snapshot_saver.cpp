@@ -1,5 +1,5 @@
 // Saving in three agreements: the folder is there, all files are written, the checkpoint is complete.
-#include "parallel/trainer/snapshot_saver.h"
+#include "parallel/checkpoint/snapshot_saver.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -29,11 +29,11 @@ std::vector<NamedTensor> with_memory(std::vector<NamedTensor> parts, std::span<c
 
 }  // namespace
 
-SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& world, Stream& stream)
-    : plan_(plan), outlet_(outlet), world_(world), stream_(stream), can_write_(static_cast<std::size_t>(world.size())) {
-  require((world.rank() == 0) == (outlet.store != nullptr), "rank 0 keeps the checkpoints");
-  can_write_[static_cast<std::size_t>(world.rank())] = outlet.writer != nullptr;
-  world.all_gather({can_write_.data(), DType::int32, world.size()}, stream);
+SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& ranks, Stream& stream)
+    : outlet_(outlet), ranks_(ranks), stream_(stream), can_write_(static_cast<std::size_t>(ranks.size())) {
+  require((ranks.rank() == 0) == (outlet.store != nullptr), "rank 0 keeps the checkpoints");
+  can_write_[static_cast<std::size_t>(ranks.rank())] = outlet.sink != nullptr;
+  ranks.all_gather({can_write_.data(), DType::int32, ranks.size()}, stream);
   stream.synchronize();
   require(can_write_[0] != 0, "rank 0 can write");
   add_files(plan.weights, SnapshotContent::weights);
@@ -44,7 +44,6 @@ void SnapshotSaver::add_files(const PartPlan& plan, SnapshotContent content) {
   const std::vector<int>& writers = plan.writers();
   for (std::size_t i = 0; i < writers.size(); ++i) {
     files_.push_back({&plan, {content, static_cast<int>(i) + 1, static_cast<int>(writers.size())}, writers[i]});
-    reads_tensors_ = reads_tensors_ || writers[i] == world_.rank();
   }
   bytes_ += plan.bytes();
 }
@@ -55,7 +54,7 @@ bool SnapshotSaver::holds_all_on_rank_0() const {
 
 std::string SnapshotSaver::save(const Snapshot& snapshot) {
   const auto together = [this](const std::function<void()>& work) {
-    JointAttempt attempt(world_, stream_);
+    JointAttempt attempt(ranks_, stream_);
     attempt.run(work);
     attempt.throw_if_any_failed();
   };
@@ -67,9 +66,8 @@ std::string SnapshotSaver::save(const Snapshot& snapshot) {
     });
     if (!holds_all_on_rank_0()) share(target);
     const std::vector<std::string> records = write_files(snapshot, target);
-    const std::string hash = weights_sha256(snapshot.weights);
     together([&] {
-      if (outlet_.store != nullptr) path = outlet_.store->commit(snapshot, hash, records);
+      if (outlet_.store != nullptr) path = outlet_.store->commit(snapshot, records);
     });
     return path;
   } catch (...) {
@@ -80,45 +78,45 @@ std::string SnapshotSaver::save(const Snapshot& snapshot) {
 
 // Rank 0's target on all ranks.
 void SnapshotSaver::share(SnapshotTarget& target) {
-  target.path = broadcast_text(target.path, 0, world_, stream_);
-  target.folder = broadcast_text(target.folder, 0, world_, stream_);
+  target.path = broadcast_text(target.path, 0, ranks_, stream_);
+  target.place = broadcast_text(target.place, 0, ranks_, stream_);
   target.bytes = bytes_;
 }
 
-// What the files' writers returned, on rank 0.
+// What the files' sinks returned, on rank 0.
 std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, const SnapshotTarget& target) {
-  JointAttempt attempt(world_, stream_);
+  JointAttempt attempt(ranks_, stream_);
   std::vector<std::string> records(files_.size());
   const auto can_write = [this](const File& file) { return can_write_[static_cast<std::size_t>(file.rank)] != 0; };
   const auto parts = [&](const File& file) {
     std::vector<NamedTensor> all = file.plan->parts_of(file.rank);
-    if (file.rank != world_.rank()) return all;
+    if (file.rank != ranks_.rank()) return all;
     const bool weights = file.file.content == SnapshotContent::weights;
     return with_memory(std::move(all), weights ? snapshot.weights : snapshot.state);
   };
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const File& file = files_[i];
-    if (file.rank != world_.rank() || !can_write(file)) continue;
-    attempt.run([&] { records[i] = outlet_.writer->write(target, file.file, parts(file)); });
+    if (file.rank != ranks_.rank() || !can_write(file)) continue;
+    attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, parts(file)); });
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    const bool takes_part = files_[i].rank == world_.rank() || world_.rank() == 0;
+    const bool takes_part = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
     if (takes_part && !can_write(files_[i])) write_carried(files_[i], parts(files_[i]), target, attempt, records[i]);
   }
   attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (files_[i].rank == 0 || !can_write(files_[i])) continue;
-    if (files_[i].rank == world_.rank()) send_text(records[i], 0, world_, stream_);
-    if (world_.rank() == 0) records[i] = receive_text(files_[i].rank, world_, stream_);
+    if (files_[i].rank == ranks_.rank()) send_text(records[i], 0, ranks_, stream_);
+    if (ranks_.rank() == 0) records[i] = receive_text(files_[i].rank, ranks_, stream_);
   }
   return records;
 }
 
-// A file of a rank without a writer: rank 0 receives all its parts, whatever failed before, and writes it.
+// A file of a rank without a sink: rank 0 receives all its parts, whatever failed before, and writes it.
 void SnapshotSaver::write_carried(const File& file, const std::vector<NamedTensor>& parts, const SnapshotTarget& target,
                                   JointAttempt& attempt, std::string& record) {
-  if (world_.rank() == file.rank) {
-    for (const NamedTensor& part : parts) world_.send(part.view, 0, stream_);
+  if (ranks_.rank() == file.rank) {
+    for (const NamedTensor& part : parts) ranks_.send(part.view, 0, stream_);
     stream_.synchronize();
     return;
   }
@@ -128,50 +126,10 @@ void SnapshotSaver::write_carried(const File& file, const std::vector<NamedTenso
   for (NamedTensor& part : received) {
     part.view = {next, DType::float32, part.extent.count(part.shape)};
     next += part.view.bytes();
-    world_.receive(part.view, file.rank, stream_);
+    ranks_.receive(part.view, file.rank, stream_);
   }
   stream_.synchronize();
-  attempt.run([&] { record = outlet_.writer->write(target, file.file, received); });
-}
-
-std::string SnapshotSaver::sha256_of(const PartPlan& plan, std::span<const NamedTensor> tensors) {
-  const auto held = by_name(tensors);
-  WeightsHash hash;
-  std::vector<float> memory;
-  for (const PlannedTensor& tensor : plan.tensors()) {
-    const auto found = held.find(tensor.name);
-    const View own = found == held.end() ? View() : found->second->view;
-    const bool is_here = tensor.parts.size() == 1 && tensor.parts[0].writer == 0;
-    const View whole = is_here ? own : gather(tensor, own, memory);
-    if (world_.rank() == 0) hash.add(tensor.name, whole);
-  }
-  return world_.rank() == 0 ? hash.finish() : "";
-}
-
-// A tensor whose parts lie on other ranks, whole in rank 0's `memory`; `own` is what this rank holds of it.
-View SnapshotSaver::gather(const PlannedTensor& tensor, const View& own, std::vector<float>& memory) {
-  if (world_.rank() != 0) {
-    for (const PlannedPart& part : tensor.parts) {
-      if (part.writer == world_.rank()) world_.send(own, 0, stream_);
-    }
-    stream_.synchronize();
-    return {};
-  }
-  memory.resize(static_cast<std::size_t>(tensor.shape.count()));
-  const View whole{memory.data(), DType::float32, tensor.shape.count()};
-  std::vector<float> received;
-  for (const PlannedPart& part : tensor.parts) {
-    View values = own;
-    if (part.writer != 0) {
-      values = {nullptr, DType::float32, part.extent.count(tensor.shape)};
-      received.resize(static_cast<std::size_t>(values.count));
-      values.data = received.data();
-      world_.receive(values, part.writer, stream_);
-      stream_.synchronize();
-    }
-    copy_common(tensor.shape, part.extent, values, TensorExtent(), whole);
-  }
-  return whole;
+  attempt.run([&] { record = outlet_.sink->write(target, file.file, received); });
 }
 
 }  // namespace trainctl

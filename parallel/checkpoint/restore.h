@@ -7,7 +7,7 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "parallel/trainer/part_plan.h"
+#include "parallel/checkpoint/part_plan.h"
 
 namespace trainctl {
 

@@ -1,5 +1,5 @@
 // One file, with the hashes of what is in it.
-#include "io/checkpoint/writer.h"
+#include "io/checkpoint/folder_sink.h"
 
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -9,10 +9,10 @@
 
 namespace trainctl {
 
-std::string CheckpointWriter::write(const SnapshotTarget& target, const SnapshotFile& file,
-                                    std::span<const NamedTensor> parts) {
+std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,
+                              std::span<const NamedTensor> parts) {
   const std::string name = file_name(file);
-  OutputFile output(target.folder + "/" + name, target.path, target.bytes);
+  OutputFile output(target.place + "/" + name, target.path, target.bytes);
   write_safetensors(output, parts, {{"format", "trainctl"}});
   Manifest::File record{name, output.finish(), {}};
   for (const NamedTensor& part : parts) {

@@ -1,12 +1,12 @@
 // Who writes what: every element once, by the lowest rank that holds it.
-#include "parallel/trainer/part_plan.h"
+#include "parallel/checkpoint/part_plan.h"
 
 #include <map>
 #include <set>
 
 #include "core/base/error.h"
 #include "test/catch.h"
-#include "test/trainer/random_parts.h"
+#include "test/checkpoint/random_parts.h"
 
 namespace trainctl::test::part_plan_test {
 

@@ -1,5 +1,5 @@
 // Restoring goes tensor by tensor: rank 0 sends each whole, every rank takes its part.
-#include "parallel/trainer/restore.h"
+#include "parallel/checkpoint/restore.h"
 
 #include <cstring>
 #include <map>

@@ -1,5 +1,5 @@
 // The plan follows from what every rank holds.
-#include "parallel/trainer/part_plan.h"
+#include "parallel/checkpoint/part_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -80,6 +80,12 @@ std::vector<NamedTensor> PartPlan::parts_of(int rank) const {
 std::int64_t PartPlan::bytes() const {
   std::int64_t bytes = 0;
   for (const PlannedTensor& tensor : tensors_) bytes += tensor.shape.count() * size_of(DType::float32);
+  return bytes;
+}
+
+std::int64_t PartPlan::bytes_of(int rank) const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& part : parts_of(rank)) bytes += part.extent.count(part.shape) * size_of(DType::float32);
   return bytes;
 }
 

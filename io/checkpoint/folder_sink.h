@@ -1,4 +1,4 @@
-// Writing the files of a checkpoint that hold tensors.
+// The sink that writes the files of a checkpoint into its folder.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace trainctl {
 
-// Writes safetensors files. A part has its own shape in the file (a range of a flattened tensor is a vector); the
-// manifest says which part of the tensor it is.
-class CheckpointWriter final : public SnapshotWriter {
+// Writes safetensors files, each to the disk before it returns. A part has its own shape in the file (a range of a
+// flattened tensor is a vector); the manifest says which part of the tensor it is.
+class FolderSink final : public SnapshotSink {
  public:
   // Returns the file's record for the manifest: see to_text(const Manifest::File&).
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,

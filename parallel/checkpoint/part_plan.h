@@ -35,8 +35,9 @@ class PartPlan {
   const std::vector<int>& writers() const { return writers_; }
   // The parts that a rank writes, without memory, in bytewise order of their names.
   std::vector<NamedTensor> parts_of(int rank) const;
-  // Of all tensors together.
+  // Of all tensors together, and of the parts that a rank writes.
   std::int64_t bytes() const;
+  std::int64_t bytes_of(int rank) const;
 
  private:
   std::vector<PlannedTensor> tensors_;

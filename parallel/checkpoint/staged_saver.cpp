@@ -1,0 +1,183 @@
+// Staging on the training thread, and the thread that writes.
+#include "parallel/checkpoint/staged_saver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+namespace trainctl {
+namespace {
+
+// A wait is worth a line in the log after this time.
+constexpr std::chrono::milliseconds patience{100};
+
+// The tensors of the engine that a rank writes, which are the parts of the plan.
+std::vector<NamedTensor> written_tensors(const PartPlan& plan, int rank, const std::vector<NamedTensor>& held) {
+  const auto by_names = by_name(held);
+  std::vector<NamedTensor> written;
+  for (const NamedTensor& part : plan.parts_of(rank)) written.push_back(*by_names.at(part.name));
+  return written;
+}
+
+}  // namespace
+
+StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
+                         Communicator& world, Stream& stream)
+    : engine_(engine),
+      speaks_(outlet.store != nullptr),
+      weights_(written_tensors(plan.weights, world.rank(), engine.weights())) {
+  if (!outlet.weights_only) state_ = written_tensors(plan.state, world.rank(), engine.state());
+  if (!background) {
+    saver_ = std::make_unique<SnapshotSaver>(plan, outlet, world, stream);
+    return;
+  }
+  own_ranks_ = world.split(0, world.rank());
+  saver_ = std::make_unique<SnapshotSaver>(plan, outlet, *own_ranks_, own_stream_);
+  for (Copy& copy : copies_) copy = make_copy();
+  thread_ = std::thread([this] { write_staged(); });
+}
+
+StagedSaver::~StagedSaver() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+StagedSaver::Copy StagedSaver::make_copy() const {
+  std::int64_t bytes = 0;
+  for (const auto* tensors : {&weights_, &state_}) {
+    for (const NamedTensor& tensor : *tensors) bytes += tensor.view.bytes();
+  }
+  Copy copy{.memory = engine_.allocate_host(bytes), .weights = weights_, .state = state_};
+  std::byte* next = copy.memory.get();
+  if (bytes > 0) std::memset(next, 0, static_cast<std::size_t>(bytes));  // its pages are there before training waits
+  for (auto* tensors : {&copy.weights, &copy.state}) {
+    for (NamedTensor& tensor : *tensors) {
+      tensor.view.data = next;
+      next += tensor.view.bytes();
+    }
+  }
+  return copy;
+}
+
+void StagedSaver::stage(Snapshot snapshot) {
+  if (thread_.joinable()) return stage_copy(std::move(snapshot));
+  const double begin = seconds_now();
+  if (!weights_.empty() || !state_.empty()) engine_.download();
+  snapshot.weights = weights_;
+  snapshot.state = state_;
+  std::string path = saver_->save(snapshot);
+  const double seconds = seconds_now() - begin;
+  saved_.push_back({snapshot.step, std::move(path), seconds, seconds});
+}
+
+void StagedSaver::stage_copy(Snapshot snapshot) {
+  Copy& copy = copies_[static_cast<std::size_t>(staged_++ % copies)];
+  const double begin = seconds_now();
+  await_free(copy);
+  engine_.copy(weights_, copy.memory.get());
+  std::int64_t bytes = 0;
+  for (const NamedTensor& tensor : weights_) bytes += tensor.view.bytes();
+  engine_.copy(state_, copy.memory.get() + bytes);
+  copy.snapshot = std::move(snapshot);
+  copy.snapshot.weights = copy.weights;
+  copy.snapshot.state = copy.state;
+  copy.begin = begin;
+  copy.stall = seconds_now() - begin;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;  // it is as lost as those before it: the run ends
+    if (speaks_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
+      log::info(format("the checkpoint of step {} waits: that of step {} is still being written", copy.snapshot.step,
+                       queue_.front()->snapshot.step));
+    }
+    queue_.push_back(&copy);
+  }
+  changed_.notify_all();
+}
+
+void StagedSaver::await_free(const Copy& copy) {
+  std::unique_lock lock(mutex_);
+  const auto free = [&] { return is_free(copy); };
+  if (changed_.wait_for(lock, patience, free)) return;
+  if (speaks_) {
+    log::warning(
+        format("training waits until the checkpoint of step {} is written: checkpoint.every is shorter than "
+               "the time that writing takes",
+               copy.snapshot.step));
+  }
+  changed_.wait(lock, free);
+}
+
+bool StagedSaver::is_free(const Copy& copy) const {
+  return std::find(queue_.begin(), queue_.end(), &copy) == queue_.end();
+}
+
+std::optional<SavedSnapshot> StagedSaver::committed() {
+  const std::lock_guard lock(mutex_);
+  if (saved_.empty()) {
+    if (failure_ && !failed_together_) std::rethrow_exception(failure_);
+    return std::nullopt;
+  }
+  SavedSnapshot saved = std::move(saved_.front());
+  saved_.pop_front();
+  return saved;
+}
+
+void StagedSaver::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return queue_.empty(); });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+bool StagedSaver::is_idle() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.empty();
+}
+
+// The thread. After a failure, which ends the run, nothing more is written: on no rank, since all have the failure.
+void StagedSaver::write_staged() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Copy& copy = *queue_.front();
+    lock.unlock();
+    SavedSnapshot saved;
+    std::exception_ptr failure;
+    bool together = false;
+    try {
+      saved = {.step = copy.snapshot.step, .path = saver_->save(copy.snapshot)};
+      saved.seconds = seconds_now() - copy.begin;
+      saved.stall_seconds = copy.stall;
+    } catch (const CollectiveError&) {
+      failure = std::current_exception();
+      together = true;
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    queue_.pop_front();
+    if (failure) {
+      failure_ = failure;
+      failed_together_ = together;
+      has_failed_ = true;
+      queue_.clear();
+    } else {
+      saved_.push_back(std::move(saved));
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace trainctl
