@@ -409,11 +409,13 @@ TEST_CASE("a save that fails in the background ends the run on all ranks at one 
     } catch (...) {
       steps[static_cast<std::size_t>(world.rank())] = rig.engine.steps;
       require(rig.checkpoints.saved_step() == 4, "what is whole counts");
+      require(std::count(rig.log.begin(), rig.log.end(), "end") == 0, "it ends at once");
       throw;
     }
   });
   CHECK(errors == std::vector<std::string>(3, "8: cannot write: no room"));
   CHECK(steps == std::vector<int>(3, steps.front()));
+  CHECK(steps.front() < 1'000'000);
 }
 
 TEST_CASE("a run that diverges during a save names the checkpoint that this becomes") {
