@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/checked.h"
-#include "core/graph/passes/fuse.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/passes/fuse.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/passes/fuse.h"
 #include "core/graph/ops/normalization/statistics.h"
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/training/update.h"
+#include "core/graph/passes/fuse.h"
 #include "core/layers/model/names.h"
 #include "core/metrics/means.h"
 #include "core/optim/optimizer.h"

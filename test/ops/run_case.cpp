@@ -1,9 +1,9 @@
 // Runs an op case on a backend.
 #include "test/ops/run_case.h"
 
-#include "core/graph/passes/fuse.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
+#include "core/graph/passes/fuse.h"
 
 namespace trainctl::test {
 namespace {
