@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "parallel/comm/mpi.h"
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/ranks/stop.h"

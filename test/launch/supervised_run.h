@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {

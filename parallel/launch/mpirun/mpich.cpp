@@ -14,6 +14,7 @@
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/plan.h"
 
 namespace trainctl {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/plan.h"
 
 namespace trainctl {
 

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "parallel/comm/environment.h"
-#include "parallel/launch/plan.h"
 
 namespace trainctl {
+
+class Variables;
+struct LaunchPlan;
+struct LaunchRequest;
 
 // The cause that a launcher names when it takes a run down.
 struct MpirunReport {

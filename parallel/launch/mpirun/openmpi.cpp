@@ -11,6 +11,7 @@
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/plan.h"
 
 namespace trainctl {
 namespace {

@@ -16,6 +16,8 @@
 #include "core/base/log.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/host/room.h"
+#include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/plan.h"
 
 namespace trainctl {
 namespace {

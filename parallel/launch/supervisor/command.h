@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "parallel/launch/host/scratch.h"
-#include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/plan.h"
+#include "parallel/launch/variables.h"
 
 namespace trainctl {
+
+class Mpirun;
+struct LaunchPlan;
 
 class MpirunCommand {
  public:

@@ -13,8 +13,10 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {
 
@@ -28,7 +30,7 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       one_host_(plan.one_host),
-      options_(options),
+      stops_in_order_(options.stops_in_order),
       start_timeout_(plan.start_timeout),
       hosts_answer_(plan.hosts_answer),
       hosts_(plan.hosts) {
@@ -93,7 +95,7 @@ void MpirunWatch::on_signal(int number) {
     return;
   }
   note_request(requests_, number, std::chrono::steady_clock::now());
-  if (!options_.stops_in_order || is_other_end(number)) requests_.at_once = true;
+  if (!stops_in_order_ || is_other_end(number)) requests_.at_once = true;
 }
 
 // Ends the ranks, by a verdict, if it is time.

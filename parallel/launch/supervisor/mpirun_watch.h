@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/mpirun/mpirun.h"
-#include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/outcome.h"
 #include "parallel/launch/supervisor/ranks_output.h"
 #include "parallel/launch/supervisor/signals.h"
@@ -16,19 +16,14 @@
 
 namespace trainctl {
 
+struct LaunchPlan;
+struct SupervisionOptions;
+
 // What outlives the attempts to run the ranks.
 struct Supervision {
   Signals signals;
   StopRequests requests;
   std::string log;  // of the run, to which this process logs too; "" as long as it does not
-};
-
-// How a supervisor treats its ranks.
-struct SupervisionOptions {
-  // A request to stop reaches the ranks; else it ends them at once, since they keep nothing.
-  bool stops_in_order = true;
-  // The ranks' standard output is collected for the caller instead of being passed on.
-  bool holds_output = false;
 };
 
 class MpirunWatch {
@@ -77,7 +72,7 @@ class MpirunWatch {
   RanksOutput said_;
   std::string status_file_;
   bool first_rank_here_, one_host_;
-  SupervisionOptions options_;
+  bool stops_in_order_;
   std::chrono::milliseconds start_timeout_;
   bool hosts_answer_;
   std::vector<Host> hosts_;

@@ -9,6 +9,7 @@
 
 #include "core/base/output.h"
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/ranks/status.h"
 
 namespace trainctl {

@@ -9,9 +9,10 @@
 #include <string_view>
 
 #include "parallel/launch/host/process.h"
-#include "parallel/launch/mpirun/mpirun.h"
 
 namespace trainctl {
+
+class Mpirun;
 
 class RanksOutput {
  public:

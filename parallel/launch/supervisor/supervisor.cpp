@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/command.h"
+#include "parallel/launch/supervisor/mpirun_watch.h"
 
 namespace trainctl {
 namespace {

@@ -8,10 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "parallel/launch/supervisor/mpirun_watch.h"
 #include "parallel/launch/supervisor/policy.h"
 
 namespace trainctl {
+
+struct LaunchPlan;
+
+// How a supervisor treats its ranks.
+struct SupervisionOptions {
+  // A request to stop reaches the ranks; else it ends them at once, since they keep nothing.
+  bool stops_in_order = true;
+  // The ranks' standard output is collected for the caller instead of being passed on.
+  bool holds_output = false;
+};
 
 // Runs `command` (a program and its arguments) as the plan's ranks; call it while this process has no other threads.
 // Standard input is closed to the ranks; their output passes through as it comes, or is held. The first SIGINT,
