@@ -1,6 +1,7 @@
 // Runs an op case on a backend.
 #include "test/ops/run_case.h"
 
+#include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/passes/fuse.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/backend/choices.h"
+#include "core/graph/passes/differentiate.h"
 #include "test/ops/golden.h"
 #include "test/ops/op_cases.h"
 
