@@ -51,6 +51,10 @@ void Engine::download() {
   compute_->synchronize();
 }
 
+// The engine keeps the memory as long as it lives. To free page-locked memory waits for all kernels, also for one that
+// waits for a lost peer: the engine's end gives up such kernels first.
+Memory Engine::allocate_host(std::int64_t bytes) { return host_memory_.emplace_back(backend_.allocate_host(bytes)); }
+
 void Engine::copy(std::span<const NamedTensor> tensors, std::byte* to) {
   for (const NamedTensor& tensor : tensors) {
     backend_.copy(to, on_device(tensor.view.as<float>()), tensor.view.bytes(), *compute_);

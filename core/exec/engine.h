@@ -68,7 +68,7 @@ class Engine final : public StepEngine {
   void begin_at_weights();
   const std::vector<NamedTensor>& weights() const override { return weights_; }
   const std::vector<NamedTensor>& state() const override { return state_; }
-  Memory allocate_host(std::int64_t bytes) override { return backend_.allocate_host(bytes); }
+  Memory allocate_host(std::int64_t bytes) override;
   void copy(std::span<const NamedTensor> tensors, std::byte* to) override;
 
  private:
@@ -105,6 +105,7 @@ class Engine final : public StepEngine {
   std::vector<std::unique_ptr<Stream>> threads_;  // of the compute streams behind the first, for all programs
   std::unique_ptr<CollectiveBinder> collectives_;
   std::vector<Memory> regions_;
+  std::vector<Memory> host_memory_;  // that allocate_host() gave
   std::vector<std::unique_ptr<Bound>> bound_;
   std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // used in turn by the steps
   std::int64_t started_ = 0;

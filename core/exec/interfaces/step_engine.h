@@ -59,7 +59,8 @@ class StepEngine {
   virtual const std::vector<NamedTensor>& weights() const = 0;
   virtual const std::vector<NamedTensor>& state() const = 0;
 
-  // Host memory that copy() fills fast (page-locked on CUDA). Throws Error{resource}.
+  // Host memory that copy() fills fast (page-locked on CUDA), and that is kept until the engine ends. Throws
+  // Error{resource}.
   virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies tensors of weights() and state() from the device to `to`, one after the other in the order given, and
   // returns when they are there. No step may be under way. The views' own memory is neither read nor written.

@@ -27,10 +27,24 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
     if (now - start > std::chrono::milliseconds(1)) sched_yield();  // gives the core to host work that may need it
     if (now < next_look) continue;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);
-    for (Watch* watch : watches_) watch->check(waited);
+    call_watches(waited);
     next_look = now + std::chrono::milliseconds(1);
   }
   check(status, call);
+}
+
+// All of them, also after one has thrown: each ends the kernels that wait for its own peers, and memory is freed once
+// no kernel waits.
+void Waits::call_watches(std::chrono::milliseconds waited) const {
+  std::exception_ptr first;
+  for (Watch* watch : watches_) {
+    try {
+      watch->check(waited);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 void Waits::fail(std::exception_ptr error) {

@@ -36,6 +36,8 @@ class Waits {
   void rethrow();
 
  private:
+  void call_watches(std::chrono::milliseconds waited) const;
+
   std::vector<Watch*> watches_;
   std::mutex mutex_;
   std::exception_ptr error_;
