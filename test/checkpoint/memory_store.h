@@ -71,7 +71,7 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
     holds_ = false;
     changed_.notify_all();
   }
-  // Waits until so many writes have come. False if they have not after ten seconds.
+  // Waits until `count` writes have come. Returns false if they have not come within ten seconds.
   bool wait_for_writes(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return arrived_ >= count; });

@@ -42,8 +42,8 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
 // rank does not outlive its mpirun. What comes back is the number of threads that kernels may use.
 int prepare_rank(const Situation& situation, const Variables& variables);
 
-// Throws std::system_error where so many threads cannot be started: the libraries that start them end the process
-// instead.
+// Throws std::system_error if this process cannot start `count` threads at once. Called before libraries start threads,
+// since those end the process if they cannot.
 void require_threads(int count);
 
 }  // namespace trainctl

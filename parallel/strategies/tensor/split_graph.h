@@ -26,7 +26,8 @@ class SplitGraph {
 
   // The tensor as all ranks have it; it is gathered if each has a part.
   TensorId whole(TensorId id);
-  // The whole tensor as the input of an op of which each rank computes a part: the ranks' gradients by it add up.
+  // The whole tensor, as an input of `reader`, of which each rank computes a part. In the backward pass the gradients
+  // that the ranks have for this tensor are added up.
   TensorId shared(TensorId id, const Op& reader);
   // This rank's part along the dimension: the part that the rank has, or that of a parameter or running statistic, or
   // one taken from the whole.

@@ -121,8 +121,8 @@ class Walk {
     }
   }
 
-  // An activation that all ranks have, as an input of an op that each of them runs on parts. Numbers, and what the
-  // batch holds, have no gradient that the ranks would add up.
+  // The whole tensor as an input of an op that each rank runs on parts. Whole numbers, such as tokens, have no gradient
+  // that the ranks would add up.
   TensorId whole_of(TensorId id, const Op& op) {
     const Tensor& tensor = graph_.tensor(id);
     return is_number(tensor.type.dtype) ? part_.whole(id) : part_.shared(id, op);

@@ -9,10 +9,11 @@
 
 namespace trainctl {
 
-// By operand: the dimension of which each rank has a part; nothing: the operand is whole on every rank.
+// One entry for each operand of an op: the dimension along which it is divided among the ranks. An operand without such
+// a dimension is whole on every rank.
 using SplitDimensions = std::vector<std::optional<int>>;
 
-// What the ranks do with an op of which each computes a part, the best first.
+// How the ranks share the work of an op, from the best way to the worst.
 enum class Sharing {
   local,  // each rank works on its parts of activations, and has its part of each output
   sum,    // each rank computes a summand of the output from its parts; the ranks then add up the summands
