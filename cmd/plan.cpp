@@ -62,7 +62,12 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
       machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
                            request.ranks_per_node});
   target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
-    return with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+    Compiled compiled =
+        with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+    // The rank stands for all of its stage, of which that in the first replica writes most.
+    const MeshRank writer(who.rank.mesh, who.rank.mesh.rank(who.rank.position.with(MeshAxis::data, 0)));
+    compiled.memory.staged = staged_bytes(compiled, request.spec.checkpoint, writer);
+    return compiled;
   };
   return target;
 }

@@ -114,7 +114,7 @@ PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const Bat
   };
   int replica = 0;
   for (int r = 1; r < mesh.data; ++r) {
-    if (samples_of(r) >= samples_of(replica)) replica = r;
+    if (samples_of(r) > samples_of(replica)) replica = r;
   }
   std::vector<int> planned;
   const Mesh::Position last = mesh.position(mesh.ranks() - 1).with(MeshAxis::data, replica);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -45,12 +45,14 @@ Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
 }  // namespace
 
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
-  std::vector<int> found;
-  std::set<Shares> seen;
+  std::vector<int> lowest;
+  std::map<Shares, std::size_t> found;  // by index in `lowest`
   for (int rank = mesh.ranks() - 1; rank >= 0; --rank) {
-    if (seen.insert(shares_of(sizes, MeshRank(mesh, rank))).second) found.push_back(rank);
+    const auto [entry, added] = found.try_emplace(shares_of(sizes, MeshRank(mesh, rank)), lowest.size());
+    if (added) lowest.push_back(rank);
+    lowest[entry->second] = rank;
   }
-  return found;
+  return lowest;
 }
 
 RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank,

@@ -28,9 +28,10 @@ struct BatchSizes {
   Sharer evaluation_sharer(const MeshRank& rank) const { return trainctl::evaluation_sharer(training_sharer(rank)); }
 };
 
-// One rank for each part of the network and each list of shares that replicas can have of these batches, in falling
-// order: ranks of one part in replicas with equal shares have equal programs. The first is of the last replica; unless
-// replicas have speeds, none has more samples of a batch.
+// One rank for each part of the network and each list of shares that replicas can have of these batches: ranks of one
+// part in replicas with equal shares have equal programs, and the lowest of them is the one here, which writes most of
+// a checkpoint. The first has the programs of the last rank; unless replicas have speeds, none has more samples of a
+// batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {

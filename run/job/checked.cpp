@@ -31,16 +31,14 @@ void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks,
 }
 
 // The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
-std::vector<CheckedPart> parts_of(const Strategy& strategy, const std::vector<RunPrograms>& programs) {
+std::vector<CheckedPart> parts_of(const Strategy& strategy, const BatchSizes& sizes,
+                                  const std::vector<RunPrograms>& programs) {
   const Mesh& mesh = strategy.mesh;
   std::vector<CheckedPart> parts;
   for (int i = 0; i < mesh.ranks_of_replica(); ++i) {
     CheckedPart part;
     part.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
-    const auto own = std::find_if(programs.begin(), programs.end(),
-                                  [&part](const RunPrograms& of) { return of.rank() == part.rank; });
-    require(own != programs.end(), "every rank of the last replica has programs of its own");
-    const Program& program = own->programs().front();
+    const Program& program = programs_of(programs, sizes, part.rank).programs().front();
     for (const LayerLine& layer : program.layers) {
       const auto stage = strategy.stages.find(layer.name);
       const bool computes =
@@ -112,7 +110,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.normalizes_own_samples =
       std::any_of(checked.programs.begin(), checked.programs.end(),
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
-  checked.parts = parts_of(strategy, checked.programs);
+  checked.parts = parts_of(strategy, checked.sizes, checked.programs);
   const BatchCut cut{checked.sizes.training, checked.sizes.gradient_accumulation, checked.largest_share};
   const MemoryLimit limit = memory_of_rank(spec.cluster, *backend, plan);
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);

@@ -33,7 +33,7 @@ struct CheckedPhase {
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
-  std::vector<RunPrograms> programs;  // of one rank for each that has its own, the last rank first
+  std::vector<RunPrograms> programs;  // of one rank for each that has its own (ranks_with_own_programs)
   MemoryPlan memory;                  // of the rank that needs most
   Mesh mesh;
   BatchSizes sizes;

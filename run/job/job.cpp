@@ -84,16 +84,21 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
   return ranks;
 }
 
-std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, bool weights, bool state) {
+std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank) {
   if (!options.background) return 0;
+  const MemoryPlan& memory = compiled.memory;
+  const Sharding& sharding = compiled.programs.front().program.flat.sharding;
+  const bool first = rank.along(MeshAxis::data) == 0;
   std::int64_t bytes = 0;
-  if (weights) bytes += memory.of(Region::parameters) + memory.of(Region::statistics);
-  if (state && !options.weights_only) bytes += memory.of(Region::states) + memory.of(Region::averages);
+  if (first || sharding.parameters) bytes += memory.of(Region::parameters) + memory.of(Region::statistics);
+  if ((first || sharding.shares()) && !options.weights_only) {
+    bytes += memory.of(Region::states) + memory.of(Region::averages);
+  }
   return StagedSaver::copies * bytes;
 }
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {
-  if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled.memory, spec.checkpoint, true, true);
+  if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled, spec.checkpoint, who.rank);
   compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(who.rank.mesh.ranks()), who,
                                            compiled.programs.front().program.target_forms);
   return compiled;

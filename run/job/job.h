@@ -35,7 +35,7 @@ inline Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int rank
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
                            int rank);
 
-// The programs of one rank for each that has its own (ranks_with_own_programs), the last rank first. The communications
+// The programs of one rank for each that has its own (ranks_with_own_programs), in that order. The communications
 // of all ranks were played to the end, which throws Error{internal} where they do not fit together.
 std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                                             const BatchSizes& sizes);
@@ -53,12 +53,13 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
-// The host memory of the copies that checkpoints of a run with this memory are written from, on a rank that writes
-// weights, the optimizer's state or both; 0 if training waits for them (checkpoint.background).
-std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, bool weights, bool state);
+// The host memory of the copies that a rank's parts of checkpoints are written from; 0 if training waits for
+// checkpoints. The first replica writes the tensors that all replicas hold (PartPlan), each replica those that it has a
+// part of.
+std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank);
 
-// Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies for checkpoints, as many
-// as the first replica's rank has, which writes most.
+// Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies that its parts of
+// checkpoints are written from.
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
 
 // The programs of a rank, compiled, with its host memory.

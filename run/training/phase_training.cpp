@@ -49,13 +49,6 @@ void restore_best(Job& job, const RunFiles& files, const std::string& config_fil
   restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
 }
 
-// The host memory of this rank's copies for checkpoints.
-std::int64_t staged_bytes(const MemoryPlan& memory, const CheckpointOptions& options, const SnapshotPlan& plan,
-                          int rank) {
-  const auto writes = [rank](const PartPlan& parts) { return std::ranges::count(parts.writers(), rank) > 0; };
-  return staged_bytes(memory, options, writes(plan.weights), writes(plan.state));
-}
-
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
 void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& loop) {
   EndEvent end;
@@ -111,7 +104,6 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   open_batches(start_of(run, resumed));
   MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
-  memory.staged = staged_bytes(memory, spec_.checkpoint, snapshots_, world_.rank());
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
