@@ -11,10 +11,13 @@
 #include "core/backend/kernel.h"
 #include "core/backend/memory.h"
 #include "core/backend/stream.h"
-#include "core/program/program.h"
+#include "core/graph/tensor_type.h"
 #include "core/tensor/layout.h"
 
 namespace trainctl {
+
+struct Op;
+struct Program;
 
 // The logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/backend/backend.h"
+#include "core/graph/op.h"
 
 namespace trainctl {
 
@@ -13,21 +14,12 @@ struct OpContext {
   const std::vector<Layout>& inputs;  // in which the inputs lie
   KernelChoices& choices;
 
-  const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
-  const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
+  const TensorType& input(std::size_t index) const;
+  const TensorType& output(std::size_t index) const;
   // The number of elements of each output.
-  std::vector<std::int64_t> output_counts() const {
-    std::vector<std::int64_t> counts;
-    for (TensorId id : op.outputs) counts.push_back(program.tensor(id).type.shape.count());
-    return counts;
-  }
+  std::vector<std::int64_t> output_counts() const;
   // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
-  Lowering logical() const {
-    Lowering lowering;
-    for (TensorId id : op.inputs) lowering.inputs.push_back(logical_layout(program.tensor(id).type));
-    for (TensorId id : op.outputs) lowering.outputs.push_back(logical_layout(program.tensor(id).type));
-    return lowering;
-  }
+  Lowering logical() const;
 };
 
 // The addresses of an op's tensors in one run.

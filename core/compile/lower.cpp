@@ -96,8 +96,8 @@ class Lowerer {
   // parameters.
   void add_copies(Op& op) {
     const auto* optimizer = op.get_if<OptimizerUpdate>();
-    // An update of a part of the parameters writes no copies of whole ones.
-    if (optimizer == nullptr || program_.flat.sharding.shares()) return;
+    // An update of a shard of the parameters writes no copies of whole ones.
+    if (optimizer == nullptr || program_.flat.shares(Quantity::states)) return;
     const auto def = std::make_shared<OptimizerUpdate>(*optimizer);
     for (ComputeCopy& copy : lowered_.copies) {
       for (const FlatEntry& entry : program_.flat.parameters) {

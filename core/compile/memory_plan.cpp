@@ -37,14 +37,9 @@ bool reads_averages(const Program& program, bool with_training) {
   return program.flat.averages && with_training && !trains(program);
 }
 
-// Where the rank's part of a bucket lies in a region that holds all of the bucket, or the rank's parts only; elements.
-std::int64_t part_place(const FlatLayout& flat, const FlatBucket& bucket, bool parts_only) {
-  return parts_only ? bucket.offset / flat.sharding.shards : flat.part_offset(bucket);
-}
-
 // Elements of one slot of the gradients: of one set of gradients and sums, and the gap to the next.
-std::int64_t elements_of_slot(const FlatLayout& flat, bool with_gradients) {
-  const std::int64_t gradients = with_gradients ? flat.own_gradients() : 0;
+std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
+  const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
   return round_up(gradients + flat.gradient_count - flat.trainable_count, place_alignment / size_of(DType::float32));
 }
 
@@ -59,29 +54,27 @@ class FlatRegions {
 
   void place() {
     for (const FlatEntry& entry : flat_.parameters) {
-      if (!flat_.sharding.parameters) {
-        put(entry.parameter, entry.offset < flat_.trainable_count ? trainable_ : Region::parameters, entry.offset);
+      if (entry.offset >= flat_.trainable_count) {
+        put(entry.parameter, Region::parameters, flat_.frozen_offset(entry));
+      } else if (!flat_.shares(Quantity::parameters)) {
+        put(entry.parameter, trainable_, entry.offset);
       }
-      if (flat_.sharding.parameters && entry.offset >= flat_.trainable_count) {
-        put(entry.parameter, Region::parameters, entry.offset - flat_.trainable_count + flat_.own_parameters());
-      }
-      if (!flat_.sharding.gradients) put(entry.gradient, Region::gradients, entry.offset);
+      if (!flat_.shares(Quantity::gradients)) put(entry.gradient, Region::gradients, entry.offset);
     }
-    for (const FlatPlace& place : flat_.statistics) put(place.tensor, Region::statistics, place.offset);
-    for (const FlatPlace& place : flat_.reduced) put(place.tensor, Region::gradients, sum_place(place.offset));
+    for (const FlatTensor& statistic : flat_.statistics) put(statistic.tensor, Region::statistics, statistic.offset);
+    for (const FlatTensor& sum : flat_.reduced) put(sum.tensor, Region::gradients, sum_place(sum.offset));
     for (std::size_t id = 0; id < program_.tensors.size(); ++id) {
       const Tensor& tensor = program_.tensors[id];
-      if (tensor.members.empty() || (tensor.role != Role::gradient && tensor.role != Role::reduced)) continue;
-      put_in_slot(static_cast<TensorId>(id), tensor.members[0], flat_.gradient_slot(tensor.members[0]));
+      if (!tensor.members.empty()) place_whole(static_cast<TensorId>(id), tensor);
     }
-    for (const SlotPlace& place : flat_.in_slots) put_in_slot(place.tensor, place.tensor, place.slot);
-    place_buckets();
+    for (const TensorInSlot& place : flat_.in_slots) put_in_slot(place.tensor, place.tensor, place.slot);
+    for (const FlatBucket& bucket : flat_.buckets) place_shards(bucket);
     put(program_.step.parameters, Region::parameters, 0);
     put(program_.step.averages, Region::averages, 0);
     put(program_.step.gradients, Region::gradients, 0);
     put(program_.step.sums, Region::gradients, sum_place(flat_.trainable_count));
     for (std::size_t k = 0; k < program_.step.states.size(); ++k) {
-      put(program_.step.states[k], Region::states, static_cast<std::int64_t>(k) * flat_.own_states());
+      put(program_.step.states[k], Region::states, static_cast<std::int64_t>(k) * flat_.local_count(Quantity::states));
     }
   }
 
@@ -93,60 +86,71 @@ class FlatRegions {
     tensor.offset = offset * size_of(DType::float32);
   }
 
+  // Puts a tensor where its members begin.
+  void place_whole(TensorId id, const Tensor& tensor) {
+    const TensorId first = tensor.members.front();
+    if (tensor.role == Role::parameter) {
+      const PlacedTensor at = placed_.tensor(first);
+      placed_.tensors[static_cast<std::size_t>(id)].region = at.region;
+      placed_.tensors[static_cast<std::size_t>(id)].offset = at.offset;
+    } else if (tensor.role == Role::gradient || tensor.role == Role::reduced) {
+      put_in_slot(id, first, flat_.gradient_slot(first));
+    }
+  }
+
   // Puts a tensor where `like` lies, a gradient or a sum, or part of either, in a slot of the gradients. Where a slot
-  // holds parts of buckets, it is the rank's part of the bucket that begins with the gradient.
+  // holds shards of buckets, it is this rank's shard of the bucket that begins with the gradient.
   void put_in_slot(TensorId id, TensorId like, int slot) {
     const std::int64_t offset = flat_.gradient_offset(like);
-    const std::int64_t gradients = flat_.sharding.gradients ? offset / flat_.sharding.shards : offset;
-    const std::int64_t place = offset < flat_.trainable_count ? gradients : sum_place(offset);
+    const bool is_sum = offset >= flat_.trainable_count;
+    const std::int64_t place = is_sum ? sum_place(offset) : flat_.bucket_offset(offset, Quantity::gradients);
     if (slot == 0) return put(id, Region::gradients, place);
     put(id, Region::gradient_slots, (slot - 1) * elements_of_slot(flat_, with_gradients_) + place);
   }
 
-  // The place of a sum, which the layout puts behind all gradients, behind those that the region holds.
+  // The offset of a sum, which the layout puts after all gradients, after those that the region holds.
   std::int64_t sum_place(std::int64_t offset) const {
-    return offset - flat_.trainable_count + (with_gradients_ ? flat_.own_gradients() : 0);
+    return offset - flat_.trainable_count + (with_gradients_ ? flat_.local_count(Quantity::gradients) : 0);
   }
 
-  void place_buckets() {
-    for (const FlatBucket& bucket : flat_.sharding.buckets) {
-      if (!flat_.sharding.parameters) put(bucket.parameters, Region::parameters, bucket.offset);
-      put(bucket.parameter, trainable_, part_place(flat_, bucket, flat_.sharding.parameters));
-      put(bucket.average, Region::averages, part_place(flat_, bucket, true));
-      put(bucket.gradient, Region::gradients, part_place(flat_, bucket, flat_.sharding.gradients));
-      for (std::size_t k = 0; k < bucket.states.size(); ++k) {
-        const std::int64_t region = static_cast<std::int64_t>(k) * flat_.own_states();
-        put(bucket.states[k], Region::states, region + part_place(flat_, bucket, true));
-      }
+  void place_shards(const FlatBucket& bucket) {
+    put(bucket.parameter, trainable_, flat_.shard_offset(bucket, Quantity::parameters));
+    put(bucket.average, Region::averages, flat_.shard_offset(bucket, Quantity::parameters));
+    put(bucket.gradient, Region::gradients, flat_.shard_offset(bucket, Quantity::gradients));
+    for (std::size_t k = 0; k < bucket.states.size(); ++k) {
+      const std::int64_t state = static_cast<std::int64_t>(k) * flat_.local_count(Quantity::states);
+      put(bucket.states[k], Region::states, state + flat_.shard_offset(bucket, Quantity::states));
     }
   }
 
   PlacedProgram& placed_;
   const Program& program_;
-  const FlatLayout& flat_;
+  const ParameterLayout& flat_;
   const bool with_gradients_;
   const Region trainable_;  // where the program's trainable parameters lie
 };
 
 // `gradient_slots`: the most of any program.
-void size_flat_regions(const FlatLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
+void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
     plan.bytes[static_cast<std::size_t>(region)] = checked_multiply(count, element);
   };
-  const std::int64_t gradients = with_gradients ? flat.own_gradients() : 0;
-  set(Region::parameters, flat.own_parameters() + flat.parameter_count - flat.trainable_count);
+  const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
+  const std::int64_t parameters = flat.local_count(Quantity::parameters);
+  set(Region::parameters, parameters + flat.parameter_count - flat.trainable_count);
   set(Region::gradients, gradients + flat.gradient_count - flat.trainable_count);
   set(Region::gradient_slots,
       with_gradients ? checked_multiply(gradient_slots - 1, elements_of_slot(flat, with_gradients)) : 0);
-  set(Region::states, with_gradients ? checked_multiply(std::ssize(flat.states), flat.own_states()) : 0);
-  set(Region::averages, with_gradients && flat.averages ? flat.own_parameters() : 0);
+  set(Region::states,
+      with_gradients ? checked_multiply(std::ssize(flat.states), flat.local_count(Quantity::states)) : 0);
+  set(Region::averages, with_gradients && flat.averages ? parameters : 0);
   set(Region::statistics, flat.statistic_count);
   plan.sums = checked_multiply(gradients, element);
 }
 
 // Programs of a run share the flat regions.
-void require_equal_layouts(const FlatLayout& a, const FlatLayout& b) {
+void require_equal_layouts(const ParameterLayout& a, const ParameterLayout& b) {
   const auto lie_alike = [](const FlatEntry& x, const FlatEntry& y) {
     return x.offset == y.offset && x.count == y.count;
   };
@@ -228,7 +232,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
 MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTraits& device) {
   MemoryPlan plan;
   plan.on_host = device.on_host;
-  const FlatLayout& flat = programs.front().program.flat;
+  const ParameterLayout& flat = programs.front().program.flat;
   const bool training =
       std::any_of(programs.begin(), programs.end(), [](const PlacedProgram& placed) { return trains(placed.program); });
   int gradient_slots = 1;

@@ -12,16 +12,16 @@ std::string_view name_of(Region region) {
   return names[static_cast<std::size_t>(region)];
 }
 
-bool is_exchanged(Region region, const Sharding& sharding, bool on_host) {
+bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host) {
   switch (region) {
     case Region::gradients:
       return true;
     case Region::parameters:
-      return sharding.shares();
+      return layout.shares(Quantity::states);
     case Region::averages:
-      return sharding.parameters;  // which evaluation gathers
+      return layout.shares(Quantity::parameters);  // which evaluation gathers
     case Region::slot:
-      return sharding.gradients && on_host;  // buckets of gradients, and parameters that are gathered
+      return layout.shares(Quantity::gradients) && on_host;  // buckets of gradients, and parameters that are gathered
     default:
       return false;
   }

@@ -34,7 +34,7 @@ std::string_view name_of(Region region);
 
 // Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator. On a
 // GPU the arena is not, whose communicators want no memory of their own.
-bool is_exchanged(Region region, const Sharding& sharding, bool on_host);
+bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host);
 
 // Offsets in regions are multiples of this many bytes, which cuBLASLt asks of a workspace.
 inline constexpr std::int64_t place_alignment = 256;

@@ -32,13 +32,13 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
   if (backend_.asynchronous()) copies_ = backend_.asynchronous_stream();
   collectives_ = std::make_unique<CollectiveBinder>(backend_, communicators_, programs_);
   Communicator* data = communicators_.find(MeshAxis::data);
-  const Sharding& sharding = programs_.front().program.flat.sharding;
+  const ParameterLayout& layout = programs_.front().program.flat;
   for (int i = 0; i < region_count; ++i) {
     const auto region = static_cast<Region>(i);
     const std::int64_t bytes = plan_.of(region);
     const bool is_arena = region == Region::slot;  // whose size may differ by rank, down to nothing
     const bool communicates =
-        data != nullptr && is_exchanged(region, sharding, backend_.on_host()) && (is_arena || bytes > 0);
+        data != nullptr && is_exchanged(region, layout, backend_.on_host()) && (is_arena || bytes > 0);
     regions_.push_back(communicates ? data->allocate(bytes) : bytes > 0 ? backend_.allocate(bytes) : Memory{});
   }
   make_step_buffers();
@@ -201,7 +201,7 @@ std::vector<StepUnit> Engine::bind_segment(int program, int number, Bound& bound
 
 void Engine::name_tensors() {
   const Program& program = programs_.front().program;
-  const FlatLayout& flat = program.flat;
+  const ParameterLayout& flat = program.flat;
   const std::int64_t states = plan_.of(Region::states) / size_of(DType::float32);
   const std::int64_t own_parameters = plan_.of(Region::parameters) / size_of(DType::float32);
   const std::int64_t averages = plan_.of(Region::averages) / size_of(DType::float32);
@@ -209,8 +209,8 @@ void Engine::name_tensors() {
   float* parameters = host_.data();
   float* statistics = parameters + own_parameters;
   float* first_state = statistics + flat.statistic_count;
-  weights_ = name_weights(program, averages > 0 ? first_state + states : parameters, parameters + flat.own_parameters(),
-                          statistics);
+  weights_ = name_weights(program, averages > 0 ? first_state + states : parameters,
+                          parameters + flat.local_count(Quantity::parameters), statistics);
   if (states + averages > 0)
     state_ = name_state(program, states > 0 ? first_state : nullptr, averages > 0 ? parameters : nullptr);
 }

@@ -7,7 +7,7 @@
 namespace trainctl {
 namespace {
 
-bool trains(const FlatLayout& flat, TensorId parameter) {
+bool trains(const ParameterLayout& flat, TensorId parameter) {
   const auto entry = std::find_if(flat.parameters.begin(), flat.parameters.end(),
                                   [&](const FlatEntry& e) { return e.parameter == parameter; });
   return entry != flat.parameters.end() && entry->offset < flat.trainable_count;

@@ -22,42 +22,26 @@ void sort_by_name(std::vector<NamedTensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
 }
 
-// Calls visit(entry, extent, memory) for each trainable parameter of which the rank's parts of the buckets hold
-// something. `memory` holds these parts.
-template <class Visit>
-void visit_parts(const Program& program, float* memory, const Visit& visit) {
-  const FlatLayout& flat = program.flat;
-  auto entry = flat.parameters.begin();
-  for (const FlatBucket& bucket : flat.sharding.buckets) {
-    const std::int64_t count = bucket.count / flat.sharding.shards, first = flat.part_offset(bucket);
-    for (int i = 0; i < bucket.entries; ++i, ++entry) {
-      const std::int64_t from = std::max(entry->offset, first);
-      const std::int64_t to = std::min(entry->offset + entry->count, first + count);
-      if (from >= to) continue;
-      const Shape& shape = program.tensor(entry->parameter).type.shape;
-      visit(*entry, TensorExtent::range(shape, from - entry->offset, to - from), memory + (from - first));
-    }
-    memory += count;
-  }
-}
-
-// Calls visit(entry, extent, memory) for each trainable parameter that the rank holds in `memory`, which is whole or
-// holds the rank's parts of the buckets.
-template <class Visit>
-void visit_trainable(const Program& program, bool in_parts, float* memory, const Visit& visit) {
-  if (in_parts) return visit_parts(program, memory, visit);
-  for (const FlatEntry& entry : program.flat.parameters) {
-    if (entry.offset < program.flat.trainable_count) visit(entry, TensorExtent(), memory + entry.offset);
-  }
-}
-
-// Appends what the rank holds in `memory` of each trainable parameter, under its name behind a prefix.
-void add_trainable(const Program& program, const std::string& prefix, bool in_parts, float* memory,
+// Appends what the rank holds of each trainable parameter, under its name after a prefix. `memory` is the region that
+// holds a quantity: all parameters, or the rank's shards of the buckets one after the other.
+void add_trainable(const Program& program, const std::string& prefix, Quantity quantity, float* memory,
                    std::vector<NamedTensor>& tensors) {
-  visit_trainable(program, in_parts, memory, [&](const FlatEntry& entry, const TensorExtent& extent, float* values) {
+  const ParameterLayout& flat = program.flat;
+  const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, std::int64_t offset) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    tensors.push_back(named(prefix + tensor.name, tensor, extent, values));
-  });
+    tensors.push_back(named(prefix + tensor.name, tensor, extent, memory + offset));
+  };
+  if (!flat.shares(quantity)) {
+    for (const FlatEntry& entry : flat.parameters) {
+      if (entry.offset < flat.trainable_count) add(entry, TensorExtent(), entry.offset);
+    }
+    return;
+  }
+  for (const LocalExtent& local : flat.local_extents()) {
+    const Shape& shape = program.tensor(local.entry->parameter).type.shape;
+    add(*local.entry, TensorExtent::range(shape, local.first, local.count),
+        flat.shard_offset(flat.buckets[local.bucket], quantity) + local.offset);
+  }
 }
 
 // Appends the factors that an optimizer keeps of each trainable parameter, under its name behind a prefix.
@@ -75,16 +59,16 @@ void add_factors(const Program& program, const std::string& prefix, float* memor
 
 std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics) {
   std::vector<NamedTensor> tensors;
-  const FlatLayout& flat = program.flat;
-  add_trainable(program, "", flat.sharding.parameters, trainable, tensors);
+  const ParameterLayout& flat = program.flat;
+  add_trainable(program, "", Quantity::parameters, trainable, tensors);
   for (const FlatEntry& entry : flat.parameters) {
     if (entry.offset < flat.trainable_count) continue;
     const Tensor& tensor = program.tensor(entry.parameter);
     tensors.push_back(named(tensor.name, tensor, TensorExtent(), frozen + (entry.offset - flat.trainable_count)));
   }
-  for (const FlatPlace& place : program.flat.statistics) {
-    const Tensor& tensor = program.tensor(place.tensor);
-    tensors.push_back(named(tensor.name, tensor, TensorExtent(), statistics + place.offset));
+  for (const FlatTensor& statistic : program.flat.statistics) {
+    const Tensor& tensor = program.tensor(statistic.tensor);
+    tensors.push_back(named(tensor.name, tensor, TensorExtent(), statistics + statistic.offset));
   }
   sort_by_name(tensors);
   return tensors;
@@ -92,24 +76,23 @@ std::vector<NamedTensor> name_weights(const Program& program, float* trainable, 
 
 std::vector<NamedTensor> name_state(const Program& program, float* states, float* latest) {
   std::vector<NamedTensor> tensors;
-  const Sharding& sharding = program.flat.sharding;
   for (std::size_t k = 0; states != nullptr && k < program.flat.states.size(); ++k) {
     const std::string prefix = program.flat.states[k] + "/";
     if (program.flat.factored) {
       add_factors(program, prefix, states, tensors);
     } else {
-      add_trainable(program, prefix, sharding.shares(), states, tensors);
+      add_trainable(program, prefix, Quantity::states, states, tensors);
     }
-    states += program.flat.own_states();
+    states += program.flat.local_count(Quantity::states);
   }
-  if (latest != nullptr) add_trainable(program, "latest/", sharding.parameters, latest, tensors);
+  if (latest != nullptr) add_trainable(program, "latest/", Quantity::parameters, latest, tensors);
   sort_by_name(tensors);
   return tensors;
 }
 
 std::vector<NamedTensor> name_gradients(const Program& program, float* gradients) {
   std::vector<NamedTensor> tensors;
-  add_trainable(program, "", program.flat.sharding.shares(), gradients, tensors);
+  add_trainable(program, "", Quantity::states, gradients, tensors);
   sort_by_name(tensors);
   return tensors;
 }

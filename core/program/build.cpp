@@ -2,6 +2,8 @@
 #include "core/program/build.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/base/checked.h"
@@ -9,13 +11,47 @@
 #include "core/graph/passes/fuse.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
-#include "core/program/flat_layout.h"
 #include "core/program/join.h"
 #include "core/program/output_end.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
+
+// The layout of a training program with another program's tensors instead of its own, matched by name. Sums and
+// gradients that the other program lacks are left out.
+ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& tensors) {
+  std::map<std::string_view, TensorId> by_name;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Role role = tensors[i].role;
+    if (role == Role::parameter || role == Role::statistic || role == Role::reduced) {
+      by_name.emplace(tensors[i].name, static_cast<TensorId>(i));
+    }
+  }
+  const auto find = [&](TensorId id) {
+    const auto found = by_name.find(training.tensor(id).name);
+    return found == by_name.end() ? no_tensor : found->second;
+  };
+
+  ParameterLayout layout = training.flat;
+  for (FlatEntry& entry : layout.parameters) {
+    entry.parameter = find(entry.parameter);
+    entry.gradient = no_tensor;
+    require(entry.parameter != no_tensor, "programs of a run share their parameters");
+    require(tensors[static_cast<std::size_t>(entry.parameter)].type.shape.count() == entry.count,
+            "programs of a run have equal parts of their parameters");
+  }
+  for (FlatTensor& statistic : layout.statistics) {
+    statistic.tensor = find(statistic.tensor);
+    require(statistic.tensor != no_tensor, "programs of a run share their running statistics");
+  }
+  for (FlatTensor& sum : layout.reduced) sum.tensor = find(sum.tensor);
+  std::erase_if(layout.reduced, [](const FlatTensor& sum) { return sum.tensor == no_tensor; });
+  for (FlatBucket& bucket : layout.buckets) {
+    bucket = {.entries = bucket.entries, .offset = bucket.offset, .count = bucket.count};
+  }
+  return layout;
+}
 
 // Builds the network of this rank; its graph is cut by the strategies, then fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,

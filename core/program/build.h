@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/program/network.h"
 #include "core/program/parallelism.h"
+#include "core/program/program_spec.h"
 
 namespace trainctl {
 

@@ -15,7 +15,6 @@
 #include "core/layers/model/names.h"
 #include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
-#include "core/program/flat_layout.h"
 
 namespace trainctl {
 
@@ -228,8 +227,8 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   penalize(first);
   penalize(later);
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
-  program_.flat = order_flat(graph_, first, reduced(), decays);
-  keep_states(program_.flat, optimizer.rule(), graph_.tensors);
+  program_.flat = order_parameters(graph_, first, reduced(), decays);
+  program_.flat.keep_states(state_names(optimizer.rule()), is_factored(optimizer.rule()), graph_.tensors);
   program_.flat.averages = spec_.moving_average.has_value();
   program_.micro_batches = micro_batches;
   program_.name =
@@ -281,7 +280,7 @@ Program ProgramBuilder::evaluation(std::int64_t samples, bool runs_empty) {
 
 Program ProgramBuilder::prediction(std::int64_t samples) {
   program_.name = format("predict {}", samples);
-  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; });
+  program_.flat = order_parameters(graph_, {}, {}, [](const GraphParameter&) { return false; });
   std::vector<Op> ops;
   if (samples == 0) {
     leave_batch();

@@ -72,7 +72,7 @@ std::string tensors(const Program& program) {
 }
 
 std::string flat(const Program& program) {
-  const FlatLayout& layout = program.flat;
+  const ParameterLayout& layout = program.flat;
   std::string result = format("flat layout: {} elements, {} of them train, {} with the sums behind the gradients\n",
                               layout.parameter_count, layout.trainable_count, layout.gradient_count);
   const auto line = [&](std::int64_t offset, TensorId id, std::string_view note) {
@@ -85,8 +85,10 @@ std::string flat(const Program& program) {
       note += format("{} {}", stage == entry.stages.front() ? "  of stages" : "", stage);
     line(entry.offset, entry.parameter, note);
   }
-  for (const FlatPlace& place : layout.reduced) line(place.offset, place.tensor, "  reduced");
-  for (const FlatPlace& place : layout.statistics) line(place.offset, place.tensor, "  running statistic");
+  for (const FlatTensor& sum : layout.reduced) line(sum.offset, sum.tensor, "  reduced");
+  for (const FlatTensor& statistic : layout.statistics) {
+    line(statistic.offset, statistic.tensor, "  running statistic");
+  }
   for (const std::string& state : layout.states) result += format("  state {}\n", state);
   if (layout.averages) result += "  averages\n";
   return result;

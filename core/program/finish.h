@@ -14,7 +14,7 @@ namespace trainctl {
 // statistics to the update. On a rank without samples gradients and sums are set to zero.
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank);
 
-// Completes an evaluation program, whose flat layout is that of the training program (same_layout). Its sums are not
+// Completes an evaluation program, which has the layout of the training program. Its sums are not
 // reduced over ranks.
 Program finish_evaluation(Program program, const Program& training);
 

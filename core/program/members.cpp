@@ -14,7 +14,7 @@ Members::Members(const Program& program) : program_(program) {
     if (region != no_tensor && of(region).empty()) list(members_[static_cast<std::size_t>(region)]);
   };
   const auto reduced = [&](std::vector<TensorId>& list) {
-    for (const FlatPlace& place : program.flat.reduced) list.push_back(place.tensor);
+    for (const FlatTensor& sum : program.flat.reduced) list.push_back(sum.tensor);
   };
   fill(program.step.gradients, [&](std::vector<TensorId>& list) {
     for (const FlatEntry& entry : program.flat.parameters) {
@@ -27,8 +27,9 @@ Members::Members(const Program& program) : program_(program) {
     for (const FlatEntry& entry : program.flat.parameters) list.push_back(entry.parameter);
   });
 
+  if (!program.flat.shares(Quantity::states)) return;
   auto entry = program.flat.parameters.begin();
-  for (const FlatBucket& bucket : program.flat.sharding.buckets) {
+  for (const FlatBucket& bucket : program.flat.buckets) {
     const std::span entries(entry, entry + bucket.entries);
     const auto add_parameters = [&](TensorId part) {
       if (part == no_tensor) return;

@@ -2,47 +2,16 @@
 // outputs. A network without losses serves prediction.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/layers/model/model.h"
-#include "core/metrics/loss_reduction.h"
+#include "core/graph/graph.h"
+#include "core/layers/model/layer_line.h"
 #include "core/metrics/output.h"
-#include "core/metrics/targets.h"
-#include "core/spec/keys.h"
+#include "core/program/program_spec.h"
 
 namespace trainctl {
-
-// The options that all programs of a run share.
-struct ProgramSpec {
-  // An output of the model, with the loss that trains it.
-  struct Output {
-    std::string name;   // of the output's layer, as results name it; empty: the only output
-    Choice loss;        // empty in prediction programs, which have no targets, metrics and optimizer
-    double weight = 1;  // of the loss in the weighted sum of all outputs' losses
-    std::vector<Choice> metrics;
-    TargetFacts target;  // of this output's targets in the data set
-  };
-
-  const ModelOptions* model = nullptr;
-  std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
-  std::vector<Output> outputs = {Output{}};
-  Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
-  bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
-  LossReduction loss_reduction = LossReduction::sum_over_batch_size;
-  Choice optimizer;
-  std::optional<float> moving_average;  // of weights: its momentum; nothing: none is taken
-  double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
-  DType compute = DType::float32;       // of activations: float32 or bfloat16
-  std::uint64_t seed = 0;               // for dropout
-
-  // Whether losses are divided by the sum of the weights instead of the number of samples or positions.
-  bool divides_by_weight() const { return is_masked || loss_reduction == LossReduction::mean_with_sample_weight; }
-  // Whether the spec is for prediction programs, which have no loss.
-  bool predicts() const { return !outputs.front().loss; }
-};
 
 struct Network {
   Graph graph;                          // forward, neither cut nor fused

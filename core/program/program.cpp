@@ -26,31 +26,6 @@ std::string_view name_of(Phase phase, Variant variant) {
   return {};
 }
 
-std::int64_t FlatLayout::kept_of(const FlatEntry& entry) const {
-  const auto of_states = static_cast<std::int64_t>(states.size()) * (factored ? entry.factors.count() : entry.count);
-  return of_states + (averages ? entry.count : 0);
-}
-
-std::int64_t FlatLayout::gradient_offset(TensorId tensor) const {
-  for (const SlotPlace& place : in_slots) {
-    if (place.tensor == tensor) return gradient_offset(place.like) + place.offset;
-  }
-  for (const FlatEntry& entry : parameters) {
-    if (entry.gradient == tensor) return entry.offset;
-  }
-  for (const FlatPlace& place : reduced) {
-    if (place.tensor == tensor) return place.offset;
-  }
-  require(false, "a tensor of the gradient region");
-  return 0;
-}
-
-int FlatLayout::gradient_slot(TensorId tensor) const {
-  const auto found = std::find_if(in_slots.begin(), in_slots.end(),
-                                  [tensor](const SlotPlace& place) { return place.tensor == tensor; });
-  return found == in_slots.end() ? 0 : found->slot;
-}
-
 TensorId Program::add(std::string name, Shape shape, DType dtype, Role role) {
   Tensor tensor;
   tensor.name = std::move(name);

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/graph.h"
-#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/op.h"
 #include "core/layers/model/layer_line.h"
 #include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
 #include "core/program/logical_shards.h"
+#include "core/program/parameter_layout.h"
 
 namespace trainctl {
 
@@ -49,100 +49,6 @@ struct ScheduleItem {
   // before those of stream 0, the highest first.
   int stream = 0;
   bool waits = false;
-};
-
-// Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once), or of
-// Sharding::grain; zeros fill the gaps.
-inline constexpr std::int64_t flat_alignment = 4;
-
-// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order; those that
-// several stages of a pipeline hold come last, in an order that these stages have in common.
-struct FlatEntry {
-  TensorId parameter = no_tensor;
-  TensorId gradient = no_tensor;  // no_tensor for a frozen parameter
-  std::int64_t offset = 0;        // elements
-  std::int64_t count = 0;
-  bool decay = true;             // whether weight decay applies
-  std::vector<int> stages = {};  // of the pipeline, that hold the parameter, ascending, where several do
-  Factors factors = {};          // where the optimizer's state holds factors
-};
-
-// A tensor in a flat region: running statistics, and the sums behind the gradients. The offset counts elements.
-struct FlatPlace {
-  TensorId tensor = no_tensor;
-  std::int64_t offset = 0;
-};
-
-// A tensor that lies in another slot of the gradients as `like` lies in slot 0, from an element of it on.
-struct SlotPlace {
-  TensorId tensor = no_tensor;
-  TensorId like = no_tensor;
-  int slot = 0;
-  std::int64_t offset = 0;  // elements
-};
-
-// A bucket of parameters that lie side by side in the flat layout, where the ranks of the data axis share the update:
-// each rank updates one of the bucket's equal parts. The tensors are no_tensor in programs that do not train.
-struct FlatBucket {
-  int entries = 0;                  // how many parameters of the layout, behind those of the bucket before
-  std::int64_t offset = 0;          // in the layout, in elements
-  std::int64_t count = 0;           // elements, gaps included: a multiple of shards * Sharding::grain
-  TensorId gradient = no_tensor;    // the rank's part of the summed gradient
-  TensorId parameters = no_tensor;  // the whole bucket
-  TensorId parameter = no_tensor;   // the rank's part of it
-  std::vector<TensorId> states;     // the rank's parts
-  TensorId average = no_tensor;     // the rank's part, where it has no more of the parameters
-};
-
-// How the ranks of the data axis share what each of them holds whole otherwise: the optimizer's states, and where
-// stated gradients and parameters (Rajbhandari et al., 2020: ZeRO stages 1 to 3). A region that is shared holds the
-// rank's parts of the buckets, one behind the other.
-struct Sharding {
-  int shards = 1;                       // 1: nothing is shared
-  int shard = 0;                        // the rank's number among them
-  std::int64_t grain = flat_alignment;  // parameters and parts begin at multiples of so many elements
-  bool gradients = false;
-  bool parameters = false;
-  std::vector<FlatBucket> buckets;  // of all trainable parameters
-
-  bool shares() const { return shards > 1; }
-};
-
-// The contents of the flat regions, equal in all programs of a run whatever their batch size.
-struct FlatLayout {
-  std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
-  std::int64_t parameter_count = 0;   // elements of the parameter region, gaps included
-  std::int64_t trainable_count = 0;   // elements of gradients and of optimizer states like them, gaps included
-  std::vector<FlatPlace> statistics;
-  std::int64_t statistic_count = 0;
-  std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
-  std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
-  std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
-  bool factored = false;            // the states hold factors of parameters, and not a value for each of theirs
-  std::int64_t factor_count = 0;    // elements of a state that holds factors, gaps included
-  bool averages = false;  // moving averages of trainable parameters lie as these do, and evaluation reads them
-  Sharding sharding;
-  // Memory for several sets of gradients and sums, each like the gradient region, which is slot 0.
-  int gradient_slots = 1;
-  std::vector<SlotPlace> in_slots;
-  bool sums_are_reduced = false;  // a strategy reduces `reduced`, apart from what finish_training adds to it
-
-  // Elements that the rank holds in the region of each optimizer state, and of trainable parameters in those of
-  // gradients and of parameters: all, or its parts.
-  std::int64_t own_states() const { return factored ? factor_count : own_part(); }
-  std::int64_t own_gradients() const { return sharding.gradients ? own_part() : trainable_count; }
-  std::int64_t own_parameters() const { return sharding.parameters ? own_part() : trainable_count; }
-  std::int64_t own_part() const { return trainable_count / sharding.shards; }
-  // Elements of all states that the optimizer keeps of a trainable parameter, and of the moving averages.
-  std::int64_t kept_of(const FlatEntry& entry) const;
-  // The offset of the rank's part of a bucket in the layout, in elements.
-  std::int64_t part_offset(const FlatBucket& bucket) const {
-    return bucket.offset + sharding.shard * (bucket.count / sharding.shards);
-  }
-
-  // The offset of a gradient or a sum from the start of its slot, in elements, and its slot.
-  std::int64_t gradient_offset(TensorId tensor) const;
-  int gradient_slot(TensorId tensor) const;
 };
 
 // The tensors that the host writes before a step and reads after it; no_tensor where a program has none.
@@ -188,7 +94,7 @@ struct Program {
   std::vector<ScheduleItem> schedule;
   int slots = 1;
   int streams = 1;  // compute streams
-  FlatLayout flat;
+  ParameterLayout flat;
   StepTensors step;
   BatchTensors batch;
   BatchTensors rest;  // of the micro-batch of rest_samples

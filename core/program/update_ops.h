@@ -27,8 +27,7 @@ struct UpdateSpec {
 // The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving average,
 // statistics.
 // `squares`: the reduced sum of the gradient's squares; no_tensor where this rank takes the norm of the whole gradient.
-// Adds the tensors of this rank's parts where the layout is shared: then each bucket's part is updated, and the bucket
-// gathered behind it if all ranks hold all parameters.
+// The optimizer updates this rank's shard of each bucket, bucket by bucket; the bucket's own ops follow its update.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares);
 
 // Throws Error{config} with the optimizer's line where it needs norms of whole parameters and ranks hold parts of some.

@@ -10,13 +10,13 @@ namespace {
 
 // Parameters, running statistics, states of the optimizer and moving averages.
 std::int64_t averaged_values(const Program& program) {
-  const FlatLayout& flat = program.flat;
+  const ParameterLayout& flat = program.flat;
   std::int64_t values = 0;
   for (const FlatEntry& entry : flat.parameters) {
     values += entry.count;
     if (entry.gradient != no_tensor) values += flat.kept_of(entry);
   }
-  for (const FlatPlace& statistic : flat.statistics) values += program.tensor(statistic.tensor).type.shape.count();
+  for (const FlatTensor& statistic : flat.statistics) values += program.tensor(statistic.tensor).type.shape.count();
   return values;
 }
 

@@ -90,7 +90,7 @@ void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& r
     traffic.copied = bytes_to_part(program, op.inputs[0], works_in, 0);
   }
   traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor &&
-                   is_exchanged(program.tensor(works_in).region, program.program.flat.sharding, on_host);
+                   is_exchanged(program.tensor(works_in).region, program.program.flat, on_host);
 }
 
 double bytes_sent(const Traffic& traffic) {

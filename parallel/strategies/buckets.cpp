@@ -24,7 +24,7 @@ std::size_t completed_after(const Segment& segment, const std::vector<TensorId>&
 
 }  // namespace
 
-std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes,
+std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, std::int64_t first_bytes,
                                                     std::int64_t bytes) {
   std::vector<std::vector<TensorId>> buckets;
   bool full = true;
@@ -45,7 +45,7 @@ std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, st
   return buckets;
 }
 
-std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, const StrategyOptions& options) {
+std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, const StrategyOptions& options) {
   return gradient_buckets(layout, options.first_bucket_size.bytes, options.bucket_size.bytes);
 }
 

@@ -12,10 +12,10 @@ namespace trainctl {
 
 // The gradients in backward order, cut into buckets, each of which closes with the gradient that fills it. Those of
 // parameters that the same stages of a pipeline share are one bucket, equal on all of these stages. Sizes in bytes.
-std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes,
+std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, std::int64_t first_bytes,
                                                     std::int64_t bytes);
 // With the sizes of the strategy's options.
-std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, const StrategyOptions& options);
+std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, const StrategyOptions& options);
 
 // Adds a bucket as a tensor of role gradient with these members, named "bucket 2"; finish_training gives it its place
 // and size.

@@ -22,9 +22,10 @@ struct Gathered {
 
 class Gatherer {
  public:
-  Gatherer(Program program, bool ahead) : program_(std::move(program)), ahead_(ahead) {
+  Gatherer(Program program, int replicas, bool ahead)
+      : program_(std::move(program)), replicas_(replicas), ahead_(ahead) {
     int bucket = 0, in_bucket = 0;
-    const std::vector<FlatBucket>& buckets = program_.flat.sharding.buckets;
+    const std::vector<FlatBucket>& buckets = program_.flat.buckets;
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (bucket == static_cast<int>(buckets.size())) break;
       bucket_of_[entry.parameter] = bucket;
@@ -36,8 +37,9 @@ class Gatherer {
 
   Program run() {
     const bool trains = program_.find(Phase::update) >= 0;
-    for (FlatBucket& bucket : program_.flat.sharding.buckets) {
-      if (!trains) bucket.parameter = add_parameter_part(program_, bucket);
+    std::vector<FlatBucket>& buckets = program_.flat.buckets;
+    for (std::size_t b = 0; b < buckets.size() && !trains; ++b) {
+      buckets[b].parameter = add_parameter_shard(program_, b);
     }
     const std::set<int> of_rest = program_.segments_of_rest();
     std::map<std::pair<Phase, bool>, std::vector<Gathered>> gathered;
@@ -64,7 +66,7 @@ class Gatherer {
     const std::string suffix = format("/{}{}", phase_name, rest ? "/rest" : "");
     std::vector<Gathered> all;
     auto entry = program_.flat.parameters.begin();
-    for (const FlatBucket& bucket : program_.flat.sharding.buckets) {
+    for (const FlatBucket& bucket : program_.flat.buckets) {
       Gathered gathered;
       gathered.name = format("bucket {}/{}", all.size(), phase_name);
       gathered.whole =
@@ -80,7 +82,7 @@ class Gatherer {
           program_.tensors.push_back(std::move(copy));
           member = static_cast<TensorId>(program_.tensors.size() - 1);
         }
-        offset = round_up(offset, program_.flat.sharding.grain);
+        offset = round_up(offset, program_.flat.alignment);
         Tensor& tensor = program_.tensors[static_cast<std::size_t>(member)];
         tensor.alias_of = gathered.whole;
         tensor.alias_offset = offset;
@@ -140,30 +142,29 @@ class Gatherer {
 
   Op gather(int bucket, const std::vector<Gathered>& gathered) const {
     const auto number = static_cast<std::size_t>(bucket);
-    const Sharding& sharding = program_.flat.sharding;
-    auto def = std::make_shared<AllGather>(MeshAxis::data, sharding.shards, ahead_);
-    return {std::move(def), {sharding.buckets[number].parameter}, {gathered[number].whole}, gathered[number].name, {}};
+    auto def = std::make_shared<AllGather>(MeshAxis::data, replicas_, ahead_);
+    return {
+        std::move(def), {program_.flat.buckets[number].parameter}, {gathered[number].whole}, gathered[number].name, {}};
   }
 
   Program program_;
+  const int replicas_;
   const bool ahead_;
   std::map<TensorId, int> bucket_of_;  // by parameter
 };
 
 }  // namespace
 
-TensorId add_parameter_part(Program& program, const FlatBucket& bucket) {
-  const Sharding& sharding = program.flat.sharding;
-  const auto number = &bucket - sharding.buckets.data();
-  const TensorId part = program.add(format("bucket {}/parameters", number), {bucket.count / sharding.shards},
-                                    DType::float32, Role::parameter);
-  program.tensors[static_cast<std::size_t>(part)].placements = {split_along(0), replicated, replicated};
-  return part;
+TensorId add_parameter_shard(Program& program, std::size_t bucket) {
+  const std::int64_t count = program.flat.shard_count(program.flat.buckets[bucket]);
+  const TensorId shard = program.add(format("bucket {}/parameters", bucket), {count}, DType::float32, Role::parameter);
+  program.tensors[static_cast<std::size_t>(shard)].placements = {split_along(0), replicated, replicated};
+  return shard;
 }
 
-Program gather_parameters(Program program, const MeshRank&, const Strategy& strategy) {
-  if (!program.flat.sharding.shares() || !program.flat.sharding.parameters) return program;
-  return Gatherer(std::move(program), strategy.overlap).run();
+Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy) {
+  if (!program.flat.shares(Quantity::parameters)) return program;
+  return Gatherer(std::move(program), rank.size(MeshAxis::data), strategy.overlap).run();
 }
 
 }  // namespace trainctl

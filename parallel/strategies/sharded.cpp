@@ -1,6 +1,7 @@
 // Sharding as a function from program to program.
 #include "parallel/strategies/sharded.h"
 
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -21,25 +22,29 @@ class Sharder {
       : program_(std::move(program)),
         overlap_(strategy.overlap),
         rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
-        reproducible_(strategy.options.reproducible.has_value()),
-        sharding_(program_.flat.sharding) {
-    sharding_.shards = rank.size(MeshAxis::data);
-    sharding_.shard = rank.along(MeshAxis::data);
-    sharding_.gradients = strategy.options.shard != Shard::optimizer;
-    sharding_.parameters = strategy.options.shard == Shard::parameters;
-    if (reproducible_) sharding_.grain = norm_chunk;
+        replicas_(rank.size(MeshAxis::data)),
+        shares_gradients_(strategy.options.shard != Shard::optimizer),
+        shares_parameters_(strategy.options.shard == Shard::parameters) {
+    const bool reproducible = strategy.options.reproducible.has_value();
+    if (reproducible) program_.flat.alignment = norm_chunk;
     // One bucket, where nothing is gained by more: neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-    const bool cuts = sharding_.gradients || ((overlap_ || rounds_) && !reproducible_);
+    const bool cuts = shares_gradients_ || ((overlap_ || rounds_) && !reproducible);
     for (std::vector<TensorId>& gradients : cuts ? gradient_buckets(program_.flat, strategy.options)
                                                  : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
     }
+    const Quantity last = shares_parameters_  ? Quantity::parameters
+                          : shares_gradients_ ? Quantity::gradients
+                                              : Quantity::states;
+    program_.flat.share(replicas_, rank.along(MeshAxis::data), last, std::move(buckets_));
+    for (std::size_t b = 0; b < wholes_.size(); ++b) add_shards(b);
+    if (!shares_parameters_) gather_after_update();
   }
 
   Program run() {
     if (program_.shards.any()) return std::move(program_);  // add_in_tree() reduces
-    if (sharding_.gradients) {
+    if (shares_gradients_) {
       for (Segment& segment : program_.segments) {
         if (segment.phase == Phase::backward) reduce_in(segment);
       }
@@ -55,31 +60,65 @@ class Sharder {
   void add(std::vector<TensorId> gradients) {
     FlatBucket bucket;
     bucket.entries = static_cast<int>(gradients.size());
+    const std::int64_t alignment = program_.flat.alignment;
     for (TensorId gradient : gradients) {
       Tensor& tensor = program_.tensors[static_cast<std::size_t>(gradient)];
-      bucket.count = round_up(bucket.count, sharding_.grain);
-      if (sharding_.gradients) {
+      bucket.count = round_up(bucket.count, alignment);
+      if (shares_gradients_) {
         tensor.alias_of = static_cast<TensorId>(program_.tensors.size());  // the bucket, which follows
         tensor.alias_offset = bucket.count;
       }
       bucket.count += tensor.type.shape.count();
     }
-    bucket.count = round_up(bucket.count, sharding_.grain * sharding_.shards);
+    bucket.count = round_up(bucket.count, alignment * replicas_);
     const std::size_t number = wholes_.size();
     const TensorId whole = add_bucket(program_, std::move(gradients), number);
     Tensor& tensor = program_.tensors[static_cast<std::size_t>(whole)];
     tensor.type.shape = {bucket.count};
-    if (sharding_.gradients) tensor.role = Role::activation;
-    bucket.gradient = program_.add(format("bucket {}/part", number), {bucket.count / sharding_.shards}, DType::float32,
-                                   Role::gradient);
+    if (shares_gradients_) tensor.role = Role::activation;
+    bucket.gradient =
+        program_.add(format("bucket {}/part", number), {bucket.count / replicas_}, DType::float32, Role::gradient);
     wholes_.push_back(whole);
-    if (rounds_) sums_.emplace_back(program_, whole, sharding_.shards, overlap_);
-    sharding_.buckets.push_back(std::move(bucket));
-    sharding_.buckets.back().parameter = add_parameter_part(program_, sharding_.buckets.back());
+    if (rounds_) sums_.emplace_back(program_, whole, replicas_, overlap_);
+    buckets_.push_back(std::move(bucket));
+  }
+
+  // Adds the tensors of this rank's shards of a bucket that the update changes.
+  void add_shards(std::size_t number) {
+    ParameterLayout& flat = program_.flat;
+    FlatBucket& bucket = flat.buckets[number];
+    bucket.parameter = add_parameter_shard(program_, number);
+    const auto add_state = [&](const std::string& name) {
+      const TensorId state = program_.add(format("bucket {}/part/{}", number, name), {flat.shard_count(bucket)},
+                                          DType::float32, Role::state);
+      program_.tensors.back().placements = {split_along(0), replicated, replicated};
+      return state;
+    };
+    for (const std::string& state : flat.states) bucket.states.push_back(add_state(state));
+    if (shares_parameters_ && flat.averages) bucket.average = add_state("averages");
+  }
+
+  // Gathers each bucket of parameters after the update of this rank's shard, for all ranks to hold it: of several
+  // buckets one beside the update of the next.
+  void gather_after_update() {
+    ParameterLayout& flat = program_.flat;
+    const bool several = flat.buckets.size() > 1;
+    std::vector<Op> waits;
+    auto entry = flat.parameters.begin();
+    for (FlatBucket& bucket : flat.buckets) {
+      const std::string name = program_.tensor(bucket.gradient).name + "/gathered";
+      const TensorId whole = program_.add(name, {bucket.count}, DType::float32, Role::parameter);
+      std::vector<TensorId>& members = program_.tensors[static_cast<std::size_t>(whole)].members;
+      for (int i = 0; i < bucket.entries; ++i) members.push_back((entry++)->parameter);
+      auto gather = std::make_shared<AllGather>(MeshAxis::data, replicas_, several);
+      bucket.after_update.push_back({std::move(gather), {bucket.parameter}, {whole}, name, {}});
+      if (several) waits.push_back(wait_for(program_, whole));
+    }
+    if (several) std::ranges::move(waits, std::back_inserter(flat.buckets.back().after_update));
   }
 
   Op scatter(std::size_t bucket, TensorId part, bool asynchronous) const {
-    auto def = std::make_shared<ReduceScatter>(MeshAxis::data, sharding_.shards, asynchronous);
+    auto def = std::make_shared<ReduceScatter>(MeshAxis::data, replicas_, asynchronous);
     def->consumes = true;
     return {std::move(def), {wholes_[bucket]}, {part}, program_.tensor(wholes_[bucket]).name, {}};
   }
@@ -90,7 +129,7 @@ class Sharder {
     const std::size_t count = wholes_.size();
     if (count == 0) return;
     const bool beside = overlap_ && count > 1;
-    const auto part = [this](std::size_t b) { return sharding_.buckets[b].gradient; };
+    const auto part = [this](std::size_t b) { return program_.flat.buckets[b].gradient; };
     if (beside) {
       const std::vector<TensorId> early(wholes_.begin(), wholes_.end() - 1);
       const auto reduction = [&](std::size_t b) { return std::vector<Op>{scatter(b, part(b), true)}; };
@@ -106,7 +145,7 @@ class Sharder {
   void reduce_rounded_at_end() {
     const auto reduction = [&](std::size_t b) {
       std::vector<Op> ops;
-      if (b > 0) ops = sums_[b - 1].add_into(sharding_.buckets[b - 1].gradient);
+      if (b > 0) ops = sums_[b - 1].add_into(program_.flat.buckets[b - 1].gradient);
       for (Op& op : sums_[b].begin()) ops.push_back(std::move(op));
       return ops;
     };
@@ -114,7 +153,7 @@ class Sharder {
         overlap_ ? last_backward(program_) : program_.segments[static_cast<std::size_t>(program_.find(Phase::update))];
     insert_behind(program_, wholes_, reduction, segment);
     if (sums_.empty()) return;
-    for (Op& op : sums_.back().add_into(sharding_.buckets.back().gradient)) segment.ops.push_back(std::move(op));
+    for (Op& op : sums_.back().add_into(program_.flat.buckets.back().gradient)) segment.ops.push_back(std::move(op));
   }
 
   // Reduces each bucket in a micro-batch's backward pass. With overlap, a bucket is waited for when the next one is
@@ -123,9 +162,9 @@ class Sharder {
     const bool adds = segment.variant != Variant::first;
     std::vector<TensorId> reduced;  // by bucket: what the reduction writes
     for (std::size_t b = 0; b < wholes_.size(); ++b) {
-      const FlatBucket& bucket = sharding_.buckets[b];
-      reduced.push_back(adds ? program_.add(format("bucket {}/summand", b), {bucket.count / sharding_.shards},
-                                            DType::float32, Role::activation)
+      const FlatBucket& bucket = program_.flat.buckets[b];
+      reduced.push_back(adds ? program_.add(format("bucket {}/summand", b), {bucket.count / replicas_}, DType::float32,
+                                            Role::activation)
                              : bucket.gradient);
     }
     const auto begin = [&](std::size_t b, std::vector<Op>& ops) {
@@ -139,7 +178,7 @@ class Sharder {
         ops.push_back(wait_for(program_, reduced[b]));
       }
       if (!adds) return;
-      const TensorId sum = sharding_.buckets[b].gradient;
+      const TensorId sum = program_.flat.buckets[b].gradient;
       ops.push_back({std::make_shared<Add>(), {sum, reduced[b]}, {sum}, program_.tensor(sum).name, {}});
     };
     const auto reduction = [&](std::size_t b) {
@@ -154,9 +193,10 @@ class Sharder {
 
   Program program_;
   const bool overlap_;
-  const bool rounds_;        // gradients travel as bfloat16
-  const bool reproducible_;  // logical shards are added in a tree
-  Sharding& sharding_;
+  const bool rounds_;  // gradients travel as bfloat16
+  const int replicas_;
+  const bool shares_gradients_, shares_parameters_;
+  std::vector<FlatBucket> buckets_;
   std::vector<TensorId> wholes_;  // by bucket
   std::vector<RoundedSum> sums_;  // by bucket, where they are rounded
 };

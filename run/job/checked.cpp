@@ -51,7 +51,7 @@ std::vector<CheckedPart> parts_of(const Strategy& strategy, const BatchSizes& si
       part.parameters += entry.count;
       if (tensor.part) part.split.push_back(tensor);
     }
-    if (program.flat.sharding.parameters) part.parameters = program.flat.own_parameters();
+    if (program.flat.shares(Quantity::parameters)) part.parameters = program.flat.local_count(Quantity::parameters);
     parts.push_back(std::move(part));
   }
   return parts;

@@ -7,6 +7,7 @@
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/checkpoint/staged_saver.h"
+#include "parallel/checkpoint/written_bytes.h"
 #include "parallel/comm/text.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
@@ -86,15 +87,8 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank) {
   if (!options.background) return 0;
-  const MemoryPlan& memory = compiled.memory;
-  const Sharding& sharding = compiled.programs.front().program.flat.sharding;
-  const bool first = rank.along(MeshAxis::data) == 0;
-  std::int64_t bytes = 0;
-  if (first || sharding.parameters) bytes += memory.of(Region::parameters) + memory.of(Region::statistics);
-  if ((first || sharding.shares()) && !options.weights_only) {
-    bytes += memory.of(Region::states) + memory.of(Region::averages);
-  }
-  return StagedSaver::copies * bytes;
+  const WrittenBytes bytes = written_bytes(compiled.programs.front().program, rank);
+  return StagedSaver::copies * (bytes.weights + (options.weights_only ? 0 : bytes.state));
 }
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {

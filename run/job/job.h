@@ -53,9 +53,8 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
-// The host memory of the copies that a rank's parts of checkpoints are written from; 0 if training waits for
-// checkpoints. The first replica writes the tensors that all replicas hold (PartPlan), each replica those that it has a
-// part of.
+// The host memory of the copies that a rank's parts of checkpoints are written from (written_bytes); 0 if training
+// waits for checkpoints. The first of the compiled programs trains.
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank);
 
 // Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies that its parts of

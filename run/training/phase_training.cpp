@@ -49,6 +49,12 @@ void restore_best(Job& job, const RunFiles& files, const std::string& config_fil
   restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
 }
 
+// The host memory of this rank's copies for checkpoints.
+std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, bool weights_only) {
+  const std::int64_t state = weights_only ? 0 : plan.state.bytes_of(rank);
+  return StagedSaver::copies * (plan.weights.bytes_of(rank) + state);
+}
+
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
 void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& loop) {
   EndEvent end;
@@ -104,6 +110,8 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   open_batches(start_of(run, resumed));
   MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
+  if (spec_.checkpoint.background)
+    memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint.weights_only);
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);

@@ -15,6 +15,7 @@
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/normalization/batch_norm.h"
+#include "core/program/program.h"
 #include "test/backend/count_allocations.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/program/program.h"
 
 namespace trainctl::test {
 namespace {

@@ -74,7 +74,7 @@ TEST_CASE("where nothing trains there are no gradients and no states") {
   KernelChoices choices;
   const Program training = job.training(8);
   const Compiled alone = compile({job.evaluation(8), job.evaluation(0)}, *backend, choices);
-  const FlatLayout& flat = training.flat;
+  const ParameterLayout& flat = training.flat;
   CHECK(alone.memory.of(Region::gradients) == 4 * (flat.gradient_count - flat.trainable_count));
   CHECK(alone.memory.of(Region::states) == 0);
   CHECK(alone.memory.sums == 0);

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/conv2d.h"
+#include "core/program/program.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

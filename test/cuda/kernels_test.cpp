@@ -12,6 +12,7 @@
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/program/program.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -12,10 +12,12 @@
 #include "core/backend/choices.h"
 #include "core/base/format.h"
 #include "core/exec/engine.h"
+#include "core/graph/graph.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/program/flat_layout.h"
+#include "core/graph/passes/differentiate.h"
+#include "core/program/parameter_layout.h"
 #include "parallel/mesh/axes.h"
 
 namespace trainctl::collective_networks {
@@ -111,9 +113,9 @@ class Network {
     Backward backward = differentiate(graph_, ends_here ? graph_.outputs : std::vector<TensorId>(), false);
     Program program;
     program.name = "collectives";
-    program.flat = order_flat(graph_, backward, {}, [](const GraphParameter&) { return false; });
+    program.flat = order_parameters(graph_, backward, {}, [](const GraphParameter&) { return false; });
     program.tensors = graph_.tensors;
-    assign_offsets(program.flat, program.tensors);
+    program.flat.assign_offsets(program.tensors);
     program.step.learning_rate = program.add("learning_rate", {}, DType::float32, Role::scalar);
     program.segments = {{Phase::forward, {}, graph_.ops}, {Phase::backward, {}, backward.ops}};
     program.schedule = {{0, 0, 0}, {1, 0, 0}};

@@ -53,8 +53,8 @@ std::vector<std::string> order(const Program& program) {
 std::map<std::string, std::int64_t> offsets(const Program& program) {
   std::map<std::string, std::int64_t> result;
   for (const FlatEntry& entry : program.flat.parameters) result[program.tensor(entry.parameter).name] = entry.offset;
-  for (const FlatPlace& place : program.flat.statistics) result[program.tensor(place.tensor).name] = place.offset;
-  for (const FlatPlace& place : program.flat.reduced) result[program.tensor(place.tensor).name] = place.offset;
+  for (const FlatTensor& of : program.flat.statistics) result[program.tensor(of.tensor).name] = of.offset;
+  for (const FlatTensor& of : program.flat.reduced) result[program.tensor(of.tensor).name] = of.offset;
   return result;
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a step is forward, backward and update") {
 
 TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, then what is reduced") {
   const Program program = TestJob(small_network).training(6);
-  const FlatLayout& flat = program.flat;
+  const ParameterLayout& flat = program.flat;
   Names names;
   std::int64_t next = 0;
   for (const FlatEntry& entry : flat.parameters) {
@@ -121,7 +121,7 @@ TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, the
   CHECK(flat.trainable_count == 24 + 4 + 28 + 8 + 4 + 4 + 72);  // 21, 3, 28, 7, 4, 4 and 3 * 3 * 2 * 4, with gaps
   CHECK(flat.parameter_count == flat.trainable_count);
   Names reduced;
-  for (const FlatPlace& place : flat.reduced) {
+  for (const FlatTensor& place : flat.reduced) {
     reduced.push_back(program.tensor(place.tensor).name);
     CHECK(place.offset == next);
     next += program.tensor(place.tensor).type.shape.count();

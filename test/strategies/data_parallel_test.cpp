@@ -44,6 +44,7 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
       segment->ops.push_back({std::make_shared<DenseGradInput>(), {activation}, {activation}, name, {}});
     }
   }
+  program.flat.buckets = {{.entries = 2 * layers}};
   parameter("frozen", 50, false);
   program.flat.states = {"momentum"};
   StepTensors& step = program.step;
@@ -94,8 +95,8 @@ void check_reduction(const Program& program) {
   std::map<TensorId, std::pair<std::int64_t, std::int64_t>> range{
       {program.step.gradients, {0, program.flat.gradient_count}}};
   for (const FlatEntry& entry : program.flat.parameters) range[entry.gradient] = {entry.offset, entry.count};
-  for (const FlatPlace& place : program.flat.reduced) {
-    range[place.tensor] = {place.offset, program.tensor(place.tensor).type.shape.count()};
+  for (const FlatTensor& sum : program.flat.reduced) {
+    range[sum.tensor] = {sum.offset, program.tensor(sum.tensor).type.shape.count()};
   }
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& bucket = program.tensors[id];

@@ -11,7 +11,8 @@
 #include "core/exec/engine.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/embedding.h"
-#include "core/program/flat_layout.h"
+#include "core/graph/passes/differentiate.h"
+#include "core/program/parameter_layout.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/strategies/tensor/split_layers.h"
 #include "test/catch.h"
@@ -107,9 +108,9 @@ Found run(const Tied& tied, Communicator& world) {
   Backward backward = differentiate(graph, graph.outputs, false);
   Program program;
   program.name = "tied";
-  program.flat = order_flat(graph, backward, {}, [](const GraphParameter&) { return false; });
+  program.flat = order_parameters(graph, backward, {}, [](const GraphParameter&) { return false; });
   program.tensors = graph.tensors;
-  assign_offsets(program.flat, program.tensors);
+  program.flat.assign_offsets(program.tensors);
   program.batch.inputs = graph.inputs;
   program.micro_batch_samples = samples;
   program.step.learning_rate = program.add("learning_rate", {}, DType::float32, Role::scalar);

@@ -1,6 +1,8 @@
 // The keys of choices.
 #include "core/backend/cpu/lower.h"
 
+#include "core/program/program.h"
+
 namespace trainctl::cpu {
 
 std::string LowerContext::key() const {

@@ -12,6 +12,7 @@
 #include "core/backend/cuda/runtime/peaks.h"
 #include "core/backend/cuda/runtime/streams.h"
 #include "core/base/format.h"
+#include "core/program/program.h"
 
 namespace trainctl {
 namespace cuda {

@@ -1,4 +1,4 @@
-// Gradients from their region, or from a rank's parts of the buckets.
+// Gradients from the shards of buckets that a rank updates.
 #include "core/exec/observe/step_gradients.h"
 
 #include <cstring>
@@ -17,11 +17,7 @@ std::vector<NamedTensor> read_gradients(Engine& engine, int program, std::vector
     memory.resize(before + bytes.size() / sizeof(float));
     std::memcpy(memory.data() + before, bytes.data(), bytes.size());
   };
-  if (described.flat.sharding.shares()) {
-    for (const FlatBucket& bucket : described.flat.sharding.buckets) read(bucket.gradient);
-  } else {
-    read(described.step.gradients);
-  }
+  for (const FlatBucket& bucket : described.flat.buckets) read(bucket.gradient);
   return name_gradients(described, memory.data());
 }
 

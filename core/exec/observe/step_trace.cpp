@@ -114,7 +114,8 @@ std::vector<std::int64_t> StepTrace::samples_of(const Program& program, const Te
   const std::int64_t end = std::min(first + program.micro_batch_samples, all_samples);
   require(first <= end, "a micro-batch is a part of the batch");
   std::vector<std::int64_t> samples(samples_.begin() + first, samples_.begin() + end);
-  if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.sharding.gradients) return samples;
+  if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.shares(Quantity::gradients))
+    return samples;
   const bool overwrites = program.segment(program.schedule[item_].segment).variant == Variant::first;
   std::vector<std::int64_t>& all = gradient_samples_[tensor.name];
   if (overwrites) all.clear();

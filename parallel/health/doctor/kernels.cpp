@@ -6,6 +6,7 @@
 #include "core/base/format.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/conv2d.h"
+#include "core/program/program.h"
 
 namespace trainctl {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/graph/ops/embedding.h"
 #include "core/graph/ops/losses/losses.h"
+#include "core/program/program.h"
 #include "core/tensor/random_values.h"
 
 namespace trainctl {

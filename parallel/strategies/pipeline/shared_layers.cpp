@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// A gradient that several stages have a summand of, or this rank's part of a bucket of such gradients.
+// A gradient that several stages have a summand of, or this rank's shard of a bucket of such gradients.
 struct SharedGradient {
   std::vector<int> stages;
   TensorId sum = no_tensor;
@@ -18,15 +18,15 @@ struct SharedGradient {
 // In the order of the layout, which is one order of all sets of stages: no two stages wait for each other in a circle.
 std::vector<SharedGradient> shared_gradients(Program& program) {
   std::vector<SharedGradient> all;
-  const FlatLayout& flat = program.flat;
-  if (!flat.sharding.shares()) {
+  const ParameterLayout& flat = program.flat;
+  if (!flat.shares(Quantity::states)) {
     for (const FlatEntry& entry : flat.parameters) {
       if (entry.gradient != no_tensor && !entry.stages.empty()) all.push_back({entry.stages, entry.gradient});
     }
     return all;
   }
   auto entry = flat.parameters.begin();
-  for (const FlatBucket& bucket : flat.sharding.buckets) {
+  for (const FlatBucket& bucket : flat.buckets) {
     if (!entry->stages.empty()) {
       all.push_back({entry->stages, bucket.gradient});
       program.tensors[static_cast<std::size_t>(bucket.gradient)].placements = {split_along(0), replicated, replicated};

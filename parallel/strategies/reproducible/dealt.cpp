@@ -8,7 +8,6 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/program/flat_layout.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/reproducible/leaves.h"
 #include "parallel/strategies/reproducible/tree.h"
@@ -35,10 +34,10 @@ class DealtReduction {
         overlap_(overlap) {
     const std::int64_t all = pad_sums(program_, replicas_);
     layout_ = program_.flat;
-    assign_offsets(layout_, program_.tensors);
+    layout_.assign_offsets(program_.tensors);
     sum_count_ = all - layout_.trainable_count;
-    for (const FlatPlace& place : layout_.reduced) sums_.push_back(place.tensor);
-    for (const FlatBucket& bucket : layout_.sharding.buckets) parts_.push_back({bucket.gradient});
+    for (const FlatTensor& sum : layout_.reduced) sums_.push_back(sum.tensor);
+    for (const FlatBucket& bucket : layout_.buckets) parts_.push_back({bucket.gradient});
     parts_.emplace_back();  // of the sums: added with the first of them
   }
 
@@ -65,7 +64,7 @@ class DealtReduction {
       ++round;
     }
     require(round == rounds.end(), "each round has a backward pass");
-    const TensorId sums = add_bucket(program_, sums_, layout_.sharding.buckets.size());
+    const TensorId sums = add_bucket(program_, sums_, layout_.buckets.size());
     add_exchange(
         program_,
         {{std::make_shared<AllGather>(MeshAxis::data, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}}});
@@ -90,13 +89,13 @@ class DealtReduction {
     LeafTensors& leaf = leaves_[rest ? 1 : 0];
     if (!leaf.wholes.empty()) return leaf;
     const std::string_view suffix = rest ? "/rest" : "/leaf";
-    for (const FlatBucket& bucket : layout_.sharding.buckets) {
+    for (const FlatBucket& bucket : layout_.buckets) {
       const TensorId of_program = program_.tensor(gradients_of(bucket).front()).alias_of;
       leaf.wholes.push_back(rest ? bucket_of_rest(leaf, bucket, of_program) : of_program);
     }
     const TensorId sums = program_.add(format("sums{}", suffix), {sum_count_}, DType::float32, Role::activation);
-    for (const FlatPlace& place : layout_.reduced) {
-      rename_into(leaf, sums, place.tensor, place.offset - layout_.trainable_count, suffix);
+    for (const FlatTensor& sum : layout_.reduced) {
+      rename_into(leaf, sums, sum.tensor, sum.offset - layout_.trainable_count, suffix);
     }
     leaf.wholes.push_back(sums);
     for (const TensorId whole : leaf.wholes) {
@@ -155,7 +154,7 @@ class DealtReduction {
   }
 
   // The gradient with which a bucket begins.
-  TensorId first_gradient(std::size_t bucket) const { return gradients_of(layout_.sharding.buckets[bucket]).front(); }
+  TensorId first_gradient(std::size_t bucket) const { return gradients_of(layout_.buckets[bucket]).front(); }
 
   // A backward pass of a leaf that exchanges what it wrote, and forms the sums of a round.
   int add_segment(int pass, bool rest, const Round& round) {
@@ -199,7 +198,7 @@ class DealtReduction {
   Program program_;
   const int replica_, replicas_;
   const bool overlap_;
-  FlatLayout layout_;  // with offsets
+  ParameterLayout layout_;  // with offsets
   std::int64_t sum_count_ = 0;
   std::vector<TensorId> sums_;
   LeafTensors leaves_[2];                     // of whole logical shards, and of the smaller one

@@ -7,7 +7,6 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/program/flat_layout.h"
 
 namespace trainctl {
 
@@ -18,7 +17,7 @@ SumExchange::SumExchange(Program& program, SlotTensors& slots, const MeshRank& r
       replicas_(rank.size(MeshAxis::data)),
       layout_(program.flat),
       own_(std::move(own)) {
-  assign_offsets(layout_, program.tensors);
+  layout_.assign_offsets(program.tensors);
   const int present = program.shards.present;
   std::vector<PlacedSum> sums;
   for (int replica = 0; replica < replicas_; ++replica) {

@@ -36,7 +36,7 @@ class SumExchange {
   Program& program_;
   SlotTensors& slots_;
   int replica_, replicas_;
-  FlatLayout layout_;  // with offsets
+  ParameterLayout layout_;  // with offsets
   std::vector<LeafSum> own_;
   std::vector<Summand> order_;  // of the sums of all replicas: their inputs are rounds, their parts replicas
   std::size_t rounds_ = 0;      // the most sums that a replica has, one of which it sends in each round

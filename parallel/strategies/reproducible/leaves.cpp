@@ -6,7 +6,6 @@
 
 #include "core/base/checked.h"
 #include "core/graph/ops/training/update.h"
-#include "core/program/flat_layout.h"
 
 namespace trainctl {
 
@@ -25,13 +24,13 @@ void rename(const std::map<TensorId, TensorId>& renamed, Segment& segment) {
 }
 
 std::int64_t pad_sums(Program& program, int replicas) {
-  FlatLayout layout = program.flat;
-  assign_offsets(layout, program.tensors);
+  ParameterLayout layout = program.flat;
+  layout.assign_offsets(program.tensors);
   const std::int64_t all = round_up(layout.gradient_count, flat_alignment * replicas);
   if (all == layout.gradient_count) return all;
   const std::int64_t missing = all - layout.gradient_count;
   const TensorId padding = program.add("padding", {missing}, DType::float32, Role::reduced);
-  std::vector<FlatPlace>& reduced = program.flat.reduced;
+  std::vector<FlatTensor>& reduced = program.flat.reduced;
   reduced.insert(reduced.begin(), {padding, 0});  // before the results, which stages of a pipeline add up
   for (Segment& segment : program.segments) {
     if (segment.phase != Phase::backward || program.find(Phase::forward) < 0) continue;

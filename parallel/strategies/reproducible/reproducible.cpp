@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/program/flat_layout.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/reproducible/dealt.h"
 #include "parallel/strategies/reproducible/exchange.h"
@@ -44,7 +43,7 @@ class TreeReduction {
       if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
     if (replicas_ > 1) pad_sums(program_, replicas_);
-    for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
+    for (const FlatTensor& sum : program_.flat.reduced) sums_.push_back(sum.tensor);
     flat_ = gradients_;
     flat_.insert(flat_.end(), sums_.begin(), sums_.end());
     groups_ = cut(group_bytes);
@@ -189,20 +188,21 @@ class TreeReduction {
   // Adds the sums of all replicas. Where they share the update, each needs the sum of its part of the gradient alone.
   void exchange(std::vector<LeafSum> own) {
     SumExchange exchange(program_, slots_, rank_, std::move(own));
-    FlatLayout layout = program_.flat;
-    assign_offsets(layout, program_.tensors);
-    const std::vector<FlatBucket>& buckets = layout.sharding.buckets;
-    auto gradient = gradients_.begin();
-    for (const FlatBucket& bucket : buckets) {
-      exchange.add({gradient, gradient + bucket.entries}, bucket.count, bucket.gradient);
-      gradient += bucket.entries;
-    }
-    if (!buckets.empty()) exchange.add(sums_, layout.gradient_count - layout.trainable_count, no_tensor);
-    const std::size_t pieces = buckets.empty() ? pieces_.size() : 0;
-    for (std::size_t p = 0; p < pieces; ++p) {
-      const bool last = p + 1 == pieces;
-      const std::int64_t end = last ? layout.gradient_count : layout.gradient_offset(pieces_[p + 1].front());
-      exchange.add(pieces_[p], end - layout.gradient_offset(pieces_[p].front()), no_tensor);
+    ParameterLayout layout = program_.flat;
+    layout.assign_offsets(program_.tensors);
+    if (layout.shares(Quantity::states)) {
+      auto gradient = gradients_.begin();
+      for (const FlatBucket& bucket : layout.buckets) {
+        exchange.add({gradient, gradient + bucket.entries}, bucket.count, bucket.gradient);
+        gradient += bucket.entries;
+      }
+      exchange.add(sums_, layout.gradient_count - layout.trainable_count, no_tensor);
+    } else {
+      for (std::size_t p = 0; p < pieces_.size(); ++p) {
+        const bool last = p + 1 == pieces_.size();
+        const std::int64_t end = last ? layout.gradient_count : layout.gradient_offset(pieces_[p + 1].front());
+        exchange.add(pieces_[p], end - layout.gradient_offset(pieces_[p].front()), no_tensor);
+      }
     }
     add_exchange(program_, exchange.take());
   }
@@ -223,10 +223,10 @@ Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strat
   if (!strategy.options.reproducible || program.find(Phase::update) < 0) return program;
   // Pieces of the exchange, which begin with any gradient, are divided among the replicas. Programs without logical
   // shards have the same layout as the others.
-  if (Sharding& sharding = program.flat.sharding; !sharding.shares())
-    sharding.grain = flat_alignment * rank.size(MeshAxis::data);
+  ParameterLayout& flat = program.flat;
+  if (!flat.shares(Quantity::states)) flat.alignment = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;
-  if (program.flat.sharding.gradients) return add_dealt(std::move(program), rank, strategy);
+  if (flat.shares(Quantity::gradients)) return add_dealt(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank, strategy.compute_streams).run();
 }
 

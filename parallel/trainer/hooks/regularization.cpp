@@ -13,7 +13,7 @@ bool counts(const Program& program, const Tensor& parameter, const MeshRank& ran
     const auto a = static_cast<std::size_t>(axis);
     return a < parameter.placements.size() && parameter.placements[a].kind == Placement::Kind::split;
   };
-  const bool has_replica = rank.along(MeshAxis::data) > 0 && !program.flat.sharding.parameters;
+  const bool has_replica = rank.along(MeshAxis::data) > 0 && !program.flat.shares(Quantity::parameters);
   return !has_replica && (rank.along(MeshAxis::tensor) == 0 || is_split(MeshAxis::tensor));
 }
 

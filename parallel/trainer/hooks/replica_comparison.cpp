@@ -12,7 +12,7 @@ namespace {
 std::vector<NamedTensor> replicated_weights(const Engine& engine) {
   std::vector<NamedTensor> weights = engine.weights();
   const Program& program = engine.program(0).program;
-  if (!program.flat.sharding.parameters) return weights;
+  if (!program.flat.shares(Quantity::parameters)) return weights;
   std::set<std::string> sharded;
   for (const FlatEntry& entry : program.flat.parameters) {
     if (entry.offset < program.flat.trainable_count) sharded.insert(program.tensor(entry.parameter).name);
