@@ -3,8 +3,8 @@
 
 #include "cmd/watch/follow.h"
 #include "cmd/watch/pause.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/wall_clock.h"
 #include "io/metrics/watch/running_runs.h"
 #include "io/metrics/watch/screen.h"
 #include "io/metrics/watch/watch_text.h"

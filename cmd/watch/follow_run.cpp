@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/wall_clock.h"
 #include "io/metrics/due.h"
 #include "io/metrics/watch/screen.h"
 #include "io/metrics/watch/watch_text.h"

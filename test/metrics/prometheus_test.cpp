@@ -14,7 +14,6 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/version.h"
-#include "core/base/wall_clock.h"
 #include "core/spec/reader.h"
 #include "test/catch.h"
 #include "test/checkpoint/support.h"

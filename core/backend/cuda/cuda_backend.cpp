@@ -6,10 +6,7 @@
 
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/images/conv2d.h"
-#include "core/backend/cuda/runtime/copies.h"
-#include "core/backend/cuda/runtime/graph_recording.h"
-#include "core/backend/cuda/runtime/marks.h"
-#include "core/backend/cuda/runtime/peaks.h"
+#include "core/backend/cuda/runtime/runtime.h"
 #include "core/backend/cuda/runtime/streams.h"
 #include "core/base/format.h"
 #include "core/program/program.h"

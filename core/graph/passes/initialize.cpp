@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "core/base/random.h"
-#include "core/graph/passes/orthogonal.h"
 
 namespace trainctl {
 namespace {
@@ -25,6 +25,58 @@ float truncated_normal(std::uint32_t word) {
   const float p = (((59.71643643f * u + 671.324925f) * u + 707.0172133f) * u + 127.0921005f) * u + 3.102090113f;
   const float q = (((140.7074778f * u + 628.463887f) * u + 425.3943375f) * u + 55.71891143f) * u + 1;
   return x * p / q;
+}
+
+double product(const double* a, const double* b, std::int64_t length) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// Takes out of the last of `count + 1` vectors what it shares with those before, which are orthonormal.
+void take_out(double* vectors, std::int64_t count, std::int64_t length, std::vector<double>& shared) {
+  double* const last = vectors + count * length;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < count; ++i) {
+    shared[static_cast<std::size_t>(i)] = product(vectors + i * length, last, length);
+  }
+  constexpr std::int64_t run = 256;  // elements that a thread changes at once
+#pragma omp parallel for schedule(static)
+  for (std::int64_t begin = 0; begin < length; begin += run) {
+    const std::int64_t end = std::min(begin + run, length);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double* const vector = vectors + i * length;
+      const double factor = shared[static_cast<std::size_t>(i)];
+      for (std::int64_t k = begin; k < end; ++k) last[k] -= factor * vector[k];
+    }
+  }
+}
+
+// Replaces a matrix [rows, columns], row by row, by the matrix of orthonormal columns (rows, if these are fewer) that
+// spans the same space: Q of its QR decomposition whose R has a positive diagonal (Saxe et al., 2014, as Keras has it).
+// Gram and Schmidt's method in float64, twice for each vector, so that rounding leaves no common part behind. The
+// result does not depend on the number of threads.
+void make_orthogonal(float* values, std::int64_t rows, std::int64_t columns) {
+  const bool by_column = rows >= columns;
+  const std::int64_t count = std::min(rows, columns), length = std::max(rows, columns);
+  const auto at = [&](std::int64_t vector, std::int64_t k) -> float& {
+    return by_column ? values[k * columns + vector] : values[vector * columns + k];
+  };
+  std::vector<double> vectors(static_cast<std::size_t>(count * length)), shared(static_cast<std::size_t>(count));
+  for (std::int64_t v = 0; v < count; ++v) {
+    for (std::int64_t k = 0; k < length; ++k) {
+      vectors[static_cast<std::size_t>(v * length + k)] = static_cast<double>(at(v, k));
+    }
+  }
+  for (std::int64_t v = 0; v < count; ++v) {
+    double* const vector = vectors.data() + v * length;
+    for (int pass = 0; pass < 2; ++pass) take_out(vectors.data(), v, length, shared);
+    const double norm = std::sqrt(product(vector, vector, length));
+    for (std::int64_t k = 0; k < length; ++k) {
+      vector[k] /= norm;
+      at(v, k) = static_cast<float>(vector[k]);
+    }
+  }
 }
 
 struct Uniform {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/wall_clock.h"
+#include "core/base/clock.h"
 #include "io/metrics/watch/growing_file.h"
 #include "io/metrics/watch/read_events.h"
 

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <system_error>
 
+#include "core/base/clock.h"
 #include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/output.h"
-#include "core/base/wall_clock.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {

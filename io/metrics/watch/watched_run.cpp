@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/wall_clock.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/run_lock.h"
 

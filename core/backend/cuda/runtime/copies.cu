@@ -1,5 +1,5 @@
 // Several copies as one launch: each part has blocks of its own.
-#include "core/backend/cuda/runtime/copies.h"
+#include "core/backend/cuda/runtime/runtime.h"
 
 #include "core/backend/cuda/device/pack.h"
 

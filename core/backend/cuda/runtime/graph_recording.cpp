@@ -1,5 +1,5 @@
 // Recordings as CUDA graphs: capture, instantiation, launch.
-#include "core/backend/cuda/runtime/graph_recording.h"
+#include "core/backend/cuda/runtime/runtime.h"
 
 #include "core/backend/cuda/runtime/streams.h"
 #include "core/base/error.h"

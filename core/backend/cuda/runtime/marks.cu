@@ -1,5 +1,5 @@
 // Timestamps that the GPU writes into page-locked host memory.
-#include "core/backend/cuda/runtime/marks.h"
+#include "core/backend/cuda/runtime/runtime.h"
 
 #include "core/backend/cuda/device/clock.h"
 #include "core/backend/cuda/device/launch.h"

@@ -2,7 +2,8 @@
 #include "core/backend/cuda/choice/timing.h"
 #include "core/backend/cuda/cublaslt/product.h"
 #include "core/backend/cuda/device/grid.h"
-#include "core/backend/cuda/runtime/peaks.h"
+#include "core/backend/cuda/runtime/device.h"
+#include "core/backend/cuda/runtime/runtime.h"
 
 namespace trainctl::cuda {
 namespace {
