@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/format.h"
+#include "core/metrics/loss.h"
 
 namespace trainctl {
 namespace {

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 
-#include "core/metrics/loss.h"
+#include "core/graph/tensor_type.h"
 #include "core/metrics/target_form.h"
 #include "core/spec/values.h"
 #include "core/tensor/shape.h"
 
 namespace trainctl {
+
+class Reader;
+struct ResolvedLoss;
 
 template <>
 struct EnumNames<LabelMode> {
