@@ -40,8 +40,8 @@ DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, R
   const LoaderOptions loader =
       data.training_loader(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0}, context.threads,
                            job.target_forms(), job.batch_memory());
-  const auto& part = data.part(PartKind::training);
-  DataBench bench = bench_data(part, loader, 0.75 * seconds, [&] {
+  const auto& split = data.split(SplitKind::training);
+  DataBench bench = bench_data(split, loader, 0.75 * seconds, [&] {
     world.communicator().barrier(device.host);
     device.host.synchronize();
   });
@@ -51,7 +51,7 @@ DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, R
   bench.worker = rates[0];
   bench.loader = rates[1];
   bench.ranks = world.size();
-  const auto source = make_loader(part, loader);
+  const auto source = make_loader(split, loader);
   RepeatedBatch repeated(*source);
   const BenchedRun run{job.engine(), job.programs(), repeated, world.communicator(), device.host};
   bench.step = bench_step(run, device.backend->asynchronous(), 0.25 * seconds).figures.samples_per_second;

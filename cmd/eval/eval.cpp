@@ -30,15 +30,15 @@ struct EvalOptions {
   LaunchFlags launch;
   std::string checkpoint;
   std::string run;
-  std::string part;
+  std::string split;
   bool confusion = false;
   std::vector<std::string> thresholds;  // METRIC=VALUE
 };
 
-PartKind part_of(const std::string& name, const Data& data) {
-  if (name == "training") return PartKind::training;
-  const PartKind wanted =
-      name == "validation" || (name.empty() && !data.has(PartKind::test)) ? PartKind::validation : PartKind::test;
+SplitKind split_of(const std::string& name, const Data& data) {
+  if (name == "training") return SplitKind::training;
+  const SplitKind wanted =
+      name == "validation" || (name.empty() && !data.has(SplitKind::test)) ? SplitKind::validation : SplitKind::test;
   if (data.has(wanted)) return wanted;
   throw Error(ErrorKind::config, format("the config has no {} data", name.empty() ? "test or validation" : name),
               "add data.validation or data.test, or choose another part with --data");
@@ -118,10 +118,10 @@ int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& 
     if (spec.strategy.automatic) log::info("`strategy: auto` is for training: evaluates with data parallelism");
   }
   const Data data(spec.data, spec.seed, data_use(spec));
-  const PartKind part = part_of(options.part, data);
+  const SplitKind split = split_of(options.split, data);
   DataInfo info = data.info();
   info.training_samples = 0;
-  info.validation_samples = data.samples(part);
+  info.validation_samples = data.samples(split);
   Job job(spec, info, device, world, {}, "");
 
   RestoreSource stored;
@@ -129,8 +129,8 @@ int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& 
   restore_weights(stored, job.engine(), world.communicator(), device.host);
 
   const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.sharer());
-  const auto source = data.evaluation(part, batch, evaluation_sharer(job.sharer()), context.threads, job.target_forms(),
-                                      job.batch_memory());
+  const auto source = data.evaluation(split, batch, evaluation_sharer(job.sharer()), context.threads,
+                                      job.target_forms(), job.batch_memory());
   const Evaluation found = *evaluate(job.engine(), job.programs(), *source, world.communicator(), device.host);
   if (checkpoint) tell(found, *checkpoint, info.validation_samples, thresholds, options.common.json);
   const bool met = std::all_of(thresholds.begin(), thresholds.end(),
@@ -148,7 +148,7 @@ int run_eval(EvalOptions& options) {
                                                       situation, {false, options.common.json}))
     return *code;
   const RankCommand command = rank_command("eval", Value<RunSpec>::write(spec), spec.cluster, options.launch,
-                                           {{"--data", options.part.empty() ? "not given" : options.part}});
+                                           {{"--data", options.split.empty() ? "not given" : options.split}});
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     return evaluate_checkpoint(spec, evaluated, options, thresholds, context);
   });
@@ -171,7 +171,7 @@ Subcommand eval_subcommand() {
             app.add_option("--run", options->run, "A run directory, in place of the config's newest run")
                 ->excludes("--checkpoint")
                 ->type_name("PATH");
-            app.add_option("--data", options->part, "Which data: test (where there is some), validation or training")
+            app.add_option("--data", options->split, "Which data: test (where there is some), validation or training")
                 ->check(one_of({"test", "validation", "training"}));
             app.add_flag("--confusion", options->confusion,
                          "Also how often each class was predicted as which, and each class's precision, recall and F1");

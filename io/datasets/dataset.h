@@ -32,7 +32,7 @@ struct DatasetFacts {
   std::string warning;                      // names data that is not read; may be empty
   bool masks = false;                       // samples are masks: bytes [height, width, 1] of class numbers
   double scale = 1, offset = 0;             // a stored value v stands for scale * v + offset
-  std::shared_ptr<const TableFacts> table;  // csv: what the other parts take over from the training part's columns
+  std::shared_ptr<const TableFacts> table;  // csv: what the other splits take over from the training split's columns
 };
 
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
@@ -89,7 +89,7 @@ struct ArrayUse {
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
 };
 
-// Statements of the config about a data set and, for validation and test, the facts of the training part.
+// Statements of the config about a data set and, for validation and test, the facts of the training split.
 struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
@@ -125,7 +125,7 @@ struct DataUse {
   bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
 };
 
-// The data sets of a part: one for each input and one for each output of the network. Equal sample numbers belong
+// The data sets of a split: one for each input and one for each output of the network. Equal sample numbers belong
 // together, and one data set may serve as both. The weights are those of the first target.
 struct DatasetGroup {
   std::vector<std::shared_ptr<const Dataset>> inputs, targets;

@@ -76,17 +76,17 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
   return paths;
 }
 
-DatasetGroup DatasetOptions::open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+DatasetGroup DatasetOptions::open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
                                         std::uint64_t seed) const {
-  const std::shared_ptr<const Dataset> dataset = open(where, part, stated_of_both(stated), seed);
+  const std::shared_ptr<const Dataset> dataset = open(where, split, stated_of_both(stated), seed);
   return {{dataset}, {dataset}};
 }
 
-DatasetGroup DatasetOptions::open_pieces(const std::vector<DataLocation>& pieces, PartKind part,
+DatasetGroup DatasetOptions::open_pieces(const std::vector<DataLocation>& pieces, SplitKind split,
                                          const StatedGroup& stated, std::uint64_t seed) const {
-  if (pieces.size() == 1) return open_group(pieces[0], part, stated, seed);
+  if (pieces.size() == 1) return open_group(pieces[0], split, stated, seed);
   std::vector<DatasetGroup> groups;
-  with_all_errors(pieces, [&](const DataLocation& piece) { groups.push_back(open_group(piece, part, stated, seed)); });
+  with_all_errors(pieces, [&](const DataLocation& piece) { groups.push_back(open_group(piece, split, stated, seed)); });
   return concatenated(groups, holds_image_files());
 }
 

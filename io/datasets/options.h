@@ -14,7 +14,7 @@
 
 namespace trainctl {
 
-enum class PartKind { training, validation, test };
+enum class SplitKind { training, validation, test };
 
 // The offset between the training, validation and test samples of a synthetic data set.
 inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
@@ -29,8 +29,8 @@ struct DataLocation {
   std::optional<std::int64_t> samples;  // synthetic
 };
 
-// The location of a part's samples as the config states it: each key names one file or folder, or several whose samples
-// follow each other. `validation` and `test` have the same keys as the data set.
+// The location of a split's samples as the config states it: each key names one file or folder, or several whose
+// samples follow each other. `validation` and `test` have the same keys as the data set.
 struct StatedLocation {
   OneOrMore<Path> path;
   OneOrMore<Path> images, labels;
@@ -51,8 +51,8 @@ struct NamedFacts {
 };
 
 struct DatasetOptions : Options, StatedLocation {
-  // Opens one piece of a part at its location `where`. `seed` is the run's seed. Throws Error{data}.
-  virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  // Opens one piece of a split at its location `where`. `seed` is the run's seed. Throws Error{data}.
+  virtual std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
                                               std::uint64_t seed) const = 0;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
@@ -63,11 +63,11 @@ struct DatasetOptions : Options, StatedLocation {
   virtual bool holds_image_files() const { return false; }
   // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
   // Throws Error{data}.
-  virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+  virtual DatasetGroup open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
                                   std::uint64_t seed) const;
-  // Opens a part in one or several pieces; by default each for itself, and then one after another (concatenated.h).
+  // Opens a split in one or several pieces; by default each for itself, and then one after another (concatenated.h).
   // Throws Error{data} that names all pieces that cannot be opened.
-  virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind part, const StatedGroup& stated,
+  virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind split, const StatedGroup& stated,
                                    std::uint64_t seed) const;
   // Opens samples without targets for a network that was trained on this data set, whose facts are stated.training:
   // images and folders of them, or an array (.npy, .npz, IDX); of a table further tables. Throws Error{data}.

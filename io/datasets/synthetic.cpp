@@ -166,13 +166,13 @@ class SyntheticImages final : public SyntheticDataset {
 struct SyntheticOptions final : DatasetOptions {
   SyntheticOptions() { samples = 1024; }
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
                                       std::uint64_t seed) const override {
     if (!stated.sample || !(stated.training || stated.classes)) {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
-    // Offset of the part's samples in the endless sequence.
-    const std::int64_t first = static_cast<std::int64_t>(part) * most_synthetic_samples;
+    // Offset of the split's samples in the endless sequence.
+    const std::int64_t first = static_cast<std::int64_t>(split) * most_synthetic_samples;
     return synthetic_dataset(*stated.sample, *stated.known_classes(), first, where.samples.value_or(*samples), seed);
   }
 };

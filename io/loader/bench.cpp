@@ -9,8 +9,8 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
-#include "io/loader/buffer.h"
-#include "io/loader/plan.h"
+#include "io/loader/batches/batch_plan.h"
+#include "io/loader/batches/buffer.h"
 
 namespace trainctl {
 namespace {
@@ -30,27 +30,27 @@ constexpr std::array<StageText, stage_count> stage_texts{{
 }};
 
 // Seconds of a sample in each stage, on this thread.
-std::array<double, stage_count> measure_stages(const DataPart& part, const LoaderOptions& options, double seconds) {
+std::array<double, stage_count> measure_stages(const DataSplit& split, const LoaderOptions& options, double seconds) {
   StageClock clock;
-  DataPart::Scratch scratch = part.scratch(options.targets);
+  DataSplit::Scratch scratch = split.scratch(options.targets);
   std::vector<TensorType> inputs, targets;
-  for (std::size_t i = 0; i < part.inputs(); ++i) inputs.push_back(part.input_type(i));
-  for (std::size_t i = 0; i < part.targets(); ++i) targets.push_back(part.target_type(i, options.targets[i]));
-  const BufferPlan cut = plan_buffers(inputs, targets, part.weight_count(), 1, {}, false, {});
+  for (std::size_t i = 0; i < split.inputs(); ++i) inputs.push_back(split.input_type(i));
+  for (std::size_t i = 0; i < split.targets(); ++i) targets.push_back(split.target_type(i, options.targets[i]));
+  const BufferPlan cut = plan_buffers(inputs, targets, split.weight_count(), 1, {}, false, {});
   BatchBuffer buffer(cut, 1, nullptr);
-  DataPart::Row row;
+  DataSplit::Row row;
   for (const Memory& memory : buffer.inputs) row.inputs.push_back(memory.get());
   for (const Memory& memory : buffer.targets) row.targets.push_back(memory.get());
   row.weights = buffer.weights.data();
 
-  const EpochOrder order(part.size(), options.start.seed, options.start.epoch, options.training && options.shuffle);
+  const EpochOrder order(split.size(), options.start.seed, options.start.epoch, options.training && options.shuffle);
   std::int64_t samples = 0;
   // The first samples warm up what the thread keeps.
-  const std::int64_t warm_up = std::min<std::int64_t>(16, part.size() / 2);
+  const std::int64_t warm_up = std::min<std::int64_t>(16, split.size() / 2);
   for (const double deadline = seconds_now() + seconds; samples <= warm_up || seconds_now() < deadline; ++samples) {
     if (samples == warm_up) scratch.clock = &clock;
-    part.read(part.subset()[order[samples % part.size()]], options.training, options.start.epoch, scratch, row,
-              options.targets);
+    split.read(split.subset()[order[samples % split.size()]], options.training, options.start.epoch, scratch, row,
+               options.targets);
   }
   std::array<double, stage_count> found{};
   for (std::size_t s = 0; s < stage_count; ++s) {
@@ -60,8 +60,8 @@ std::array<double, stage_count> measure_stages(const DataPart& part, const Loade
 }
 
 // Samples/s of a loader, after as long a time to warm up.
-double measure_rate(const std::shared_ptr<const DataPart>& part, const LoaderOptions& options, double seconds) {
-  const auto source = make_loader(part, options);
+double measure_rate(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds) {
+  const auto source = make_loader(split, options);
   const auto take_until = [&](double deadline) {
     std::int64_t samples = 0;
     do {
@@ -89,18 +89,18 @@ std::string DataBench::bound() const {
   return rest() > *longest ? "batch" : stage_texts[static_cast<std::size_t>(longest - stages.begin())].name;
 }
 
-DataBench bench_data(const std::shared_ptr<const DataPart>& part, const LoaderOptions& options, double seconds,
+DataBench bench_data(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds,
                      const std::function<void()>& together) {
   DataBench bench;
   bench.workers = std::max(1, options.workers);
   together();
-  bench.stages = measure_stages(*part, options, seconds / 4);
+  bench.stages = measure_stages(*split, options, seconds / 4);
   LoaderOptions one = options;
   one.workers = 1;
   together();
-  bench.worker = measure_rate(part, one, seconds / 4);
+  bench.worker = measure_rate(split, one, seconds / 4);
   together();
-  bench.loader = measure_rate(part, options, seconds / 2);
+  bench.loader = measure_rate(split, options, seconds / 2);
   return bench;
 }
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "io/loader/loader.h"
-#include "io/loader/stage_clock.h"
+#include "io/loader/batches/loader.h"
+#include "io/loader/splits/stage_clock.h"
 
 namespace trainctl {
 
@@ -24,9 +24,9 @@ struct DataBench {
   std::string bound() const;
 };
 
-// Measures a loader of a part for about so many seconds; the rates are those of this rank, and `step` is left out.
+// Measures a loader of a split for about so many seconds; the rates are those of this rank, and `step` is left out.
 // Calls `together` before each measurement: all ranks measure at the same time.
-DataBench bench_data(const std::shared_ptr<const DataPart>& part, const LoaderOptions& options, double seconds,
+DataBench bench_data(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds,
                      const std::function<void()>& together);
 
 // One JSON document of a line, and a table for people.

@@ -9,13 +9,13 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
-#include "io/loader/buffer.h"
-#include "io/loader/class_weights.h"
-#include "io/loader/input_plan.h"
-#include "io/loader/loader.h"
-#include "io/loader/make_part.h"
-#include "io/loader/measure.h"
-#include "io/loader/open_parts.h"
+#include "io/loader/batches/buffer.h"
+#include "io/loader/batches/loader.h"
+#include "io/loader/inputs/input_plan.h"
+#include "io/loader/inputs/measure.h"
+#include "io/loader/splits/class_weights.h"
+#include "io/loader/splits/make_split.h"
+#include "io/loader/splits/open_splits.h"
 
 namespace trainctl {
 namespace {
@@ -25,7 +25,7 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Measures the training part for `normalize: measured`, and records the results.
+// Measures the training split for `normalize: measured`, and records the results.
 class TrainingStatistics final : public StatisticsSource {
  public:
   TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, OnError on_error, Data::Measure measure,
@@ -47,11 +47,11 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
-// The types in which the parts' data sets store an input.
-std::vector<DType> stored_types(const OpenedParts& parts, std::size_t input) {
+// The types in which the splits' data sets store an input.
+std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
   std::vector<DType> types;
-  for (const auto& part : parts) {
-    if (part) types.push_back(part->group.inputs[input]->facts().dtype);
+  for (const auto& split : splits) {
+    if (split) types.push_back(split->group.inputs[input]->facts().dtype);
   }
   return types;
 }
@@ -80,9 +80,9 @@ bool mixes(const DataOptions& options) {
   });
 }
 
-ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,
+ModelInput model_input(const DataOptions& options, const std::string& name, const DataSplit& split, std::size_t number,
                        const DatasetFacts& facts, const InputPlan& plan) {
-  ModelInput input{name, part.input_type(number).shape, {}};
+  ModelInput input{name, split.input_type(number).shape, {}};
   if (plan.stored) {
     input.format =
         facts.dtype == DType::int32 ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.plan.affine, input.sample);
@@ -118,7 +118,7 @@ static void check_target(const DataOptions& options, const DataUse& use) {
 Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, Measure measure)
     : options_(options), seed_(seed) {
   check_target(options, use);
-  const OpenedParts opened = open_parts(options, seed, use);
+  const OpenedSplits opened = open_splits(options, seed, use);
   const DatasetGroup& training = opened[0]->group;
   std::vector<InputPlan> plans;
   for (std::size_t i = 0; i < training.inputs.size(); ++i) {
@@ -134,12 +134,12 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     if (!opened[p]) continue;
     const DatasetGroup& group = opened[p]->group;
     const bool weighs = p == 0 && use.class_weights.has_value();
-    parts_[p] = make_part(
+    splits_[p] = make_split(
         options, seed, *opened[p], training, plans,
         weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
         p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
     if (caching_pays(options, group, plans)) {
-      info_.cached_bytes = checked_add(info_.cached_bytes, parts_[p]->cached_bytes());
+      info_.cached_bytes = checked_add(info_.cached_bytes, splits_[p]->cached_bytes());
     }
     for (const Dataset* dataset : group.distinct()) {
       fingerprints += dataset->facts().fingerprint + '\n';
@@ -150,7 +150,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   info_.inputs.clear();
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const DatasetFacts& facts = training.inputs[i]->facts();
-    info_.inputs.push_back(model_input(options, use.inputs[i].name, *parts_[0], i, facts, plans[i]));
+    info_.inputs.push_back(model_input(options, use.inputs[i].name, *splits_[0], i, facts, plans[i]));
     if (looks_channels_first(facts.sample)) {
       info_.warnings.push_back(
           format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
@@ -160,14 +160,14 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   }
   info_.targets.clear();
   for (std::size_t i = 0; i < training.targets.size(); ++i) {
-    info_.targets.push_back(parts_[0]->target_facts(i, options.label_mode.of(use.targets[i].name)));
+    info_.targets.push_back(splits_[0]->target_facts(i, options.label_mode.of(use.targets[i].name)));
     info_.targets.back().mixed = mixes(options);
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
-  info_.weight = parts_[0]->weight_shape();
-  info_.is_masked = parts_[0]->is_masked();
-  info_.training_samples = samples(PartKind::training);
-  info_.validation_samples = samples(PartKind::validation);
+  info_.weight = splits_[0]->weight_shape();
+  info_.is_masked = splits_[0]->is_masked();
+  info_.training_samples = samples(SplitKind::training);
+  info_.validation_samples = samples(SplitKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
 }
 
@@ -203,15 +203,15 @@ std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Share
                                             const std::function<bool()>& stop_requested) const {
   LoaderOptions options = training_loader(batch_size, rank, start, cores, targets, allocate);
   options.stop_requested = stop_requested;
-  return make_loader(part(PartKind::training), options);
+  return make_loader(split(SplitKind::training), options);
 }
 
-std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const Sharer& rank, int cores,
+std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batch_size, const Sharer& rank, int cores,
                                               const std::vector<TargetForm>& targets, const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
-  require(has(part), "a part that is evaluated");
+  require(has(split), "a split that is evaluated");
   const DataPosition start{seed_, 0, 0};
-  return make_loader(parts_[static_cast<std::size_t>(part)],
+  return make_loader(splits_[static_cast<std::size_t>(split)],
                      {batch_size, rank, start, false, false, workers(cores), options_.workers.is_auto(),
                       options_.prefetch, forms_of(targets), allocate, stop_requested});
 }

@@ -1,8 +1,8 @@
 // The transforms of a trained network's inputs, from the config and what the run kept.
 #pragma once
 
-#include "io/loader/input_plan.h"
-#include "io/loader/kept_input.h"
+#include "io/loader/inputs/input_plan.h"
+#include "io/loader/inputs/kept_input.h"
 
 namespace trainctl {
 

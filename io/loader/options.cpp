@@ -8,9 +8,9 @@
 namespace trainctl {
 namespace {
 
-// Reports keys of a held-out part that its data set does not have.
-void check_keys(const DataOptions& options, const Node& node, const char* part, Reader& reader) {
-  const Node* held_out = node.find(part);
+// Reports keys of a held-out split that its data set does not have.
+void check_keys(const DataOptions& options, const Node& node, const char* split, Reader& reader) {
+  const Node* held_out = node.find(split);
   const Section* dataset = dataset_choices().find(options.dataset.name);
   if (!held_out || !dataset) return;
   for (const Node::Entry& entry : held_out->entries) {
@@ -20,7 +20,7 @@ void check_keys(const DataOptions& options, const Node& node, const char* part, 
   }
 }
 
-// Declares the keys of a part's location; the data set decides which of them apply.
+// Declares the keys of a split's location; the data set decides which of them apply.
 template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)

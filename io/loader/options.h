@@ -9,13 +9,13 @@
 #include "core/spec/by_name.h"
 #include "io/datasets/options.h"
 #include "io/loader/images/transform_options.h"
-#include "io/loader/part.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 
 enum class CacheKind { none, memory, disk };
 
-// A validation part: samples of its own location, or a share of the training part.
+// The validation split: samples of its own location, or a share of the training samples.
 struct ValidationOptions : StatedLocation {
   std::optional<double> split;
   bool stratify = false;

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "io/datasets/tables/csv_table.h"
+#include "io/loader/batches/loader.h"
 #include "io/loader/kept_plan.h"
-#include "io/loader/loader.h"
-#include "io/loader/make_part.h"
+#include "io/loader/splits/make_split.h"
 
 namespace trainctl {
 namespace {
 
-// What opening the training part would state for others, without targets.
+// What opening the training split would state for others, without targets.
 DatasetFacts facts_without_targets(const DatasetFacts& kept) {
   DatasetFacts facts = kept;
   if (!facts.table) return facts;
@@ -39,7 +39,7 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
     stated.push_back({inputs[i].name, facts});
   }
   const auto datasets = options.dataset.as<DatasetOptions>().open_all_inputs(paths, stated);
-  std::vector<DataPart::Input> parts;
+  std::vector<DataSplit::Input> read;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const DatasetFacts& facts = datasets[i]->facts();
     if (!facts.warning.empty()) warnings_.push_back(facts.warning);
@@ -50,11 +50,11 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
     const auto transform = transform_of(plan, training[i].sample, facts.dtype);
     inputs_.push_back(
         {inputs[i].name, transform->output_shape(), {plan.stored ? DType::int32 : DType::float32, {}, {}}});
-    parts.push_back({datasets[i], transform});
+    read.push_back({datasets[i], transform});
   }
   named_ = datasets[0];
-  part_ = std::make_shared<const DataPart>(std::move(parts), DataPart::Targets{}, Subset::all(named_->size()),
-                                           DataPart::Options{.on_error = options.on_error, .skip_non_finite = true});
+  split_ = std::make_shared<const DataSplit>(std::move(read), DataSplit::Targets{}, Subset::all(named_->size()),
+                                             DataSplit::Options{.on_error = options.on_error, .skip_non_finite = true});
 }
 
 std::string PredictionData::name_of(std::int64_t sample) const {
@@ -74,7 +74,7 @@ std::unique_ptr<BatchSource> PredictionData::batches(std::int64_t batch_size, co
                                                      const AllocateBatch& allocate) const {
   const int workers = options_.workers.or_else(std::clamp(cores, 1, 16));
   return make_loader(
-      part_,
+      split_,
       {batch_size, rank, {}, false, false, workers, options_.workers.is_auto(), options_.prefetch, {}, allocate});
 }
 

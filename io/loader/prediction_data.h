@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
-#include "io/loader/kept_input.h"
+#include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
-#include "io/loader/part.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 
@@ -24,7 +24,7 @@ class PredictionData {
   // The map from stored values of the first input to what the network gets; nothing where samples are not stored as
   // bytes.
   const std::optional<Affine>& scaling() const { return scaling_; }
-  std::int64_t samples() const { return part_->size(); }
+  std::int64_t samples() const { return split_->size(); }
   // What is odd about the data, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // "photos/cat.jpg"; of arrays and tables the number of the sample.
@@ -40,7 +40,7 @@ class PredictionData {
   const DataOptions& options_;
   std::vector<std::string> paths_;
   std::shared_ptr<const Dataset> named_;  // the data set of the first input
-  std::shared_ptr<const DataPart> part_;
+  std::shared_ptr<const DataSplit> split_;
   std::vector<ModelInput> inputs_;
   std::optional<Affine> scaling_;
   std::vector<std::string> warnings_;

@@ -32,8 +32,8 @@ struct OpenedArrays {
   DataInfo info;
 };
 
-// Opens the data: with its held-out part if it has one. `values`: whether targets may be values, classes, or either, in
-// which case they are classes if they are few whole numbers.
+// Opens the data: with its held-out split if it has one. `values`: whether targets may be values, classes, or either,
+// in which case they are classes if they are few whole numbers.
 OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vector<bool>& values) {
   std::vector<Error> errors;
   for (const bool as_values : values) {
@@ -48,7 +48,7 @@ OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vecto
       }
     }
   }
-  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of the first meaning, without a held-out part
+  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of the first meaning, without a held-out split
 }
 
 std::string shape_text(const Shape& shape) {

@@ -41,7 +41,7 @@ bool holds_arrays(const std::string& folder);
 
 // The first of the names that is a folder, or a file, inside of `folder`; "" where none is.
 std::string first_of(const std::string& folder, const std::vector<std::string>& names);
-// What the parts of a data set are usually called.
+// What the splits of a data set are usually called.
 const std::vector<std::string>& training_names();    // "train", "training"
 const std::vector<std::string>& validation_names();  // "validation", "val", ...
 

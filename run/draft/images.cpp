@@ -47,8 +47,8 @@ std::string section_of_model(const ImageModel& model, std::int64_t classes) {
       classes);
 }
 
-// Where the parts lie.
-struct ImageParts {
+// Where the splits lie.
+struct ImageSplits {
   std::string training, validation, test;  // the last two empty where there are none
 };
 
@@ -61,37 +61,37 @@ bool has_class_folders(const std::string& folder) {
   });
 }
 
-enum class NamedPart { none, training, validation, test };
+enum class NamedSplit { none, training, validation, test };
 
 // What a folder's name says that is in it, in capitals or not, with other words around it or without: "Training",
 // "seg_train", "test_set".
-NamedPart part_named(const std::string& name) {
-  static const std::map<std::string, NamedPart> known{{"train", NamedPart::training},
-                                                      {"training", NamedPart::training},
-                                                      {"trainset", NamedPart::training},
-                                                      {"trainingset", NamedPart::training},
-                                                      {"traindata", NamedPart::training},
-                                                      {"validation", NamedPart::validation},
-                                                      {"val", NamedPart::validation},
-                                                      {"valid", NamedPart::validation},
-                                                      {"dev", NamedPart::validation},
-                                                      {"valset", NamedPart::validation},
-                                                      {"test", NamedPart::test},
-                                                      {"testing", NamedPart::test},
-                                                      {"testset", NamedPart::test},
-                                                      {"testdata", NamedPart::test},
-                                                      {"validationset", NamedPart::validation}};
-  NamedPart found = NamedPart::none;
+NamedSplit split_named(const std::string& name) {
+  static const std::map<std::string, NamedSplit> known{{"train", NamedSplit::training},
+                                                       {"training", NamedSplit::training},
+                                                       {"trainset", NamedSplit::training},
+                                                       {"trainingset", NamedSplit::training},
+                                                       {"traindata", NamedSplit::training},
+                                                       {"validation", NamedSplit::validation},
+                                                       {"val", NamedSplit::validation},
+                                                       {"valid", NamedSplit::validation},
+                                                       {"dev", NamedSplit::validation},
+                                                       {"valset", NamedSplit::validation},
+                                                       {"test", NamedSplit::test},
+                                                       {"testing", NamedSplit::test},
+                                                       {"testset", NamedSplit::test},
+                                                       {"testdata", NamedSplit::test},
+                                                       {"validationset", NamedSplit::validation}};
+  NamedSplit found = NamedSplit::none;
   std::string word;
   for (const char c : name + " ") {
     if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
       word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       continue;
     }
-    const auto part = known.find(std::exchange(word, ""));
-    if (part == known.end()) continue;
-    if (found != NamedPart::none && found != part->second) return NamedPart::none;
-    found = part->second;
+    const auto split = known.find(std::exchange(word, ""));
+    if (split == known.end()) continue;
+    if (found != NamedSplit::none && found != split->second) return NamedSplit::none;
+    found = split->second;
   }
   return found;
 }
@@ -115,22 +115,22 @@ std::string unwrapped(std::string folder) {
   return folder;
 }
 
-ImageParts parts_of(const std::string& folder) {
+ImageSplits splits_of(const std::string& folder) {
   const std::string root = unwrapped(folder);
-  std::map<NamedPart, std::string> parts;
+  std::map<NamedSplit, std::string> splits;
   for (const std::string& path : folders_with_images(root)) {
-    // Images without classes are no part.
-    if (has_class_folders(path)) parts.emplace(part_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
+    // Images without classes are no split.
+    if (has_class_folders(path)) splits.emplace(split_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
   }
-  if (!parts.contains(NamedPart::training)) return {root, "", ""};
-  return {parts[NamedPart::training], parts[NamedPart::validation], parts[NamedPart::test]};
+  if (!splits.contains(NamedSplit::training)) return {root, "", ""};
+  return {splits[NamedSplit::training], splits[NamedSplit::validation], splits[NamedSplit::test]};
 }
 
-std::string location_text(const DraftRequest& request, const ImageParts& parts) {
-  std::string text = format("  path: {}            # one folder for each class\n", path_text(request, parts.training));
-  text += parts.validation.empty() ? "  validation: {split: 0.2, stratify: true}   # a fifth of every class\n"
-                                   : format("  validation: {{path: {}}}\n", path_text(request, parts.validation));
-  if (!parts.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, parts.test));
+std::string location_text(const DraftRequest& request, const ImageSplits& splits) {
+  std::string text = format("  path: {}            # one folder for each class\n", path_text(request, splits.training));
+  text += splits.validation.empty() ? "  validation: {split: 0.2, stratify: true}   # a fifth of every class\n"
+                                    : format("  validation: {{path: {}}}\n", path_text(request, splits.validation));
+  if (!splits.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, splits.test));
   return text;
 }
 
@@ -151,21 +151,21 @@ std::string steps_text(const ImageModel& model, const ImageLook& facts) {
 
 }  // namespace
 
-bool holds_images(const std::string& folder) { return has_class_folders(parts_of(folder).training); }
+bool holds_images(const std::string& folder) { return has_class_folders(splits_of(folder).training); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
   if (request.targets != TargetsAre::found_out) {
     throw Error(ErrorKind::config, "--targets is for arrays and tables: the folders of images are their classes");
   }
-  const ImageParts parts = parts_of(request.path);
-  const ImageLook facts = look_at_images(parts.training);
-  const std::string unreadable = unreadable_images({parts.training, parts.validation, parts.test});
+  const ImageSplits splits = splits_of(request.path);
+  const ImageLook facts = look_at_images(splits.training);
+  const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});
   const std::string data =
-      "data:\n  dataset: image_folder\n" + location_text(request, parts) +
+      "data:\n  dataset: image_folder\n" + location_text(request, splits) +
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = facts_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   const std::int64_t classes = info.targets[0].classes;
-  std::string left_out;  // of all parts
+  std::string left_out;  // of all splits
   for (const std::string& warning : info.warnings) left_out += "; " + warning;
   if (!unreadable.empty()) left_out += "; " + terminal_word(unreadable);
   std::vector<Draft> drafts;

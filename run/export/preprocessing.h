@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/layers/model/model_input.h"
-#include "io/loader/kept_input.h"
+#include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
 #include "io/onnx/image_steps.h"
 

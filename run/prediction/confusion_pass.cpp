@@ -44,10 +44,10 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   const LoadedCheckpoint checkpoint = load_named_checkpoint(best_of_run(run));
   log::info(format("looks for confused samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
   const Data data(spec.data, spec.seed, data_use(spec));
-  if (!data.has(PartKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
+  if (!data.has(SplitKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
   if (data.info().targets[0].classes == 0) refuse_values();
   const Sharer alone;
-  const auto batches = data.evaluation(PartKind::validation, spec.train.global_batch(1), alone, context.threads,
+  const auto batches = data.evaluation(SplitKind::validation, spec.train.global_batch(1), alone, context.threads,
                                        {TargetForm::class_number});
   LastBatchKept source(*batches);
   const ModelInput& input = data.info().inputs[0];
@@ -73,7 +73,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
       pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
       const bool among = pass.samples.size() < most || surer(sample, pass.samples.back());
       if (sample.actual == sample.taken_for || !among) continue;
-      sample.name = data.part(PartKind::validation)->name_of(found.first + i);
+      sample.name = data.split(SplitKind::validation)->name_of(found.first + i);
       if (is_picture(input.sample)) {
         sample.shape = input.sample;
         sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());

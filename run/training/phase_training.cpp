@@ -140,8 +140,8 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
   training_ = run_.data.training(batch, job_.sharer(), start, threads, job_.target_forms(), job_.batch_memory(),
                                  plan_.sync_every == 1 ? stop_requested_ : nullptr);
-  if (!run_.data.has(PartKind::validation) || run_.request.scaling != nullptr) return;
-  validation_ = run_.data.evaluation(PartKind::validation, evaluation_batch(batch, job_.sharer()),
+  if (!run_.data.has(SplitKind::validation) || run_.request.scaling != nullptr) return;
+  validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.sharer()),
                                      evaluation_sharer(job_.sharer()), threads, job_.target_forms(),
                                      job_.batch_memory(), stop_requested_);
 }

@@ -101,7 +101,7 @@ TEST_CASE("cifar10: class names, as the data of a config with validation and tes
   CHECK(data.info().targets[0].class_names[3] == "cat");
   CHECK(data.info().targets[0].class_names[9] == "truck");
   CHECK(data.info().validation_samples == 3);
-  const auto source = data.evaluation(PartKind::validation, 3, {});
+  const auto source = data.evaluation(SplitKind::validation, 3, {});
   const Batch& batch = source->next();
   CHECK(batch.targets[0].as<std::int32_t>()[1] == 8);
 }

@@ -1,5 +1,5 @@
-// Weights by class: counted over the training part, stated by name or number, and applied in training alone.
-#include "io/loader/class_weights.h"
+// Weights by class: counted over the training split, stated by name or number, and applied in training alone.
+#include "io/loader/splits/class_weights.h"
 
 #include <random>
 
@@ -49,7 +49,7 @@ std::string problem(const DataOptions& options, const ClassWeights& weights) {
 
 }  // namespace
 
-TEST_CASE("balanced classes weigh the same together, counted over the training part alone") {
+TEST_CASE("balanced classes weigh the same together, counted over the training split alone") {
   const TempFolder folder;
   const std::vector<int> labels = write_table(folder / "t.csv");
   const DataOptions options = options_of(format(
@@ -68,7 +68,7 @@ TEST_CASE("balanced classes weigh the same together, counted over the training p
   }
   for (const double sum : sums) CHECK(sum == Approx(15.0));  // 45 samples, 3 classes
 
-  const auto validation = data.evaluation(PartKind::validation, 15, {});
+  const auto validation = data.evaluation(SplitKind::validation, 15, {});
   const Batch& held_out = validation->next();
   for (std::int64_t i = 0; i < held_out.count; ++i) CHECK(held_out.weights.as<float>()[i] == 1.0f);
 }

@@ -4,7 +4,7 @@
 
 #include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
-#include "io/loader/kept_input.h"
+#include "io/loader/inputs/kept_input.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 
@@ -226,7 +226,7 @@ TEST_CASE("csv: words, missing values and standardised columns in a config") {
       format("dataset: csv, path: {0}/train.csv, workers: 0, validation: {{path: {0}/valid.csv}}", folder.text());
   const Data data(data_options("{" + base + ", missing: mean, standardize: true, categorical: k, numeric: [a]}"), 1);
   CHECK(data.info().inputs[0].sample == Shape{4});
-  const auto source = data.evaluation(PartKind::validation, 1, {});
+  const auto source = data.evaluation(SplitKind::validation, 1, {});
   const Batch& batch = source->next();
   CHECK(batch.inputs[0].as<float>()[0] == Approx(2 / std::sqrt(2. / 3)));
   CHECK(batch.inputs[0].as<float>()[1] == 0);
@@ -256,7 +256,7 @@ TEST_CASE("csv: with a split the columns are standardised by the samples that tr
                                         "validation: {{split: 0.4, stratify: {}}}}}",
                                         folder / "t.csv", stratify)),
                     1);
-    const std::int64_t samples = data.samples(PartKind::training);
+    const std::int64_t samples = data.samples(SplitKind::training);
     const auto source = data.training(samples, {}, {1, 0, 0});
     const auto* values = source->next().inputs[0].as<float>();
     double mean = 0, square = 0;

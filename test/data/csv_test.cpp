@@ -220,7 +220,7 @@ TEST_CASE("csv: a table as the data of a config, its validation apart") {
   CHECK(data.info().inputs[0].sample == Shape{2});
   CHECK(data.info().targets[0].classes == 2);
   CHECK(data.info().validation_samples == 1);
-  const auto source = data.evaluation(PartKind::validation, 1, {});
+  const auto source = data.evaluation(SplitKind::validation, 1, {});
   const Batch& batch = source->next();
   CHECK(batch.inputs[0].as<float>()[0] == 7);
   CHECK(batch.targets[0].as<std::int32_t>()[0] == 1);

@@ -39,7 +39,7 @@ TEST_CASE("the embedded digits") {
   CHECK(data.info().targets[0].classes == 10);
   CHECK(data.info().training_samples == 1500);
   CHECK(data.info().validation_samples == 297);
-  const auto source = data.evaluation(PartKind::validation, 297, {});
+  const auto source = data.evaluation(SplitKind::validation, 297, {});
   const Batch& batch = source->next();
   CHECK(batch.inputs[0].dtype == DType::uint8);
   double sum = 0, largest = 0;
@@ -52,13 +52,13 @@ TEST_CASE("the embedded digits") {
         Approx(0.305).margin(0.01));  // the mean of the whole set is 4.884 / 16
 }
 
-TEST_CASE("a split leaves no sample in both parts, also stratified") {
+TEST_CASE("a split leaves no sample in both splits, also stratified") {
   for (const char* more : {"", ", stratify: true"}) {
     const Data data(data_options(format("{{dataset: npy, path: {}, validation: {{split: 0.2{}}}}}", digits, more)), 5);
     CHECK(data.info().training_samples == 1200);
     CHECK(data.info().validation_samples == 300);
     std::set<std::int64_t> seen;
-    for (const auto& source : {data.training(100, {}, {5, 0, 0}), data.evaluation(PartKind::validation, 100, {})}) {
+    for (const auto& source : {data.training(100, {}, {5, 0, 0}), data.evaluation(SplitKind::validation, 100, {})}) {
       for (bool last = false; !last;) {
         const Batch& batch = source->next();
         last = batch.last_of_epoch;
@@ -99,7 +99,7 @@ TEST_CASE("what the config states is known without data") {
   CHECK_THROWS_AS(describe(data_options("{dataset: idx, path: nowhere, shape: [28, 28, 1]}"), 1), Error);
 }
 
-TEST_CASE("measured normalisation gives mean 0 and deviation 1 over the training part") {
+TEST_CASE("measured normalisation gives mean 0 and deviation 1 over the training split") {
   const Data data(
       data_options(format(
           "{{dataset: npy, path: {}, validation: {{split: 0.5}}, transform: [{{normalize: measured}}]}}", digits)),
@@ -158,7 +158,7 @@ TEST_CASE("MNIST") {
   // As published everywhere.
   CHECK(data.measured()[0].mean[0] == Approx(0.1307).margin(5e-5));
   CHECK(data.measured()[0].stddev[0] == Approx(0.3081).margin(5e-5));
-  const auto source = data.evaluation(PartKind::validation, 8, {});
+  const auto source = data.evaluation(SplitKind::validation, 8, {});
   const Batch& batch = source->next();
   const std::int32_t first[] = {7, 2, 1, 0, 4, 1, 4, 9};
   CHECK(std::equal(first, first + 8, batch.targets[0].as<std::int32_t>()));
@@ -209,7 +209,7 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
   write_file(folder / "table.npy", npy("<f4", "(20, 3)", raw(table)));
   write_file(folder / "kind.npy", npy("<i8", "(20,)", raw(kind)));
   write_file(folder / "size.npy", npy("<f4", "(20, 2)", raw(size)));
-  // Of a part, where the first input has them: then all do.
+  // Of a split, where the first input has them: then all do.
   for (const char* name : {"image", "table", "kind", "size"}) {
     write_file(folder / format("parts/{}_train.npy", name), read_whole(folder / format("{}.npy", name)));
     write_file(folder / format("mixed/{}.npy", name), read_whole(folder / format("{}.npy", name)));

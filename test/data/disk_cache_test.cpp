@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "io/loader/cache.h"
+#include "io/loader/cache/cache.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

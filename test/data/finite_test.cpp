@@ -1,4 +1,4 @@
-// NaN and infinity in samples and targets: the file and the sample are named, whatever the data set and the part.
+// NaN and infinity in samples and targets: the file and the sample are named, whatever the data set and the split.
 #include <limits>
 
 #include "io/loader/data.h"
@@ -19,12 +19,12 @@ DataUse use_of_values() {
   return use;
 }
 
-// What reading two epochs of a part is refused with.
-std::string error_of(const std::string& yaml, PartKind part = PartKind::training) {
+// What reading two epochs of a split is refused with.
+std::string error_of(const std::string& yaml, SplitKind split = SplitKind::training) {
   try {
     const Data data(data_options(yaml), 1, use_of_values());
-    const auto source = part == PartKind::training ? data.training(4, {}, {1, 0, 0}) : data.evaluation(part, 4, {});
-    for (std::int64_t i = 0; i < 2 * (data.samples(part) + 3) / 4; ++i) source->next();
+    const auto source = split == SplitKind::training ? data.training(4, {}, {1, 0, 0}) : data.evaluation(split, 4, {});
+    for (std::int64_t i = 0; i < 2 * (data.samples(split) + 3) / 4; ++i) source->next();
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::data);
     return error.what();
@@ -80,7 +80,7 @@ TEST_CASE("not finite: behind normalize: measured, in a cache and in the validat
       format("{{dataset: npy, x: {0}/good.npy, y: {0}/y.npy, workers: 0, validation: {{x: {0}/x.npy, y: {0}/y.npy}}}}",
              folder.text());
   CHECK(error_of(held_out) == "no error");
-  CHECK_THAT(error_of(held_out, PartKind::validation), Contains("x.npy, sample 5: holds NaN"));
+  CHECK_THAT(error_of(held_out, SplitKind::validation), Contains("x.npy, sample 5: holds NaN"));
 }
 
 TEST_CASE("not finite: a record of TFRecord files is named") {

@@ -15,15 +15,15 @@
 namespace trainctl::test::hostile_files_test {
 namespace {
 
-// Reads an epoch of training and the validation part; the text of an error of the data, "no error", or another one's.
+// Reads an epoch of training and the validation split; the text of an error of the data, "no error", or another one's.
 std::string error_of(const std::string& yaml) {
   try {
     const Data data(data_options(yaml), 1);
     const auto source = data.training(4, {}, {1, 0, 0});
     while (!source->next().last_of_epoch) {
     }
-    if (!data.has(PartKind::validation)) return "no error";
-    const auto validation = data.evaluation(PartKind::validation, 4, {});
+    if (!data.has(SplitKind::validation)) return "no error";
+    const auto validation = data.evaluation(SplitKind::validation, 4, {});
     while (!validation->next().last_of_epoch) {
     }
   } catch (const Error& error) {

@@ -110,7 +110,7 @@ TEST_CASE("validation folders: classes as in training, none that training lacks"
   };
   const Data data(config("good"), 1);
   CHECK(data.info().validation_samples == 1);
-  CHECK(data.evaluation(PartKind::validation, 1, {})->next().targets[0].as<std::int32_t>()[0] == 2);
+  CHECK(data.evaluation(SplitKind::validation, 1, {})->next().targets[0].as<std::int32_t>()[0] == 2);
   CHECK_THROWS_AS(Data(config("bad"), 1), Error);
 }
 

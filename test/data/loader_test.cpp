@@ -1,6 +1,6 @@
 // The loader's promises: every sample exactly once, the same batches whatever the workers, the batches ahead and the
 // ranks.
-#include "io/loader/loader.h"
+#include "io/loader/batches/loader.h"
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "core/tensor/sample_numbers.h"
 #include "io/datasets/synthetic.h"
-#include "io/loader/worker_tuning.h"
+#include "io/loader/batches/worker_tuning.h"
 #include "test/catch.h"
 
 namespace trainctl::loader_test {
@@ -46,14 +46,14 @@ class Numbers final : public Dataset {
   DatasetFacts facts_;
 };
 
-std::shared_ptr<const DataPart> part_of(std::shared_ptr<const Dataset> dataset, OnError on_error = OnError::stop,
-                                        bool cache = false) {
+std::shared_ptr<const DataSplit> split_of(std::shared_ptr<const Dataset> dataset, OnError on_error = OnError::stop,
+                                          bool cache = false) {
   auto transform = std::make_shared<Transform>(dataset->facts().sample, DType::float32, std::vector<GeometryStep>{},
                                                std::vector<GeometryStep>{}, Affine{{2.0}, {1.0}});
   const Subset all = Subset::all(dataset->size());
-  return std::make_shared<DataPart>(std::vector<DataPart::Input>{{dataset, std::move(transform)}},
-                                    DataPart::Targets{{dataset}}, all,
-                                    DataPart::Options{1, on_error, cache ? memory_cache : MakeCache{}});
+  return std::make_shared<DataSplit>(std::vector<DataSplit::Input>{{dataset, std::move(transform)}},
+                                     DataSplit::Targets{{dataset}}, all,
+                                     DataSplit::Options{1, on_error, cache ? memory_cache : MakeCache{}});
 }
 
 // Everything of a batch but how long it took.
@@ -112,12 +112,12 @@ Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks, const std::vector
   return all;
 }
 
-std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const DataPart>& part, LoaderOptions options,
+std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const DataSplit>& split, LoaderOptions options,
                                                   int ranks, const std::vector<double>& speeds = {}) {
   std::vector<std::unique_ptr<BatchSource>> result;
   for (int rank = 0; rank < ranks; ++rank) {
     options.rank = {replica(rank, ranks), speeds};
-    result.push_back(make_loader(part, options));
+    result.push_back(make_loader(split, options));
   }
   return result;
 }
@@ -125,8 +125,8 @@ std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const Da
 }  // namespace
 
 TEST_CASE("batches hold what the data set holds") {
-  const auto part = part_of(std::make_shared<Numbers>(100));
-  const auto source = make_loader(part, {.batch_size = 7, .start = {3, 0, 0}, .workers = 2});
+  const auto split = split_of(std::make_shared<Numbers>(100));
+  const auto source = make_loader(split, {.batch_size = 7, .start = {3, 0, 0}, .workers = 2});
   for (int k = 0; k < 30; ++k) {
     const Batch& batch = source->next();
     for (std::int64_t i = 0; i < batch.count; ++i) {
@@ -152,10 +152,10 @@ TEST_CASE("every epoch has every sample exactly once, in an order of its own, on
     options.workers = static_cast<int>(random() % 5);
     options.prefetch = {static_cast<int>(random() % 3) + 1};
     const int ranks = static_cast<int>(random() % 5) + 1;
-    const auto part = part_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
+    const auto split = split_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
     std::vector<double> speeds;  // of every other trial
     for (int r = 0; r < ranks && trial % 2 == 1; ++r) speeds.push_back(1.0 + static_cast<double>(random() % 40) / 7);
-    auto all = sources(part, options, ranks, speeds);
+    auto all = sources(split, options, ranks, speeds);
     std::vector<std::vector<std::int64_t>> epochs(3);
     for (auto& epoch : epochs) {
       for (bool last = false; !last;) {
@@ -178,11 +178,11 @@ TEST_CASE("batches are the same whatever the workers, the batches ahead, the cac
     for (int workers : {0, 1, 2, 4}) {
       for (int prefetch : {1, 2, 5}) {
         for (int ranks : {1, 2, 3, 5}) {
-          const auto part = part_of(dataset, OnError::stop, (workers + ranks) % 2 == 0);
+          const auto split = split_of(dataset, OnError::stop, (workers + ranks) % 2 == 0);
           LoaderOptions options{.batch_size = batch_size, .start = {8, 1, 11}, .workers = workers};
           options.tuned = prefetch == 2;
           options.prefetch = {prefetch};
-          auto all = sources(part, options, ranks);
+          auto all = sources(split, options, ranks);
           for (std::size_t k = 0; k < 30; ++k) {
             const Copy batch = next_of(all);
             if (expected.size() <= k) {
@@ -225,7 +225,7 @@ TEST_CASE("workers are added while data is waited for, as many as are needed and
 }
 
 TEST_CASE("a loader that tunes itself wakes sleeping workers, and ends with workers asleep") {
-  const auto slow = part_of(std::make_shared<Numbers>(64));
+  const auto slow = split_of(std::make_shared<Numbers>(64));
   LoaderOptions options{.batch_size = 8, .start = {1, 0, 0}, .workers = 6};
   options.tuned = true;
   auto source = make_loader(slow, options);
@@ -239,11 +239,11 @@ TEST_CASE("a resume with other ranks and workers sees every remaining sample exa
   std::mt19937 random(6);
   for (int trial = 0; trial < 40; ++trial) {
     const std::int64_t n = static_cast<std::int64_t>(random() % 100) + 10;
-    const auto part = part_of(std::make_shared<Numbers>(n));
+    const auto split = split_of(std::make_shared<Numbers>(n));
     LoaderOptions options{.batch_size = static_cast<std::int64_t>(random() % 12) + 1, .start = {random(), 0, 0}};
     options.workers = static_cast<int>(random() % 3);
-    auto before = sources(part, options, static_cast<int>(random() % 4) + 1);
-    auto undisturbed = sources(part, options, 1);
+    auto before = sources(split, options, static_cast<int>(random() % 4) + 1);
+    auto undisturbed = sources(split, options, 1);
     DataPosition position;
     std::multiset<std::int64_t> seen;
     const int steps = static_cast<int>(random() % 8);
@@ -253,14 +253,14 @@ TEST_CASE("a resume with other ranks and workers sees every remaining sample exa
     for (int k = 0; k < steps; ++k) position = next_of(before).behind;
     options.start = position;
     options.workers = static_cast<int>(random() % 3);
-    auto after = sources(part, options, static_cast<int>(random() % 4) + 1);
+    auto after = sources(split, options, static_cast<int>(random() % 4) + 1);
     for (int k = steps; k < 60; ++k) REQUIRE(next_of(after) == expected[static_cast<std::size_t>(k)]);
   }
 }
 
-TEST_CASE("evaluation runs through the part in its order, again and again") {
-  const auto part = part_of(std::make_shared<Numbers>(10));
-  auto all = sources(part, {.batch_size = 4, .start = {1, 0, 0}, .training = false, .workers = 2}, 3);
+TEST_CASE("evaluation runs through the split in its order, again and again") {
+  const auto split = split_of(std::make_shared<Numbers>(10));
+  auto all = sources(split, {.batch_size = 4, .start = {1, 0, 0}, .training = false, .workers = 2}, 3);
   for (int pass = 0; pass < 3; ++pass) {
     CHECK(next_of(all).samples == std::vector<std::int64_t>{0, 1, 2, 3});
     CHECK(next_of(all).samples == std::vector<std::int64_t>{4, 5, 6, 7});
@@ -271,17 +271,17 @@ TEST_CASE("evaluation runs through the part in its order, again and again") {
 }
 
 TEST_CASE("without shuffling an epoch keeps the order of the data set") {
-  const auto part = part_of(std::make_shared<Numbers>(6));
-  const auto source = make_loader(part, {.batch_size = 6, .start = {1, 0, 0}, .shuffle = false});
+  const auto split = split_of(std::make_shared<Numbers>(6));
+  const auto source = make_loader(split, {.batch_size = 6, .start = {1, 0, 0}, .shuffle = false});
   for (int epoch = 0; epoch < 2; ++epoch)
     CHECK(copy_of(source->next(), *source).samples == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("an error in a worker reaches the caller, at its batch") {
   for (int workers : {0, 1, 3}) {
-    const auto part = part_of(std::make_shared<Numbers>(40, 29));
-    const auto source =
-        make_loader(part, {.batch_size = 8, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .prefetch = {4}});
+    const auto split = split_of(std::make_shared<Numbers>(40, 29));
+    const auto source = make_loader(
+        split, {.batch_size = 8, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .prefetch = {4}});
     for (int k = 0; k < 3; ++k) CHECK(source->next().count == 8);
     try {
       source->next();
@@ -294,12 +294,12 @@ TEST_CASE("an error in a worker reaches the caller, at its batch") {
 }
 
 TEST_CASE("a skipped sample has weight 0, does not count, and its place holds another one in training") {
-  const auto part = part_of(std::make_shared<Numbers>(9, 4), OnError::skip);
+  const auto split = split_of(std::make_shared<Numbers>(9, 4), OnError::skip);
   std::vector<float> held;  // by epoch: the same for any number of ranks
   for (const int ranks : {1, 3}) {
     std::vector<float> of_epochs;
     const auto source = make_loader(
-        part, {.batch_size = 9, .rank = MeshRank({ranks, 1, 1}, ranks / 2), .start = {1, 0, 0}, .shuffle = false});
+        split, {.batch_size = 9, .rank = MeshRank({ranks, 1, 1}, ranks / 2), .start = {1, 0, 0}, .shuffle = false});
     for (int epoch = 0; epoch < 20; ++epoch) {
       const Copy batch = copy_of(source->next(), *source);
       const std::size_t first = ranks == 1 ? 0 : 3;  // of the rank's share
@@ -315,24 +315,24 @@ TEST_CASE("a skipped sample has weight 0, does not count, and its place holds an
     CHECK(of_epochs == held);
   }
   CHECK(std::set<float>(held.begin(), held.end()).size() > 3);  // others in other epochs
-  const auto evaluated = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .training = false, .shuffle = false});
+  const auto evaluated = make_loader(split, {.batch_size = 9, .start = {1, 0, 0}, .training = false, .shuffle = false});
   const Copy batch = copy_of(evaluated->next(), *evaluated);
   CHECK(batch.inputs[12] == 0);
   CHECK(batch.weights[4] == 0);
 }
 
 TEST_CASE("a source may be left at any moment") {
-  const auto part = part_of(std::make_shared<Numbers>(1000));
+  const auto split = split_of(std::make_shared<Numbers>(1000));
   for (int k = 0; k < 40; ++k) {
     const auto source =
-        make_loader(part, {.batch_size = 16, .start = {1, 0, 0}, .workers = k % 5, .prefetch = {1 + k % 3}});
+        make_loader(split, {.batch_size = 16, .start = {1, 0, 0}, .workers = k % 5, .prefetch = {1 + k % 3}});
     for (int i = 0; i < k % 7; ++i) source->next();
   }
 }
 
 TEST_CASE("a batch is no larger than the data") {
-  const auto part = part_of(std::make_shared<Numbers>(5));
-  const auto source = make_loader(part, {.batch_size = 64, .start = {1, 0, 0}});
+  const auto split = split_of(std::make_shared<Numbers>(5));
+  const auto source = make_loader(split, {.batch_size = 64, .start = {1, 0, 0}});
   CHECK(source->batch_size() == 5);
   CHECK(source->next().last_of_epoch);
   CHECK(source->position() == DataPosition{1, 1, 0});
@@ -372,12 +372,12 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
     std::atomic<bool> requested{false};
     std::thread user;
     {
-      const auto source = make_loader(part_of(dataset), {.batch_size = 10,
-                                                         .rank = replica(1, 2),
-                                                         .start = {1, 0, 0},
-                                                         .shuffle = false,
-                                                         .workers = workers,
-                                                         .stop_requested = [&] { return requested.load(); }});
+      const auto source = make_loader(split_of(dataset), {.batch_size = 10,
+                                                          .rank = replica(1, 2),
+                                                          .start = {1, 0, 0},
+                                                          .shuffle = false,
+                                                          .workers = workers,
+                                                          .stop_requested = [&] { return requested.load(); }});
       for (int k = 0; k < 3; ++k) CHECK(source->next().complete);
       const DataPosition behind = source->position();
       CHECK(behind == DataPosition{1, 0, 30});

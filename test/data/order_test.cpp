@@ -1,5 +1,5 @@
 // Permutations, splits and the arithmetic of batches.
-#include "io/loader/order.h"
+#include "io/loader/splits/order.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "io/loader/plan.h"
+#include "io/loader/batches/batch_plan.h"
 #include "test/catch.h"
 
 namespace trainctl::order_test {
@@ -109,8 +109,8 @@ TEST_CASE("a split shares out all samples and depends on the seed only") {
   for (std::int64_t n : {2, 7, 100, 1797}) {
     const auto split = Subset::split(n, 0.25, 9);
     std::set<std::int64_t> all;
-    for (const Subset* part : {&split.training, &split.validation}) {
-      for (std::int64_t i = 0; i < part->size(); ++i) all.insert((*part)[i]);
+    for (const Subset* subset : {&split.training, &split.validation}) {
+      for (std::int64_t i = 0; i < subset->size(); ++i) all.insert((*subset)[i]);
     }
     CHECK(split.validation.size() == std::max<std::int64_t>(1, std::llround(0.25 * static_cast<double>(n))));
     CHECK(split.training.size() + split.validation.size() == n);

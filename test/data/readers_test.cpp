@@ -131,10 +131,10 @@ TEST_CASE("arrays: classes, values, shapes that the config states") {
   CHECK_THROWS_AS(open("values.npy", {{}, 3, nullptr}), Error);
 }
 
-TEST_CASE("synthetic samples depend on the seed only, lie around their class's pattern, and parts differ") {
+TEST_CASE("synthetic samples depend on the seed only, lie around their class's pattern, and splits differ") {
   const auto a = synthetic_dataset({8, 8, 3}, 4, 0, 100, 1), b = synthetic_dataset({8, 8, 3}, 4, 0, 100, 1);
   const auto other_seed = synthetic_dataset({8, 8, 3}, 4, 0, 100, 2),
-             other_part = synthetic_dataset({8, 8, 3}, 4, 100, 100, 1);
+             other_split = synthetic_dataset({8, 8, 3}, 4, 100, 100, 1);
   const auto read = [](const Dataset& dataset, std::int64_t i) {
     Sample sample;
     dataset.read(i, sample);
@@ -148,7 +148,7 @@ TEST_CASE("synthetic samples depend on the seed only, lie around their class's p
   };
   CHECK(read(*a, 5) == read(*b, 5));
   CHECK(read(*a, 5) != read(*other_seed, 5));
-  CHECK(read(*a, 5) != read(*other_part, 5));
+  CHECK(read(*a, 5) != read(*other_split, 5));
   const auto distance = [&](const std::vector<float>& x, const std::vector<float>& y) {
     double sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);

@@ -36,7 +36,7 @@ std::vector<float> weights_of(const Data& data, std::int64_t samples, std::int64
 }
 
 float validation_weight(const Data& data) {
-  return data.evaluation(PartKind::validation, 1, {})->next().weights.as<float>()[0];
+  return data.evaluation(SplitKind::validation, 1, {})->next().weights.as<float>()[0];
 }
 
 // What opening a data set is refused with.

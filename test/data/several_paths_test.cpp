@@ -27,10 +27,10 @@ std::vector<float> floats_of(const View& view) {
   return {view.as<std::uint8_t>(), view.as<std::uint8_t>() + view.count};
 }
 
-// All samples of a part in their order.
-Samples samples_of(const std::string& yaml, PartKind part = PartKind::training) {
+// All samples of a split in their order.
+Samples samples_of(const std::string& yaml, SplitKind split = SplitKind::training) {
   const Data data(data_options(yaml), 1);
-  const auto source = data.evaluation(part, data.samples(part), {});
+  const auto source = data.evaluation(split, data.samples(split), {});
   const Batch& batch = source->next();
   return {data.info().inputs[0].sample, floats_of(batch.inputs[0]), floats_of(batch.targets[0]),
           floats_of(batch.weights), data.info().targets[0].class_names};
@@ -121,11 +121,11 @@ TEST_CASE("tables in several files are one table: columns, words, classes and me
     return format("{{dataset: csv, target: kind, standardize: true, path: {0}, validation: {{path: {0}}}}}", path);
   };
   const std::string two = format("[{}, {}]", folder / "a.csv", folder / "b.csv");
-  for (const PartKind part : {PartKind::training, PartKind::validation}) {
-    const Samples whole = samples_of(stated(folder / "whole.csv"), part);
+  for (const SplitKind split : {SplitKind::training, SplitKind::validation}) {
+    const Samples whole = samples_of(stated(folder / "whole.csv"), split);
     CHECK(whole.class_names == std::vector<std::string>{"ant", "cat", "dog"});
     CHECK(whole.shape == Shape{5});
-    CHECK(samples_of(stated(two), part) == whole);
+    CHECK(samples_of(stated(two), split) == whole);
   }
   // An error names the file and the line in it.
   write_file(folder / "c.csv", "size,colour,kind\n1,red,cat\nlarge,red,cat\n");
@@ -155,7 +155,7 @@ TEST_CASE("image folders in several places: classes of one name are one") {
   const std::string two = format("[{}, {}]", folder / "a", folder / "b");
   CHECK(samples_of(format("{{dataset: image_folder, path: {}}}", two)) == whole);
   CHECK(samples_of(format("{{dataset: image_folder, path: {}, validation: {{path: {}}}}}", folder / "whole", two),
-                   PartKind::validation)
+                   SplitKind::validation)
             .targets == whole.targets);
   const std::string missing =
       error_of(format("{{dataset: image_folder, path: [{}, {}, {}]}}", folder / "x", folder / "a", folder / "y"));

@@ -8,7 +8,7 @@
 #include "io/datasets/synthetic.h"
 #include "io/loader/images/resize.h"
 #include "io/loader/images/reverse.h"
-#include "io/loader/measure.h"
+#include "io/loader/inputs/measure.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 

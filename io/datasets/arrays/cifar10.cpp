@@ -174,10 +174,10 @@ class Cifar final : public Dataset {
 struct Cifar10Options final : DatasetOptions {
   CifarVariant variant = CifarVariant::cifar10;
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "cifar10 needs `path`");
-    return cifar_dataset(where.path.text, variant, part == PartKind::training, stated);
+    return cifar_dataset(where.path.text, variant, split == SplitKind::training, stated);
   }
 };
 

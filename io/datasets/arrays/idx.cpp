@@ -72,13 +72,14 @@ Array read_idx_images(const std::string& path) {
 }
 
 struct IdxOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& known,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& known,
                                       std::uint64_t) const override {
     StatedFacts stated = known;
     stated.use.target_values = false;  // a file of labels always holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) {
-      files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k", stated.target_is_input);
+      files =
+          find_mnist_files(where.path.text, split == SplitKind::training ? "train" : "t10k", stated.target_is_input);
     }
     if (stated.target_is_input && !files.images.empty() && files.labels.empty()) {
       return array_inputs(read_idx_images(files.images), stated);

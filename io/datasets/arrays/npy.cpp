@@ -129,9 +129,9 @@ std::string lower_case(std::string text) {
 }
 
 struct NpyOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
                                       std::uint64_t) const override {
-    const std::string ending = ending_of(where, "x", part);
+    const std::string ending = ending_of(where, "x", split);
     Array x = read(where, where.x, "x", "", ending);
     if (stated.target_is_input && !has_targets(where, ending)) {
       return array_inputs(std::move(x), stated, read_weights(where));
@@ -142,12 +142,12 @@ struct NpyOptions final : DatasetOptions {
 
   bool holds_several() const override { return true; }
 
-  DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+  DatasetGroup open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
                           std::uint64_t seed) const override {
-    if (stated.use.unnamed()) return DatasetOptions::open_group(where, part, stated, seed);
+    if (stated.use.unnamed()) return DatasetOptions::open_group(where, split, stated, seed);
     DatasetGroup group;
     const std::string& first = stated.use.inputs[0].name;
-    const std::string ending = ending_of(where, first.empty() ? "x" : first, part);
+    const std::string ending = ending_of(where, first.empty() ? "x" : first, split);
     std::optional<Array> weights = read_weights(where);
     for (std::size_t i = 0; i < stated.inputs.size(); ++i) {
       Array x = read(where, where.x, "x", stated.use.inputs[i].name, ending);
@@ -180,11 +180,11 @@ struct NpyOptions final : DatasetOptions {
     return is_folder(path) ? !npy_in_folder(path, array).empty() : has_npz_array(path, array);
   }
 
-  // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the part,
+  // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the split,
   // else nothing.
-  static std::string ending_of(const DataLocation& where, const std::string& first, PartKind part) {
+  static std::string ending_of(const DataLocation& where, const std::string& first, SplitKind split) {
     if (where.path.empty()) return "";
-    const std::string ending = part == PartKind::training ? "_train" : "_test", &path = where.path.text;
+    const std::string ending = split == SplitKind::training ? "_train" : "_test", &path = where.path.text;
     const bool found =
         is_folder(path) ? !npy_in_folder(path, first + ending).empty() : has_npz_array(path, first + ending);
     return found ? ending : "";

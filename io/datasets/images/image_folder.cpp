@@ -100,7 +100,7 @@ class ImageFolder final : public Dataset {
     std::int64_t end;
   };
 
-  // The training part may have more classes.
+  // The training split may have more classes.
   static void check_training_classes(const std::string& path, const std::vector<std::string>& classes,
                                      const DatasetFacts& training) {
     for (const std::string& name : classes) {
@@ -131,11 +131,11 @@ class ImageFolder final : public Dataset {
 };
 
 struct ImageFolderOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
                                       std::uint64_t) const override {
     return image_folder_dataset(paths_of({where}, "image_folder"), stated);
   }
-  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind, const StatedGroup& stated,
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const StatedGroup& stated,
                            std::uint64_t) const override {
     const auto dataset = image_folder_dataset(paths_of(pieces, "image_folder"), stated_of_both(stated));
     return {{dataset}, {dataset}};

@@ -10,7 +10,7 @@
 namespace trainctl {
 
 // A data set of images alone (DatasetFacts::target [0]): files in the order of the list, those of a folder and of the
-// folders below it in bytewise order. Decoded to the channels of the training part's samples. Throws Error{data} where
+// folders below it in bytewise order. Decoded to the channels of the training split's samples. Throws Error{data} where
 // a path is missing, or a folder has no images.
 std::shared_ptr<const Dataset> image_list(const std::vector<std::string>& paths, const StatedFacts& stated);
 

@@ -99,11 +99,11 @@ struct SegmentationFolderOptions final : DatasetOptions {
   bool holds_masks() const override { return true; }
   bool weighs_pixels() const override { return ignore.has_value(); }
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
                                       std::uint64_t seed) const override {
-    return open_group(where, part, {{stated}, {stated}, {}}, seed).inputs[0];
+    return open_group(where, split, {{stated}, {stated}, {}}, seed).inputs[0];
   }
-  DatasetGroup open_group(const DataLocation& where, PartKind, const StatedGroup& stated,
+  DatasetGroup open_group(const DataLocation& where, SplitKind, const StatedGroup& stated,
                           std::uint64_t) const override {
     const MaskClasses classes = mask_classes(stated.targets[0]);
     const bool skips = stated.inputs[0].skip_unreadable;

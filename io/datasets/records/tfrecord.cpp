@@ -59,7 +59,7 @@ class TfRecords final : public Dataset {
 
   TfRecordFormat format_;  // with the names that were found
   bool skip_unreadable_;
-  bool held_out_;         // of another part than the training part
+  bool held_out_;         // of another split than the training split
   bool target_is_input_;  // records need no label
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
@@ -213,7 +213,7 @@ void TfRecords::read_numbers(Cursor& cursor, const FeaturePlaces& places, const 
 }
 
 struct TfRecordOptions final : DatasetOptions, TfRecordFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "tfrecord needs `path`");
     return tfrecord_dataset(where.path.text, *this, stated);

@@ -16,7 +16,7 @@ namespace trainctl {
 struct TfRecordFormat {
   std::optional<std::string> image;  // of the image; absent: image/encoded, image or image_raw, as the first record has
   std::optional<std::string> label;  // of the target; absent: image/class/label, label or y, likewise
-  std::optional<std::string> weight;  // of the sample's weight; absent, or lacking in another part than training: 1
+  std::optional<std::string> weight;  // of the sample's weight; absent, or lacking in another split than training: 1
   std::vector<std::string> features;  // of numbers, which together are the sample instead of an image
   std::optional<std::array<std::int64_t, 3>> raw_shape;  // the image's bytes are its values, of this shape
 };

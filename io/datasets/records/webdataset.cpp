@@ -157,7 +157,7 @@ class WebDataset final : public Dataset {
 };
 
 struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "webdataset needs `path`");
     return webdataset(where.path.text, *this, stated);

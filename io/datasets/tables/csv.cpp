@@ -61,7 +61,7 @@ std::size_t find_column(const std::vector<std::string>& names, const std::string
               format("it has {}{}", all, shown < names.size() ? format(" and {} more", names.size() - shown) : ""));
 }
 
-// The columns that the training part reads, found by their names.
+// The columns that the training split reads, found by their names.
 void match_training_columns(const TableFacts& training, const std::string& path, Columns& columns) {
   const auto find = [&](const std::string& name) {
     if (!has(columns.names, name)) {
@@ -228,11 +228,11 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
 }
 
 struct CsvOptions final : DatasetOptions, CsvFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
                                       std::uint64_t) const override {
     return csv_dataset(paths_of({where}, "csv"), *this, stated);
   }
-  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind, const StatedGroup& stated,
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const StatedGroup& stated,
                            std::uint64_t) const override {
     const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, stated_of_both(stated));
     return {{dataset}, {dataset}};

@@ -26,22 +26,22 @@ struct CsvFormat {
   std::string weight;           // the column of samples' weights; empty: all are 1
   ColumnNames numeric;          // columns that must hold numbers
   ColumnNames categorical;      // columns that hold words, though they may look like numbers
-  bool out_of_vocabulary = true;  // whether columns of words have a value for words that the training part lacks
+  bool out_of_vocabulary = true;  // whether columns of words have a value for words that the training split lacks
   MissingValue missing = MissingRule::error;
   bool standardize = false;
 };
 
 // A data set of a table by RFC 4180 (csv_lines.h). Samples are float32 [values]: a column of numbers gives one, a
-// column of words one for each word of the training part, in bytewise order, after one for all other words
+// column of words one for each word of the training split, in bytewise order, after one for all other words
 // (out_of_vocabulary). Columns that are named neither numeric nor
 // categorical are told apart as ColumnKind::automatic says. Missing numbers are filled and columns of numbers are
-// standardised by measures of the training part. A part other than the training part may lack the column of weights.
+// standardised by measures of the training split. A split other than the training split may lack the column of weights.
 // A single target column of words holds classes, numbered in bytewise
 // order of the words (class_names); one of whole numbers holds classes or values as in array_dataset(); others hold
 // values. The whole table is kept in memory. Throws Error{data} with line and column where lines differ in length, a
-// field is empty or not a finite number, a weight is negative, or a word is not one of the training part's and has no
+// field is empty or not a finite number, a weight is negative, or a word is not one of the training split's and has no
 // value; Error{config} where a named column is missing. The lines of several files are those of one table: all have the
-// columns of the first, in any order. Where the training part's table names no targets, samples have none.
+// columns of the first, in any order. Where the training split's table names no targets, samples have none.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const StatedFacts& stated);
 

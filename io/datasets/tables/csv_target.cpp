@@ -64,7 +64,7 @@ void CsvTarget::add_word(const TargetColumn& column, std::string_view text, cons
   of_lines_.push_back(found->second.number);
 }
 
-// The class number of each line: by the bytewise order of the words, or by the training part's class names.
+// The class number of each line: by the bytewise order of the words, or by the training split's class names.
 std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
                                                   std::vector<std::string>& class_names) const {
   for (const auto& [text, word] : known_) class_names.push_back(text);

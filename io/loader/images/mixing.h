@@ -1,4 +1,4 @@
-// Mixing a sample with another one of the training part: mixup (Zhang et al., 2018) and cutmix (Yun et al., 2019).
+// Mixing a sample with another one of the training split: mixup (Zhang et al., 2018) and cutmix (Yun et al., 2019).
 //
 // The partner, the share and the rectangle are a function of the seed, the epoch and the sample, and the partner is
 // mixed in as the epoch augments it: the same on any number of ranks and threads, and after a resume.
@@ -31,7 +31,7 @@ class Mixing {
  public:
   // What a sample is mixed with. Of cutmix the partner's rectangle, which may be empty, takes the sample's place.
   struct Mix {
-    std::int64_t partner = 0;  // its number in the part
+    std::int64_t partner = 0;  // its number in the split
     double share = 1;          // of the sample itself; the rest is the partner's
     MixStep::Kind kind = MixStep::Kind::mixup;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;  // pixels [top, bottom) x [left, right)

@@ -26,7 +26,7 @@ struct TransformPlan {
   bool rescaled = false;
 };
 
-// Measures the training part's statistics behind the transforms so far.
+// Measures the training split's statistics behind the transforms so far.
 class StatisticsSource {
  public:
   virtual ~StatisticsSource() = default;

@@ -1,5 +1,5 @@
 // Looks for values that are not finite.
-#include "io/loader/finite_read.h"
+#include "io/loader/inputs/finite_read.h"
 
 #include <bit>
 #include <cmath>

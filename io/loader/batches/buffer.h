@@ -48,7 +48,7 @@ struct BufferPlan {
   std::int64_t bytes() const {
     std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // the sample's number
     for (const auto* list : {&inputs, &targets}) {
-      for (const std::int64_t part : *list) row = checked_add(row, part);
+      for (const std::int64_t bytes : *list) row = checked_add(row, bytes);
     }
     return checked_multiply(checked_multiply(rows, row), buffers);
   }

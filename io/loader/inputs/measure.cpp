@@ -1,12 +1,12 @@
 // Measures statistics from sums over fixed blocks of samples, which are added in their order.
-#include "io/loader/measure.h"
+#include "io/loader/inputs/measure.h"
 
 #include <atomic>
 #include <cmath>
 #include <exception>
 #include <thread>
 
-#include "io/loader/finite_read.h"
+#include "io/loader/inputs/finite_read.h"
 
 namespace trainctl {
 namespace {

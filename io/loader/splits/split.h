@@ -1,5 +1,5 @@
-// A part of the data (training, validation, test): the samples that it has, and the reading of a sample into a row of a
-// batch.
+// A split of the data (training, validation, test): the samples that it has, and the reading of a sample into a row of
+// a batch.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
-#include "io/loader/cache.h"
+#include "io/loader/cache/cache.h"
 #include "io/loader/images/mixing.h"
 #include "io/loader/images/transform.h"
-#include "io/loader/order.h"
-#include "io/loader/stage_clock.h"
+#include "io/loader/splits/order.h"
+#include "io/loader/splits/stage_clock.h"
 
 namespace trainctl {
 
 enum class OnError { stop, skip };
 
-class DataPart {
+class DataSplit {
  public:
   struct Options {
     std::uint64_t seed = 0;  // of augmentation
     OnError on_error = OnError::stop;
     MakeCache cache = {};                            // empty: none
     std::vector<float> class_weights = {};           // by class of the first target, in training; empty: all are 1
-    std::shared_ptr<const Mixing> mixing = nullptr;  // in training, of a part with one input; null: none
+    std::shared_ptr<const Mixing> mixing = nullptr;  // in training, of a split with one input; null: none
     bool skip_non_finite = false;  // samples that hold NaN or infinity are skipped, whatever on_error says
   };
   // An input: the data set of its samples, and the transforms applied to them.
@@ -69,11 +69,11 @@ class DataPart {
   };
 
   // Inputs and targets may share a data set; its samples are then read once. Without targets all weights are 1.
-  DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options);
+  DataSplit(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options);
 
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
-  // The name of the sample at a position of the part, for messages: "train/cat/0012.jpg", "x.npy, sample 12".
+  // The name of the sample at a position of the split, for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   std::string name_of(std::int64_t position) const { return inputs_[0].dataset->name_of(subset_[position]); }
   std::size_t inputs() const { return inputs_.size(); }
   std::size_t targets() const { return targets_.size(); }

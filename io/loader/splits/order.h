@@ -1,4 +1,4 @@
-// The order of samples: permutations computed from a key without memory, and the parts of a data set made with them.
+// The order of samples: permutations computed from a key without memory, and the subsets of a data set made with them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class Permutation {
   RandomKey key_;
 };
 
-// A part of a data set: maps a position in the part to a sample's number. Without stratification it takes no memory.
+// A subset of a data set's samples: maps a position in it to a sample's number. Without stratification it takes no
+// memory.
 class Subset {
  public:
   static Subset all(std::int64_t n);
@@ -35,7 +36,7 @@ class Subset {
   struct Split;
   // Splits off round(fraction * n) samples, at least one, for validation: a function of the arguments only.
   static Split split(std::int64_t n, double fraction, std::uint64_t seed);
-  // Splits in proportion from each class, to within one sample; `label` gives the class of a sample. Both parts keep
+  // Splits in proportion from each class, to within one sample; `label` gives the class of a sample. Both subsets keep
   // the data set's order.
   static Split stratified(std::int64_t n, const std::function<std::int32_t(std::int64_t)>& label, double fraction,
                           std::uint64_t seed);

@@ -1,5 +1,5 @@
 // Feistel permutations, splits and epochs.
-#include "io/loader/order.h"
+#include "io/loader/splits/order.h"
 
 #include <algorithm>
 #include <cmath>

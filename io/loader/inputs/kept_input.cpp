@@ -1,5 +1,5 @@
 // What is kept of an input, as JSON.
-#include "io/loader/kept_input.h"
+#include "io/loader/inputs/kept_input.h"
 
 #include "core/base/json.h"
 #include "core/base/json_parse.h"

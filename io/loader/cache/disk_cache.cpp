@@ -18,7 +18,7 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/temporary_name.h"
-#include "io/loader/cache.h"
+#include "io/loader/cache/cache.h"
 
 namespace trainctl {
 namespace {

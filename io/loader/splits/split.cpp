@@ -1,5 +1,5 @@
 // Reads a sample by its number into a row of a batch.
-#include "io/loader/part.h"
+#include "io/loader/splits/split.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
-#include "io/loader/finite_read.h"
-#include "io/loader/mask_target.h"
+#include "io/loader/inputs/finite_read.h"
+#include "io/loader/splits/mask_target.h"
 
 namespace trainctl {
 namespace {
@@ -29,19 +29,19 @@ std::int64_t prepared_bytes(const Transform& transform) {
 }
 
 // Bytes of a target in the cache: of its mask or its values; 0 for one that is a class or the input.
-std::int64_t target_bytes(const DataPart::Target& target) {
+std::int64_t target_bytes(const DataSplit::Target& target) {
   const DatasetFacts& facts = target.dataset->facts();
   if (target.mask) return prepared_bytes(*target.mask);
   return target.input || facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
 }
 
-void lap(const DataPart::Scratch& scratch, Stage stage) {
+void lap(const DataSplit::Scratch& scratch, Stage stage) {
   if (scratch.clock) scratch.clock->lap(stage);
 }
 
 }  // namespace
 
-DataPart::DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options)
+DataSplit::DataSplit(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options)
     : inputs_(std::move(inputs)), targets_(std::move(targets)), subset_(std::move(subset)), options_(options) {
   for (const Input& input : inputs_) {
     input_source_.push_back(source_of(input.dataset));
@@ -57,19 +57,19 @@ DataPart::DataPart(std::vector<Input> inputs, Targets targets, Subset subset, co
   if (options.cache) cache_ = options.cache(sources_[0]->size(), subset_.size(), row_bytes_);
 }
 
-std::size_t DataPart::source_of(const std::shared_ptr<const Dataset>& dataset) {
+std::size_t DataSplit::source_of(const std::shared_ptr<const Dataset>& dataset) {
   const auto found = std::find(sources_.begin(), sources_.end(), dataset);
   if (found != sources_.end()) return static_cast<std::size_t>(found - sources_.begin());
   sources_.push_back(dataset);
   return sources_.size() - 1;
 }
 
-TensorType DataPart::input_type(std::size_t input) const {
+TensorType DataSplit::input_type(std::size_t input) const {
   const Transform& transform = *inputs_[input].transform;
   return {transform.output_shape(), transform.output_dtype()};
 }
 
-TargetFacts DataPart::target_facts(std::size_t number, LabelMode mode) const {
+TargetFacts DataSplit::target_facts(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
   const DatasetFacts& facts = target.dataset->facts();
   if (target.input) return {0, inputs_[0].transform->output_shape()};
@@ -78,19 +78,19 @@ TargetFacts DataPart::target_facts(std::size_t number, LabelMode mode) const {
   return {facts.classes, {mask[0], mask[1]}, mode, facts.class_names};
 }
 
-TensorType DataPart::target_type(std::size_t target, TargetForm form) const {
+TensorType DataSplit::target_type(std::size_t target, TargetForm form) const {
   const TargetFacts facts = target_facts(target);
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
   return sample_target_type(form, facts);
 }
 
-Shape DataPart::weight_shape() const {
+Shape DataSplit::weight_shape() const {
   if (targets_.empty()) return {};
   const Shape& stored = targets_[0].dataset->facts().weight;
   return targets_[0].mask && stored.rank() > 0 ? target_facts(0).shape : stored;
 }
 
-DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const {
+DataSplit::Scratch DataSplit::scratch(const std::vector<TargetForm>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images has one input
@@ -116,8 +116,8 @@ DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const 
   return scratch;
 }
 
-bool DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                    const std::vector<TargetForm>& forms) const {
+bool DataSplit::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                     const std::vector<TargetForm>& forms) const {
   std::int64_t reading = number;
   try {
     read_weighted(number, training, epoch, scratch, row, forms);
@@ -137,8 +137,8 @@ bool DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
   return false;
 }
 
-void DataPart::fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                            const std::vector<TargetForm>& forms) const {
+void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                             const std::vector<TargetForm>& forms) const {
   constexpr std::uint32_t most_tries = 8;
   for (std::uint32_t i = 0; training && i < most_tries; ++i) {
     const RandomKey key{options_.seed, Purpose::skipped, static_cast<std::uint32_t>(epoch)};
@@ -158,8 +158,8 @@ void DataPart::fill_skipped(std::int64_t number, bool training, std::int64_t epo
   }
 }
 
-void DataPart::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                             const std::vector<TargetForm>& forms) const {
+void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                              const std::vector<TargetForm>& forms) const {
   read_whole(number, training, epoch, scratch, row, forms);
   if (!training || options_.class_weights.empty()) return;
   const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
@@ -167,9 +167,9 @@ void DataPart::read_weighted(std::int64_t number, bool training, std::int64_t ep
 }
 
 // The loss of mixed classes is the sum of those of both samples' classes, by their shares and their own weights: the
-// weight is that of both, and each class' probability is its part of it.
-void DataPart::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
-                   const std::vector<TargetForm>& forms) const {
+// weight is that of both, and each class' probability is its share of it.
+void DataSplit::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
+                    const std::vector<TargetForm>& forms) const {
   options_.mixing->apply(mix, input_type(0).dtype, row.inputs[0], partner.inputs[0]);
   const double own = mix.share * static_cast<double>(*row.weights);
   const double weight = own + (1 - mix.share) * static_cast<double>(*partner.weights);
@@ -182,17 +182,17 @@ void DataPart::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
   }
 }
 
-bool DataPart::skips(const Error& error) const {
+bool DataSplit::skips(const Error& error) const {
   const bool non_finite = options_.skip_non_finite && dynamic_cast<const NonFiniteError*>(&error) != nullptr;
   return error.kind() == ErrorKind::data && (options_.on_error == OnError::skip || non_finite);
 }
 
-void DataPart::warn_once(std::int64_t number, const std::string& text) const {
+void DataSplit::warn_once(std::int64_t number, const std::string& text) const {
   const std::lock_guard lock(named_mutex_);
   if (named_.insert(number).second) log::warning(text);
 }
 
-void DataPart::warn_of_odd(std::int64_t number, const std::string& text) const {
+void DataSplit::warn_of_odd(std::int64_t number, const std::string& text) const {
   constexpr std::size_t most = 10;
   const std::lock_guard lock(named_mutex_);
   if (named_.size() < most && named_.insert(number).second) {
@@ -200,8 +200,8 @@ void DataPart::warn_of_odd(std::int64_t number, const std::string& text) const {
   }
 }
 
-void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                          const std::vector<TargetForm>& forms) const {
+void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                           const std::vector<TargetForm>& forms) const {
   if (scratch.clock) scratch.clock->start();
   if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
@@ -241,7 +241,7 @@ void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch
   lap(scratch, Stage::target);
 }
 
-void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
+void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     Sample& sample = scratch.samples[i];
     sample.decoding_seconds = 0;
@@ -270,7 +270,7 @@ void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
   lap(scratch, Stage::transform);
 }
 
-void DataPart::pack(const Prepared& prepared, std::byte* to) const {
+void DataSplit::pack(const Prepared& prepared, std::byte* to) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) copy_image(prepared.inputs[i], to + input_offset_[i]);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].mask) {
@@ -281,7 +281,7 @@ void DataPart::pack(const Prepared& prepared, std::byte* to) const {
   }
 }
 
-void DataPart::unpack(const std::byte* from, Prepared& prepared) const {
+void DataSplit::unpack(const std::byte* from, Prepared& prepared) const {
   const auto image = [&](const Transform& transform, std::int64_t offset) {
     return as_image(from + offset, transform.prepared_dtype(), transform.prepared_shape());
   };
@@ -294,8 +294,8 @@ void DataPart::unpack(const std::byte* from, Prepared& prepared) const {
   }
 }
 
-void DataPart::write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form,
-                            std::byte* to) const {
+void DataSplit::write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form,
+                             std::byte* to) const {
   const Dataset& dataset = *targets_[target].dataset;
   const DatasetFacts& facts = dataset.facts();
   auto* floats = reinterpret_cast<float*>(to);

@@ -14,12 +14,12 @@ struct InputPlan {
   bool stored = true;  // samples stay in their stored type: bytes, which the device scales, or tokens
 };
 
-// The plan of the input `name`, for samples of these facts, which all parts' data sets store in `stored` types. Throws
+// The plan of the input `name`, for samples of these facts, which all splits' data sets store in `stored` types. Throws
 // Error{config} where a step cannot be applied.
 InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics);
 
-// The transform of a data set's samples that the plan makes, of the training part's stored shape.
+// The transform of a data set's samples that the plan makes, of the training split's stored shape.
 std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype);
 
 // The format of bytes that the device scales. Throws Error{config} where the affine map has another number of channels.

@@ -2,7 +2,7 @@
 // next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers one
 // thread with one buffer fills each batch when it is asked for, so that a read that hangs cannot hold the caller.
 // Threads synchronize by atomics without locks, and nothing is allocated once every buffer was used.
-#include "io/loader/loader.h"
+#include "io/loader/batches/loader.h"
 
 #include <chrono>
 #include <limits>
@@ -16,9 +16,9 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/tensor/sample_numbers.h"
-#include "io/loader/buffer.h"
-#include "io/loader/plan.h"
-#include "io/loader/worker_tuning.h"
+#include "io/loader/batches/batch_plan.h"
+#include "io/loader/batches/buffer.h"
+#include "io/loader/batches/worker_tuning.h"
 
 namespace trainctl {
 namespace {
@@ -49,18 +49,18 @@ class GracePeriod {
 // The workers share its ownership with the user: a worker whose read never returns may outlive the user.
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
-  Loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options)
-      : part_(std::move(part)),
+  Loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options)
+      : split_(std::move(split)),
         options_(options),
-        plan_(part_->size(), options.batch_size, options.start),
+        plan_(split_->size(), options.batch_size, options.start),
         position_(plan_.start()) {
-    for (std::size_t i = 0; i < part_->inputs(); ++i) input_types_.push_back(part_->input_type(i));
-    for (std::size_t i = 0; i < part_->targets(); ++i) {
-      target_types_.push_back(part_->target_type(i, options.targets[i]));
+    for (std::size_t i = 0; i < split_->inputs(); ++i) input_types_.push_back(split_->input_type(i));
+    for (std::size_t i = 0; i < split_->targets(); ++i) {
+      target_types_.push_back(split_->target_type(i, options.targets[i]));
     }
     batch_.inputs.resize(input_types_.size());
     batch_.targets.resize(target_types_.size());
-    cut_ = plan_buffers(input_types_, target_types_, part_->weight_count(), plan_.batch_size(), options.rank,
+    cut_ = plan_buffers(input_types_, target_types_, split_->weight_count(), plan_.batch_size(), options.rank,
                         options.workers > 0, options.prefetch);
     chunks_ =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
@@ -148,8 +148,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   void work(std::uint32_t worker) {
     for (std::uint32_t awake; (awake = awake_.load()) <= worker;) awake_.wait(awake);
-    DataPart::Scratch scratch = part_->scratch(options_.targets);
-    DataPart::Row row;
+    DataSplit::Scratch scratch = split_->scratch(options_.targets);
+    DataSplit::Row row;
     row.inputs.resize(input_types_.size());
     row.targets.resize(target_types_.size());
     while (!stopping_.load(std::memory_order_relaxed)) {
@@ -167,8 +167,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   }
 
   // Fills the rows of one chunk of this rank's share of a batch.
-  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataPart::Scratch& scratch,
-                  DataPart::Row& row) noexcept {
+  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataSplit::Scratch& scratch,
+                  DataSplit::Row& row) noexcept {
     try {
       const BatchPlan::Entry entry = plan_.at(batch);
       const Share share = share_of(entry.count, options_.rank);
@@ -176,9 +176,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
       for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
-        const std::int64_t number = part_->subset()[order[entry.position.offset + share.at(i)]];
+        const std::int64_t number = split_->subset()[order[entry.position.offset + share.at(i)]];
         point_at(buffer, i, row);
-        const bool read = part_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
+        const bool read = split_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
         buffer.samples[static_cast<std::size_t>(i)] = read ? number : skipped_sample(number);
       }
     } catch (...) {
@@ -186,7 +186,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     }
   }
 
-  void point_at(BatchBuffer& buffer, std::int64_t number, DataPart::Row& row) const {
+  void point_at(BatchBuffer& buffer, std::int64_t number, DataSplit::Row& row) const {
     for (std::size_t i = 0; i < cut_.inputs.size(); ++i) {
       row.inputs[i] = buffer.inputs[i].get() + number * cut_.inputs[i];
     }
@@ -248,7 +248,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     position_ = plan_.behind(entry);
   }
 
-  std::shared_ptr<const DataPart> part_;
+  std::shared_ptr<const DataSplit> split_;
   LoaderOptions options_;
   BatchPlan plan_;
   std::vector<TensorType> input_types_, target_types_;  // types of one sample
@@ -290,11 +290,11 @@ class LoaderSource final : public BatchSource {
 
 }  // namespace
 
-std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options) {
-  if (part->size() == 0) throw Error(ErrorKind::data, "there are no samples");
+std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options) {
+  if (split->size() == 0) throw Error(ErrorKind::data, "there are no samples");
   require(options.batch_size > 0 && options.workers >= 0 && options.prefetch.or_else(1) >= 1,
           "batch size, workers and prefetch of a loader");
-  return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(part), options));
+  return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(split), options));
 }
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// Putting a part together: its transforms, targets, mixing and cache.
-#include "io/loader/make_part.h"
+// Putting a split together: its transforms, targets, mixing and cache.
+#include "io/loader/splits/make_split.h"
 
 #include <algorithm>
 
@@ -9,18 +9,18 @@
 namespace trainctl {
 namespace {
 
-DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
-                            const InputPlan& steps) {
+DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
+                             const InputPlan& steps) {
   const auto& dataset = group.inputs[input];
   check_alike(*dataset, training.inputs[input]->facts().sample, steps.plan.fixed);
   return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
 }
 
-// The targets of a part: masks take the way of the first input's images.
-DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
-  DataPart::Targets targets;
+// The targets of a split: masks take the way of the first input's images.
+DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
+  DataSplit::Targets targets;
   for (const auto& dataset : group.targets) {
-    DataPart::Target target{dataset};
+    DataSplit::Target target{dataset};
     target.input = options.target_is_input();
     const DatasetFacts& facts = dataset->facts();
     if (facts.masks) {
@@ -31,8 +31,8 @@ DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& gro
   return targets;
 }
 
-// All that a prepared sample of a part depends on.
-std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
+// All that a prepared sample of a split depends on.
+std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
   std::string key = "3\n";  // raised where the same data gives other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
@@ -109,20 +109,20 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
 }
 
-std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
-                                          const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
-                                          bool reads) {
-  std::vector<DataPart::Input> inputs;
-  for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
-  DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
+std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
+                                            const DatasetGroup& training, const std::vector<InputPlan>& plans,
+                                            std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                            bool reads) {
+  std::vector<DataSplit::Input> inputs;
+  for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(split.group, training, i, plans[i]));
+  DataSplit::Targets targets = targets_of(options, split.group, *inputs[0].transform);
   MakeCache cache;
-  if (caching_pays(options, part.group, plans)) {
-    cache = cache_for(options, cache_key(part.group, inputs, plans), reads);
+  if (caching_pays(options, split.group, plans)) {
+    cache = cache_for(options, cache_key(split.group, inputs, plans), reads);
   }
-  return std::make_shared<DataPart>(
-      std::move(inputs), std::move(targets), part.subset,
-      DataPart::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
+  return std::make_shared<DataSplit>(
+      std::move(inputs), std::move(targets), split.subset,
+      DataSplit::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
 }
 
 }  // namespace trainctl

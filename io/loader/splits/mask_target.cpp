@@ -1,5 +1,5 @@
 // Writes masks pixel by pixel.
-#include "io/loader/mask_target.h"
+#include "io/loader/splits/mask_target.h"
 
 #include <algorithm>
 

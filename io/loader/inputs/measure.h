@@ -1,10 +1,10 @@
-// `normalize: measured`: the mean and standard deviation of the training part.
+// `normalize: measured`: the mean and standard deviation of the training split.
 #pragma once
 
 #include "io/datasets/dataset.h"
 #include "io/loader/images/transform_options.h"
-#include "io/loader/order.h"
-#include "io/loader/part.h"
+#include "io/loader/splits/order.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 

@@ -5,7 +5,7 @@
 
 #include "core/metrics/class_weights.h"
 #include "io/datasets/dataset.h"
-#include "io/loader/order.h"
+#include "io/loader/splits/order.h"
 
 namespace trainctl {
 

@@ -1,5 +1,5 @@
 // Counting classes, and finding them by name.
-#include "io/loader/class_weights.h"
+#include "io/loader/splits/class_weights.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // Putting the transforms of an input together.
-#include "io/loader/input_plan.h"
+#include "io/loader/inputs/input_plan.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/spec/values.h"
-#include "io/loader/part.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 
@@ -17,20 +17,20 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;  // samples of all ranks
   Sharer rank;
   DataPosition start;
-  bool training = true;      // with augmentation; otherwise the part is read in its order, again and again
+  bool training = true;      // with augmentation; otherwise the split is read in its order, again and again
   bool shuffle = true;       // in training only
   int workers = 1;           // threads; 0: one thread that reads a batch when next() asks for it, and none ahead
   bool tuned = false;        // begin with one of the workers, and add others while next() waits for data
   Auto<int> prefetch = {2};  // batches filled ahead
-  std::vector<TargetForm> targets = {TargetForm::class_number};  // by the part's targets
+  std::vector<TargetForm> targets = {TargetForm::class_number};  // by the split's targets
   AllocateBatch allocate = {};                                   // allocates the memory of the inputs
   // Called while next() waits. Where it returns true and the data does not come within a second (a file system hangs),
   // next() returns batches that are not complete. Empty: next() waits without limit.
   std::function<bool()> stop_requested = {};
 };
 
-// Makes a loader of a part. Throws Error{data} where the part is empty. Its threads end with the source, after the
+// Makes a loader of a split. Throws Error{data} where the split is empty. Its threads end with the source, after the
 // sample that they are reading; after an incomplete batch the source does not wait for them.
-std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options);
+std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// Opens the parts of the data.
-#include "io/loader/open_parts.h"
+// Opens the splits of the data.
+#include "io/loader/splits/open_splits.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
-// The split of the training samples; where it is stratified, `classes` has the classes, if anything has.
+// Splits samples off for validation; if this is stratified, `classes` has the classes, if anything has.
 Subset::Split split_off(const ValidationOptions& validation, std::int64_t samples, const Dataset* classes,
                         std::uint64_t seed) {
   if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
@@ -55,10 +55,10 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     };
   }
   return with_utf8_names(dataset_of(options), dataset_of(options).open_pieces(dataset_of(options).pieces(),
-                                                                              PartKind::training, stated, seed));
+                                                                              SplitKind::training, stated, seed));
 }
 
-DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& where, PartKind part,
+DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& where, SplitKind split,
                            const DatasetGroup& training, const DataUse& use, std::uint64_t seed) {
   const bool skips = options.on_error == OnError::skip;
   StatedGroup stated{{}, {}, use};
@@ -67,12 +67,12 @@ DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& whe
     stated.inputs.push_back({facts.sample, {}, &facts, {.tokens = use.inputs[i].tokens}, skips});
   }
   for (std::size_t i = 0; i < use.targets.size(); ++i) {
-    // The training part decides whether whole numbers are classes or values.
+    // The training split decides whether whole numbers are classes or values.
     const DatasetFacts& facts = training.targets[i]->facts();
     stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
     stated.targets.back().target_is_input = options.target_is_input();
   }
-  return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), part, stated, seed));
+  return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, stated, seed));
 }
 
 }  // namespace
@@ -87,28 +87,28 @@ std::optional<std::int64_t> stated_classes(const DataOptions& options, const std
   return classes ? std::optional(*classes) : std::nullopt;
 }
 
-OpenedParts open_parts(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
-  OpenedParts parts;
+OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  OpenedSplits splits;
   const DatasetGroup training = open_training(options, seed, use);
-  parts[0] = {training, Subset::all(training.size())};
+  splits[0] = {training, Subset::all(training.size())};
   if (options.validation && options.validation->split) {
     const auto labelled = std::find_if(training.targets.begin(), training.targets.end(),
                                        [](const auto& target) { return has_classes(*target); });
     const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
-    const Subset::Split split = split_off(*options.validation, training.size(), classes, seed);
-    parts[0]->subset = split.training;
-    parts[1] = {training, split.validation};
+    const Subset::Split halves = split_off(*options.validation, training.size(), classes, seed);
+    splits[0]->subset = halves.training;
+    splits[1] = {training, halves.validation};
   } else if (options.validation) {
-    parts[1].emplace();
-    parts[1]->group = open_held_out(options, *options.validation, PartKind::validation, training, use, seed);
-    parts[1]->subset = Subset::all(parts[1]->group.size());
+    splits[1].emplace();
+    splits[1]->group = open_held_out(options, *options.validation, SplitKind::validation, training, use, seed);
+    splits[1]->subset = Subset::all(splits[1]->group.size());
   }
   if (options.test) {
-    parts[2].emplace();
-    parts[2]->group = open_held_out(options, *options.test, PartKind::test, training, use, seed);
-    parts[2]->subset = Subset::all(parts[2]->group.size());
+    splits[2].emplace();
+    splits[2]->group = open_held_out(options, *options.test, SplitKind::test, training, use, seed);
+    splits[2]->subset = Subset::all(splits[2]->group.size());
   }
-  return parts;
+  return splits;
 }
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // The cache in memory: its rows and their states.
-#include "io/loader/cache.h"
+#include "io/loader/cache/cache.h"
 
 #include <sys/mman.h>
 

@@ -1,0 +1,30 @@
+// The opened splits of a run's data: their data sets, and the samples of each split.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "io/loader/options.h"
+#include "io/loader/splits/order.h"
+
+namespace trainctl {
+
+// An opened split of the data: its data sets, and the subset of their samples that it has.
+struct OpenedSplit {
+  DatasetGroup group;
+  Subset subset;
+};
+
+// By SplitKind: training, validation and test; nothing for a split that the config does not name.
+using OpenedSplits = std::array<std::optional<OpenedSplit>, 3>;
+
+// Opens all splits that the config names. Throws Error{data}, {config} or {resource}.
+OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use);
+
+// The shape of an input's samples and the number of an output's classes that the config states, by the model's names.
+std::optional<Shape> stated_shape(const DataOptions& options, const std::string& input);
+std::optional<std::int64_t> stated_classes(const DataOptions& options, const std::string& output);
+
+}  // namespace trainctl
