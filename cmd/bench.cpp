@@ -4,6 +4,7 @@
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
+#include "io/loader/batches/loader.h"
 #include "io/loader/bench.h"
 #include "io/loader/data.h"
 #include "parallel/bench/communication.h"

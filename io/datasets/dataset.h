@@ -1,6 +1,8 @@
 // A data set: samples by number. Reading has no side effects: any thread may read any sample at any time.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,10 +12,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/metrics/class_weights.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
-#include "io/datasets/images/resize_target.h"
 
 namespace trainctl {
 
@@ -33,6 +33,22 @@ struct DatasetFacts {
   bool masks = false;                       // samples are masks: bytes [height, width, 1] of class numbers
   double scale = 1, offset = 0;             // a stored value v stands for scale * v + offset
   std::shared_ptr<const TableFacts> table;  // csv: what the other splits take over from the training split's columns
+};
+
+// The size that a resize brings images to.
+struct ResizeTarget {
+  std::int64_t height = 0, width = 0;  // pixels
+  bool shorter_side = false;           // `height` is that of the shorter side, and the other side is in proportion
+
+  // The shape behind the resize of an image [height, width, channels].
+  Shape of(const Shape& image) const {
+    if (!shorter_side) return {height, width, image[2]};
+    const auto shorter = static_cast<double>(std::min(image[0], image[1])), to = static_cast<double>(height);
+    const auto scaled = [&](std::int64_t side) {
+      return std::max<std::int64_t>(1, std::llround(static_cast<double>(side) * to / shorter));
+    };
+    return {scaled(image[0]), scaled(image[1]), image[2]};
+  }
 };
 
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
@@ -107,24 +123,6 @@ struct StatedFacts {
   }
 };
 
-// The meaning of the data for the network, by its inputs and outputs; the name of a single one is empty.
-struct DataUse {
-  struct Input {
-    std::string name;
-    std::int64_t tokens = 0;  // as in ArrayUse
-  };
-  struct Target {
-    std::string name;
-    bool values = false, class_numbers = false;  // as target_values and class_numbers in ArrayUse
-  };
-  std::vector<Input> inputs = {Input{}};
-  std::vector<Target> targets = {Target{}};
-  std::optional<ClassWeights> class_weights;  // of the first target, in training
-
-  // Whether the model has one input and one output, neither with a name.
-  bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
-};
-
 // The data sets of a split: one for each input and one for each output of the network. Equal sample numbers belong
 // together, and one data set may serve as both. The weights are those of the first target.
 struct DatasetGroup {
@@ -133,12 +131,6 @@ struct DatasetGroup {
   std::int64_t size() const { return inputs[0]->size(); }
   // The group's data sets, each listed once.
   std::vector<const Dataset*> distinct() const;
-};
-
-// The statements about each of a group's data sets.
-struct StatedGroup {
-  std::vector<StatedFacts> inputs, targets;
-  DataUse use;  // in the same order
 };
 
 // The shape of the first sample that can be read, where `skip_unreadable` lets others pass that cannot. Where none can:

@@ -1,4 +1,4 @@
-// The `dataset` of a config: the location of its samples, and how to open them.
+// The `dataset` of a config: the location of its samples, their meaning for the network, and how to open them.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics/class_weights.h"
 #include "core/spec/by_name.h"
 #include "core/spec/one_or_more.h"
 #include "core/spec/values.h"
@@ -48,6 +49,30 @@ struct StatedLocation {
 struct NamedFacts {
   std::string name;
   StatedFacts stated;
+};
+
+// The meaning of the data for the network, by its inputs and outputs; the name of a single one is empty.
+struct DataUse {
+  struct Input {
+    std::string name;
+    std::int64_t tokens = 0;  // as in ArrayUse
+  };
+  struct Target {
+    std::string name;
+    bool values = false, class_numbers = false;  // as target_values and class_numbers in ArrayUse
+  };
+  std::vector<Input> inputs = {Input{}};
+  std::vector<Target> targets = {Target{}};
+  std::optional<ClassWeights> class_weights;  // of the first target, in training
+
+  // Whether the model has one input and one output, neither with a name.
+  bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
+};
+
+// The statements about each of a group's data sets.
+struct StatedGroup {
+  std::vector<StatedFacts> inputs, targets;
+  DataUse use;  // in the same order
 };
 
 struct DatasetOptions : Options, StatedLocation {

@@ -11,6 +11,8 @@
 #include "core/base/table.h"
 #include "io/loader/batches/batch_plan.h"
 #include "io/loader/batches/buffer.h"
+#include "io/loader/batches/loader.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 namespace {

@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 
-#include "io/loader/batches/loader.h"
 #include "io/loader/splits/stage_clock.h"
 
 namespace trainctl {
+
+class DataSplit;
+struct LoaderOptions;
 
 struct DataBench {
   std::array<double, stage_count> stages{};  // seconds of a sample on one thread, by Stage

@@ -16,6 +16,7 @@
 #include "io/loader/splits/class_weights.h"
 #include "io/loader/splits/make_split.h"
 #include "io/loader/splits/open_splits.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 namespace {
@@ -196,6 +197,8 @@ LoaderOptions Data::training_loader(std::int64_t batch_size, const Sharer& rank,
           forms_of(targets),
           allocate};
 }
+
+std::int64_t Data::samples(SplitKind kind) const { return has(kind) ? split(kind)->size() : 0; }
 
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
                                             int cores, const std::vector<TargetForm>& targets,

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
-#include "io/loader/batches/loader.h"
 #include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
-#include "io/loader/splits/split.h"
 
 namespace trainctl {
+
+class DataSplit;
+struct LoaderOptions;
 
 class Data {
  public:
@@ -22,8 +23,8 @@ class Data {
   enum class Measure { yes, no };
 
   // Opens all splits that the config names and measures what `normalize: measured` asks for. `seed` is the run's seed,
-  // for the split, augmentation and synthetic data; `use` is the meaning of arrays for loss and network. Throws
-  // Error{data}, {config} or {resource}.
+  // for splitting validation off, augmentation and synthetic data; `use` is the meaning of arrays for loss and network.
+  // Throws Error{data}, {config} or {resource}.
   Data(const DataOptions& options, std::uint64_t seed, const DataUse& use = {}, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
@@ -32,9 +33,7 @@ class Data {
   const std::shared_ptr<const DataSplit>& split(SplitKind split) const {
     return splits_[static_cast<std::size_t>(split)];
   }
-  std::int64_t samples(SplitKind split) const {
-    return has(split) ? splits_[static_cast<std::size_t>(split)]->size() : 0;
-  }
+  std::int64_t samples(SplitKind split) const;
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
   // What `predict` needs of the model's inputs, in their order.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/metrics/targets.h"
 
 namespace trainctl {
 namespace {

@@ -5,13 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include "core/metrics/targets.h"
+#include "core/metrics/target_form.h"
 #include "core/spec/by_name.h"
 #include "io/datasets/options.h"
-#include "io/loader/images/transform_options.h"
-#include "io/loader/splits/split.h"
+#include "io/loader/inputs/finite_read.h"
 
 namespace trainctl {
+
+// The items of `transform` and of `augment` (io/loader/images/transform_options.h).
+const ChoiceTable& transform_choices();
+const ChoiceTable& augment_choices();
 
 enum class CacheKind { none, memory, disk };
 

@@ -5,8 +5,9 @@
 
 #include "io/datasets/tables/csv_table.h"
 #include "io/loader/batches/loader.h"
-#include "io/loader/kept_plan.h"
+#include "io/loader/inputs/input_plan.h"
 #include "io/loader/splits/make_split.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 namespace {
@@ -56,6 +57,8 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
   split_ = std::make_shared<const DataSplit>(std::move(read), DataSplit::Targets{}, Subset::all(named_->size()),
                                              DataSplit::Options{.on_error = options.on_error, .skip_non_finite = true});
 }
+
+std::int64_t PredictionData::samples() const { return split_->size(); }
 
 std::string PredictionData::name_of(std::int64_t sample) const {
   return named_->holds_files() ? named_->name_of(sample) : std::to_string(sample);

@@ -9,9 +9,10 @@
 #include "core/exec/interfaces/batch_source.h"
 #include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
-#include "io/loader/splits/split.h"
 
 namespace trainctl {
+
+class DataSplit;
 
 class PredictionData {
  public:
@@ -24,7 +25,7 @@ class PredictionData {
   // The map from stored values of the first input to what the network gets; nothing where samples are not stored as
   // bytes.
   const std::optional<Affine>& scaling() const { return scaling_; }
-  std::int64_t samples() const { return split_->size(); }
+  std::int64_t samples() const;
   // What is odd about the data, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // "photos/cat.jpg"; of arrays and tables the number of the sample.

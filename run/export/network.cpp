@@ -7,7 +7,7 @@
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/layers/model/model.h"
 #include "io/loader/data.h"
-#include "io/loader/kept_plan.h"
+#include "io/loader/inputs/input_plan.h"
 #include "run/prediction/meaning.h"
 
 namespace trainctl {

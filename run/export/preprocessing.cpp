@@ -4,7 +4,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/tables/csv_table.h"
-#include "io/loader/kept_plan.h"
+#include "io/loader/inputs/input_plan.h"
 
 namespace trainctl {
 namespace {

@@ -9,6 +9,7 @@
 #include "core/tensor/sample_values.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
+#include "io/loader/splits/split.h"
 #include "io/pictures/picture.h"
 #include "run/job/best_checkpoint.h"
 #include "run/prediction/meaning.h"

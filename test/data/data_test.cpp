@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <set>
 
+#include "io/loader/cache/cache.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 

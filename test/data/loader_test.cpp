@@ -13,6 +13,7 @@
 #include "core/tensor/sample_numbers.h"
 #include "io/datasets/synthetic.h"
 #include "io/loader/batches/worker_tuning.h"
+#include "io/loader/splits/split.h"
 #include "test/catch.h"
 
 namespace trainctl::loader_test {

@@ -8,6 +8,7 @@
 #include "io/datasets/synthetic.h"
 #include "io/loader/images/resize.h"
 #include "io/loader/images/reverse.h"
+#include "io/loader/images/transform_options.h"
 #include "io/loader/inputs/measure.h"
 #include "test/catch.h"
 #include "test/data/files.h"

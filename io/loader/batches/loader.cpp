@@ -19,6 +19,7 @@
 #include "io/loader/batches/batch_plan.h"
 #include "io/loader/batches/buffer.h"
 #include "io/loader/batches/worker_tuning.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 namespace {

@@ -9,9 +9,10 @@
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/spec/values.h"
-#include "io/loader/splits/split.h"
 
 namespace trainctl {
+
+class DataSplit;
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // samples of all ranks

@@ -8,6 +8,11 @@
 
 namespace trainctl {
 
+// Mean and standard deviation by channel, by which values are normalized; lists of one element apply to all channels.
+struct Statistics {
+  std::vector<double> mean, stddev;
+};
+
 // Scale and offset by channel (element of the last dimension); lists of one element apply to all channels.
 struct Affine {
   std::vector<double> scale{1.0};

@@ -99,10 +99,10 @@ Mixing::Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& 
   }
 }
 
-Mixing::Mix Mixing::draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_part) const {
+Mixing::Mix Mixing::draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_split) const {
   Draws draws(key, sample, position_);
   Mix mix;
-  mix.partner = draws.pick(samples_of_part);
+  mix.partner = draws.pick(samples_of_split);
   const MixStep& step = steps_[static_cast<std::size_t>(draws.pick(std::ssize(steps_)))];
   mix.kind = step.kind;
   mix.share = draw_share(step.alpha, draws);

@@ -41,7 +41,7 @@ class Mixing {
   // Throws Error{config} where a step cannot be applied to samples of this shape, or of these classes (0: values).
   Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& sample, std::int64_t classes);
 
-  Mix draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_part) const;
+  Mix draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_split) const;
   // Mixes the partner's values into the sample's, which have the type that the loader gives.
   void apply(const Mix& mix, DType dtype, std::byte* sample, const std::byte* partner) const;
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "io/loader/images/augmentation.h"
+#include "io/loader/images/window.h"
 
 namespace trainctl {
 namespace {

@@ -11,12 +11,14 @@
 #include "core/tensor/shape.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/images/affine.h"
-#include "io/loader/images/augmentation.h"
 #include "io/loader/images/image.h"
 #include "io/loader/images/resize.h"
-#include "io/loader/images/window.h"
 
 namespace trainctl {
+
+class Augmentation;
+class Canvas;
+struct WindowAxis;
 
 // One step of `transform` or `augment`; heights, widths and paddings are in pixels.
 struct GeometryStep {

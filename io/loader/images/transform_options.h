@@ -8,15 +8,11 @@
 
 #include "core/spec/one_or_more.h"
 #include "core/spec/values.h"
+#include "io/loader/images/affine.h"
 #include "io/loader/images/mixing.h"
 #include "io/loader/images/transform.h"
 
 namespace trainctl {
-
-// Mean and standard deviation by channel; lists of one element apply to all channels.
-struct Statistics {
-  std::vector<double> mean, stddev;
-};
 
 // The transforms of an input, built up item by item.
 struct TransformPlan {

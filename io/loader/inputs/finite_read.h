@@ -1,4 +1,4 @@
-// Reading a sample and checking that its numbers are finite: NaN in the data would else show as a loss that is none.
+// Reading a sample and checking that its numbers are finite: otherwise NaN in the data would show as a loss of NaN.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,9 @@
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
+
+// What happens when a sample cannot be read: the run ends, or the sample counts for nothing.
+enum class OnError { stop, skip };
 
 // The error of kind `data` of a sample or target that holds NaN or infinity.
 struct NonFiniteError final : Error {

@@ -1,11 +1,32 @@
-// Putting the transforms of an input together.
+// Putting the transforms of an input together, with statistics that are measured or that a run kept.
 #include "io/loader/inputs/input_plan.h"
 
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "io/loader/inputs/kept_input.h"
+#include "io/loader/options.h"
 
 namespace trainctl {
+namespace {
+
+// The statistics that the run measured, one after another.
+class KeptStatistics final : public StatisticsSource {
+ public:
+  explicit KeptStatistics(const std::vector<Statistics>& kept) : kept_(kept) {}
+
+  Statistics measure(const TransformPlan&) override {
+    if (next_ == kept_.size()) throw Error(ErrorKind::data, "the checkpoint lacks what `normalize: measured` measured");
+    return kept_[next_++];
+  }
+
+ private:
+  const std::vector<Statistics>& kept_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
 
 InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics) {
@@ -26,6 +47,11 @@ InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, cons
                     return stays_as_stored(type, result.plan.fixed, result.plan.augment);
                   });
   return result;
+}
+
+InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored) {
+  KeptStatistics statistics(kept.measured);
+  return plan_input(options, kept.facts, {stored}, name, statistics);
 }
 
 std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype) {

@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/ops/normalization/normalize.h"
-#include "io/loader/options.h"
+#include "io/loader/images/transform_options.h"
 
 namespace trainctl {
+
+struct DataOptions;
+struct KeptInput;
+struct SampleFormat;
 
 struct InputPlan {
   TransformPlan plan;
@@ -18,6 +21,10 @@ struct InputPlan {
 // Error{config} where a step cannot be applied.
 InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics);
+
+// The plan of an input of a trained network, from the config and what the run kept, for samples that are stored in this
+// dtype. Throws Error{data} if the run lacks what `normalize: measured` measured.
+InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored);
 
 // The transform of a data set's samples that the plan makes, of the training split's stored shape.
 std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/datasets/dataset.h"
-#include "io/loader/images/transform_options.h"
+#include "io/loader/images/affine.h"
 
 namespace trainctl {
 

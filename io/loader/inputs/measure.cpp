@@ -6,7 +6,7 @@
 #include <exception>
 #include <thread>
 
-#include "io/loader/inputs/finite_read.h"
+#include "io/loader/images/transform_options.h"
 
 namespace trainctl {
 namespace {

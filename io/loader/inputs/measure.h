@@ -2,11 +2,13 @@
 #pragma once
 
 #include "io/datasets/dataset.h"
-#include "io/loader/images/transform_options.h"
+#include "io/loader/images/affine.h"
+#include "io/loader/inputs/finite_read.h"
 #include "io/loader/splits/order.h"
-#include "io/loader/splits/split.h"
 
 namespace trainctl {
+
+struct TransformPlan;
 
 // The mean and standard deviation by channel of all samples of the subset, behind the transforms `so_far`; the bits are
 // the same for any number of threads. A constant channel gets a deviation of 1. Throws what reading throws; with

@@ -5,6 +5,9 @@
 
 #include "core/base/format.h"
 #include "io/datasets/images/mask_codec.h"
+#include "io/loader/inputs/input_plan.h"
+#include "io/loader/options.h"
+#include "io/loader/splits/split.h"
 
 namespace trainctl {
 namespace {

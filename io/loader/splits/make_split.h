@@ -4,11 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include "io/loader/inputs/input_plan.h"
 #include "io/loader/splits/open_splits.h"
-#include "io/loader/splits/split.h"
 
 namespace trainctl {
+
+class DataSplit;
+class Mixing;
+struct GeometryStep;
+struct InputPlan;
 
 // Checks that the first sample of a data set has the shape of the training split's, stored as `training`, behind the
 // transforms. Throws Error{data} that names it.

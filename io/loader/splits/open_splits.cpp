@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/utf8_names.h"
+#include "io/loader/options.h"
 
 namespace trainctl {
 namespace {

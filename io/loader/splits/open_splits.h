@@ -6,10 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "io/loader/options.h"
+#include "io/datasets/dataset.h"
 #include "io/loader/splits/order.h"
 
 namespace trainctl {
+
+struct DataOptions;
+struct DataUse;
 
 // An opened split of the data: its data sets, and the subset of their samples that it has.
 struct OpenedSplit {

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
 #include "io/loader/inputs/finite_read.h"
-#include "io/loader/splits/mask_target.h"
+#include "io/loader/splits/targets.h"
 
 namespace trainctl {
 namespace {
@@ -235,7 +235,7 @@ void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoc
       write_mask(scratch.mask.data(), pixels, targets_[i].dataset->facts().classes, forms[i], row.targets[i]);
       if (i == 0 && weight_shape().rank() > 0) write_mask_weights(scratch.mask.data(), pixels, row.weights);
     } else {
-      write_target(number, i, scratch.prepared.values[i], forms[i], row.targets[i]);
+      write_target(*targets_[i].dataset, number, scratch.prepared.values[i], forms[i], row.targets[i]);
     }
   }
   lap(scratch, Stage::target);
@@ -291,32 +291,6 @@ void DataSplit::unpack(const std::byte* from, Prepared& prepared) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].mask) prepared.masks[i] = image(*targets_[i].mask, target_offset_[i]);
     prepared.values[i] = reinterpret_cast<const float*>(from + target_offset_[i]);
-  }
-}
-
-void DataSplit::write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form,
-                             std::byte* to) const {
-  const Dataset& dataset = *targets_[target].dataset;
-  const DatasetFacts& facts = dataset.facts();
-  auto* floats = reinterpret_cast<float*>(to);
-  if (facts.classes == 0) {
-    std::copy_n(values, facts.target.count(), floats);
-    return;
-  }
-  require(form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
-  switch (form) {
-    case TargetForm::class_number:
-      dataset.read_labels(number, reinterpret_cast<std::int32_t*>(to));
-      break;
-    case TargetForm::one_hot:
-      std::fill_n(floats, facts.classes, 0.0f);
-      floats[dataset.label(number)] = 1;
-      break;
-    case TargetForm::class_value:
-      *floats = static_cast<float>(dataset.label(number));
-      break;
-    case TargetForm::values:
-      break;
   }
 }
 

@@ -10,18 +10,17 @@
 #include <vector>
 
 #include "core/base/checked.h"
-#include "core/exec/interfaces/batch_source.h"
+#include "core/graph/tensor_type.h"
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache/cache.h"
 #include "io/loader/images/mixing.h"
 #include "io/loader/images/transform.h"
+#include "io/loader/inputs/finite_read.h"
 #include "io/loader/splits/order.h"
 #include "io/loader/splits/stage_clock.h"
 
 namespace trainctl {
-
-enum class OnError { stop, skip };
 
 class DataSplit {
  public:
@@ -115,7 +114,6 @@ class DataSplit {
   // Writes a prepared sample to a row of the cache, and finds it there.
   void pack(const Prepared& prepared, std::byte* to) const;
   void unpack(const std::byte* from, Prepared& prepared) const;
-  void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
   bool skips(const Error& error) const;
   // Warns of a sample the first time; of odd samples that can be read only while they are few.
   void warn_once(std::int64_t number, const std::string& text) const;
