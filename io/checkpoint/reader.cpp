@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "io/checkpoint/folder_sink.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/checkpoint/store.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;

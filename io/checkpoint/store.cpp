@@ -10,8 +10,10 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/load.h"
+#include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/temporary_name.h"
 
 namespace trainctl {
@@ -125,6 +127,22 @@ void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int
     if (!error) fs::remove_all(aside, error);
     if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
   }
+}
+
+std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,
+                              std::span<const NamedTensor> parts) {
+  const std::string name = file_name(file);
+  OutputFile output(target.place + "/" + name, target.path, target.bytes);
+  write_safetensors(output, parts, {{"format", "trainctl"}});
+  Manifest::File record{name, output.finish(), {}};
+  for (const NamedTensor& part : parts) {
+    record.tensors.push_back({part.name, part.shape, tensor_hash(part.view), part.extent});
+  }
+  return to_text(record);
+}
+
+std::string tensor_hash(const View& view) {
+  return format("{:016x}", xxh3(view.data, static_cast<std::size_t>(view.bytes())));
 }
 
 }  // namespace trainctl

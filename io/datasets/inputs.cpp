@@ -8,7 +8,7 @@
 #include "core/base/format.h"
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
-#include "io/datasets/images/image_list.h"
+#include "io/datasets/images/image_files.h"
 #include "io/datasets/options.h"
 
 namespace trainctl {
@@ -54,6 +54,47 @@ void check_tokens(const Array& array, const StatedFacts& stated) {
   data_error(array.path, "holds values, and the network takes tokens",
              format("store them as whole numbers below {}: x.astype(numpy.int32)", stated.use.tokens));
 }
+
+// A data set of images alone (DatasetFacts::target [0]): files in the order of the list, those of a folder and of the
+// folders below it in bytewise order. Decoded to the channels of the training split's samples. Throws Error{data} where
+// a path is missing, or a folder has no images.
+class ImageList final : public Dataset {
+ public:
+  ImageList(const std::vector<std::string>& paths, const StatedFacts& stated) : skips_(stated.skip_unreadable) {
+    with_all_errors(paths, [&](const std::string& path) { add(path); });
+    const Shape sample = stated.training ? stated.training->sample : stated.sample.value_or(Shape{0, 0, 3});
+    if (sample.rank() == 3 && sample.back() == 1) channels_ = 1;
+    facts_.sample = first_readable_shape(*this, paths[0], skips_);
+    facts_.target = {0};
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return std::ssize(files_); }
+  bool holds_files() const override { return true; }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t) const override { return 0; }
+  std::string name_of(std::int64_t index) const override { return files_[static_cast<std::size_t>(index)]; }
+  void read(std::int64_t index, Sample& sample) const override {
+    read_image_file(name_of(index), channels_, skips_, sample);
+  }
+
+ private:
+  void add(const std::string& path) {
+    if (!exists(path)) data_error(path, "does not exist");
+    if (!is_folder(path)) {
+      files_.push_back(path);
+      return;
+    }
+    const ImageListing listing = list_images(path);
+    if (listing.images.empty()) refuse_no_images(path, listing);
+    for (const std::string& image : listing.images) files_.push_back(path + "/" + image);
+  }
+
+  std::vector<std::string> files_;
+  DatasetFacts facts_;
+  std::int64_t channels_ = 3;
+  bool skips_ = false;
+};
 
 // The arrays of a network with several inputs, found in what the user names.
 class InputArrays {
@@ -120,7 +161,7 @@ std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std
   if (array == found.end()) {
     const DatasetFacts* training = stated.training;
     const bool takes_images = !training || (training->dtype == DType::uint8 && training->sample.rank() == 3);
-    if (takes_images) return image_list(found, stated);
+    if (takes_images) return std::make_shared<ImageList>(found, stated);
     refuse_images(found[0], stated);
   }
   if (found.size() > 1) {

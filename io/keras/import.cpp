@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "core/base/format.h"
@@ -14,8 +15,8 @@
 #include "io/keras/layers.h"
 #include "io/keras/model_writer.h"
 #include "io/keras/network.h"
-#include "io/keras/statistics.h"
 #include "io/weights/saved_model.h"
+#include "io/weights/weights_file.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -65,6 +66,56 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
   }
   for (const std::string& note : notes) text += "# " + note + "\n";
   return text;
+}
+
+constexpr std::int64_t most_channels_listed = 10'000;
+
+// The values of the layer's tensor, by its number or name; a null node where the file has none.
+Node values_of(const WeightsFile& file, const std::string& layer, int number, const std::string& name) {
+  const auto& tensors = file.tensors();
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const FileTensor& tensor) {
+    return tensor.name == format("{}/{}", layer, number) || tensor.name == layer + "/" + name;
+  });
+  if (found == tensors.end() || found->shape.count() > most_channels_listed) return {};
+  std::vector<float> values(static_cast<std::size_t>(found->shape.count()));
+  file.read(static_cast<std::size_t>(found - tensors.begin()), values.data());
+  Node list = sequence_node();
+  for (const float value : values) list.items.push_back(scalar_node(format("{}", value)));
+  return list;
+}
+
+// Adds the mean and variance that Normalization layers have measured by `adapt` from the weights in the saved network's
+// file to the layers' options, which lack them unless the user stated them. Returns patterns of the tensors that are
+// thereby dealt with. Layers of which the file has none are reported.
+std::vector<std::string> add_statistics(const std::string& path, const KerasNetwork& network,
+                                        std::vector<Translation>& translations, Reader& reader) {
+  std::unique_ptr<WeightsFile> file;
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < translations.size(); ++i) {
+    if (translations[i].layers.empty()) continue;
+    TranslatedLayer& layer = translations[i].layers[0];
+    if (layer.kind != "normalization" || layer.options.find("mean") != nullptr) continue;
+    if (file == nullptr) file = open_weights(path);
+    const std::string& own = network.uses[i].name;
+    std::vector<std::string> names{own};
+    for (const RenamedLayer& renamed : network.renamed) {
+      if (renamed.name == own) names = {renamed.keras};
+    }
+    Node mean, variance;
+    for (const std::string& name : names) {
+      if (!mean.is_null()) break;
+      mean = values_of(*file, name, 0, "mean");
+      variance = values_of(*file, name, 1, "variance");
+      if (!mean.is_null()) taken.insert(name + "/*");
+    }
+    if (mean.is_null() || variance.is_null()) {
+      reader.error({path}, format("Normalization '{}': the file has no mean and variance of it: call adapt()", own));
+      continue;
+    }
+    append(layer.options, "mean", std::move(mean));
+    append(layer.options, "variance", std::move(variance));
+  }
+  return {taken.begin(), taken.end()};
 }
 
 class Importer {

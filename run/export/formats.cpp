@@ -1,15 +1,18 @@
 // One function for each format.
 #include "run/export/formats.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/layer_weights.h"
 #include "io/onnx/file.h"
 #include "io/onnx/network.h"
-#include "io/weights/bfloat16_tensors.h"
+#include "io/weights/float32.h"
 #include "io/weights/layout.h"
 #include "run/export/network.h"
 
@@ -43,6 +46,27 @@ ExportedFile write_network(const std::string& path, const ExportedRun& run) {
   if (const auto names = facts.find(class_names_fact); names != facts.end()) model.metadata.insert(*names);
   return {write_onnx(path, model), model.inputs, model.outputs};
 }
+
+// Tensors of the same names and shapes as float32 ones, rounded, and the memory in which they lie.
+class Bfloat16Tensors {
+ public:
+  explicit Bfloat16Tensors(std::span<const NamedTensor> from) {
+    for (const NamedTensor& tensor : from) {
+      const auto* values = tensor.view.as<const float>();
+      std::vector<std::uint16_t>& bits = memory_.emplace_back(static_cast<std::size_t>(tensor.view.count));
+      std::transform(values, values + tensor.view.count, bits.begin(), to_bfloat16);
+      tensors.push_back(tensor);
+      tensors.back().view = {bits.data(), DType::bfloat16, tensor.view.count};
+    }
+  }
+  Bfloat16Tensors(const Bfloat16Tensors&) = delete;
+  Bfloat16Tensors& operator=(const Bfloat16Tensors&) = delete;
+
+  std::vector<NamedTensor> tensors;
+
+ private:
+  std::vector<std::vector<std::uint16_t>> memory_;
+};
 
 // Writes a file of tensors by `write(file)`.
 template <class Write>

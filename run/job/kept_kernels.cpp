@@ -1,8 +1,8 @@
-// Kernel choices that are kept for the user, where a run may use them.
+// Kernel choices that are kept for the user, one file for each hardware fingerprint.
 #include "run/job/kept_kernels.h"
 
-#include "io/kernels/kernel_cache.h"
 #include "run/job/device.h"
+#include "run/job/user_cache.h"
 
 namespace trainctl {
 namespace {
@@ -11,14 +11,25 @@ bool are_kept(const RunSpec& spec, const Backend& backend) {
   return !backend.on_host() || times_kernels(spec.train, spec.strategy);
 }
 
+CachedFile file_of(const Backend& backend) {
+  return {kernels_file, backend.fingerprint(), "kernel choices", "kernels are timed again"};
+}
+
 }  // namespace
 
 KernelChoices kept_kernels(const RunSpec& spec, const Backend& backend) {
-  return are_kept(spec, backend) ? load_kernel_choices(backend.fingerprint()) : KernelChoices{};
+  KernelChoices choices;
+  if (!are_kept(spec, backend)) return choices;
+  load_cached(file_of(backend), [&](const std::string& text) {
+    KernelChoices kept;
+    kept.add_file(text);
+    choices = kept;
+  });
+  return choices;
 }
 
 void keep_kernels(const RunSpec& spec, const Backend& backend, const KernelChoices& choices) {
-  if (are_kept(spec, backend)) keep_kernel_choices(backend.fingerprint(), choices);
+  if (are_kept(spec, backend)) keep_cached(file_of(backend), choices.file_text());
 }
 
 }  // namespace trainctl

@@ -7,8 +7,11 @@
 
 namespace trainctl {
 
-// The choices that are kept for this device; none where the CPU's kernels follow from rules, which cost no time to
-// apply. (A GPU's kernels that follow from rules have keys of their own.)
+// The kind of the file that holds them (run/job/user_cache.h).
+inline constexpr const char* kernels_file = "kernels";
+
+// The choices that are kept for this device; none if there is no file or it is damaged, and where the CPU's kernels
+// follow from rules, which cost no time to apply. (A GPU's kernels that follow from rules have keys of their own.)
 KernelChoices kept_kernels(const RunSpec& spec, const Backend& backend);
 
 // Keeps them, where kept_kernels() would return them.

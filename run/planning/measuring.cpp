@@ -6,7 +6,6 @@
 #include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "io/kernels/user_cache.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/comm/solo.h"
@@ -19,6 +18,7 @@
 #include "parallel/plan/this_machine.h"
 #include "parallel/trainer/agreement.h"
 #include "run/job/kept_kernels.h"
+#include "run/job/user_cache.h"
 
 namespace trainctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/exec/observe/op_recorder.h"
-#include "io/checkpoint/folder_sink.h"
+#include "io/checkpoint/store.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/loop/loop.h"

@@ -1,8 +1,10 @@
 // Run directories as training uses them.
 #include "run/training/run_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
@@ -10,12 +12,49 @@
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/tensorboard/layer_graph.h"
 #include "io/metrics/tensorboard/tensorboard.h"
-#include "io/report/report_writer.h"
+#include "io/report/run_report.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/slurm/batch_script.h"
 
 namespace trainctl {
+namespace {
+
+// Writes report.html of a run directory behind epochs, as long as that takes less than a hundredth of the time, and at
+// the end, from what the run directory holds by then: the sink stands behind the one that writes metrics.jsonl. A page
+// that cannot be written is warned of, once, and stops no run.
+class ReportWriter final : public MetricsSink {
+ public:
+  explicit ReportWriter(std::string directory) : directory_(std::move(directory)) {}
+
+  void start(const StartEvent&) override {}
+  void step(const StepEvent&) override {}
+  void epoch(const EpochEvent&) override {
+    if (seconds_now() >= next_) write();
+  }
+  void checkpoint(const CheckpointEvent&) override {}
+  void end(const EndEvent&) override { write(); }
+
+ private:
+  void write() {
+    constexpr double shortest_wait = 10;  // seconds between pages
+    const double begin = seconds_now();
+    try {
+      write_file(directory_ + "/report.html", run_page(load_run_report(directory_)));
+    } catch (const Error& error) {
+      if (!warned_) log::warning(format("no report of the run is written: {}", error.what()));
+      warned_ = true;
+    }
+    const double end = seconds_now();
+    next_ = end + std::max(shortest_wait, 100 * (end - begin));
+  }
+
+  std::string directory_;
+  double next_ = 0;  // when behind an epoch the page is due, by seconds_now()
+  bool warned_ = false;
+};
+
+}  // namespace
 
 bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
 

@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/exec/interfaces/detail_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
-#include "io/metrics/fan_out.h"
 #include "io/metrics/prometheus/prometheus.h"
 #include "io/metrics/run_directory.h"
 #include "io/weights/load.h"
@@ -17,6 +19,36 @@
 #include "run/training/training.h"
 
 namespace trainctl {
+
+// One sink that hands every event to several.
+class MetricsFanOut final : public MetricsSink {
+ public:
+  void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }
+
+  void start(const StartEvent& event) override {
+    each([&](MetricsSink& sink) { sink.start(event); });
+  }
+  void step(const StepEvent& event) override {
+    each([&](MetricsSink& sink) { sink.step(event); });
+  }
+  void epoch(const EpochEvent& event) override {
+    each([&](MetricsSink& sink) { sink.epoch(event); });
+  }
+  void checkpoint(const CheckpointEvent& event) override {
+    each([&](MetricsSink& sink) { sink.checkpoint(event); });
+  }
+  void end(const EndEvent& event) override {
+    each([&](MetricsSink& sink) { sink.end(event); });
+  }
+
+ private:
+  template <class Hand>
+  void each(const Hand& hand) {
+    for (const auto& sink : sinks_) hand(*sink);
+  }
+
+  std::vector<std::unique_ptr<MetricsSink>> sinks_;
+};
 
 // What rank 0 alone has: the run directory, what it tells, and the checkpoint to go on from.
 struct RunFiles {

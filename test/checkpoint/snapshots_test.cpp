@@ -5,8 +5,8 @@
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
-#include "io/checkpoint/folder_sink.h"
 #include "io/checkpoint/load.h"
+#include "io/checkpoint/store.h"
 #include "parallel/checkpoint/restore.h"
 #include "parallel/checkpoint/snapshot_saver.h"
 #include "test/catch.h"

@@ -12,7 +12,6 @@
 
 #include "core/base/error.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "io/checkpoint/folder_sink.h"
 #include "io/checkpoint/store.h"
 
 namespace trainctl::test {

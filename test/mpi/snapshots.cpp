@@ -13,7 +13,6 @@
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "io/checkpoint/folder_sink.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "parallel/checkpoint/restore.h"

@@ -3,7 +3,8 @@
 #include <sstream>
 
 #include "core/backend/choices.h"
-#include "io/kernels/kernel_cache.h"
+#include "run/job/kept_kernels.h"
+#include "run/job/user_cache.h"
 #include "test/catch.h"
 #include "test/run/command.h"
 #include "test/run/configs.h"
@@ -48,7 +49,7 @@ void fill_cache(const Folder& folder, const std::string& cache, const Trained& r
   }
   REQUIRE(other.size() > 4);
   setenv("XDG_CACHE_HOME", (folder / cache).c_str(), 1);
-  keep_kernel_choices(run.device, other);
+  keep_cached({kernels_file, run.device, "kernel choices", ""}, other.file_text());
   unsetenv("XDG_CACHE_HOME");
 }
 

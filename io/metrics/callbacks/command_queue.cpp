@@ -1,4 +1,5 @@
-// Running commands by /bin/sh, each in a process group of its own.
+// Running commands by /bin/sh, each in a process group of its own, which a shell beside this process ends if this
+// process is killed.
 #include "io/metrics/callbacks/command_queue.h"
 
 #include <fcntl.h>
@@ -12,7 +13,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/blocked_signals.h"
@@ -22,7 +25,33 @@
 extern char** environ;
 
 namespace trainctl {
+
+// While it lives, the process group that it guards is killed as soon as this process is gone, however that ends. A
+// shell beside this process sees that by the end of a pipe. Where the shell cannot be started nothing is guarded.
+class GroupGuard {
+ public:
+  GroupGuard();
+  ~GroupGuard();
+  GroupGuard(const GroupGuard&) = delete;
+  GroupGuard& operator=(const GroupGuard&) = delete;
+
+  void guard(pid_t group);
+  // Until the next guard() there is no group.
+  void release();
+
+ private:
+  void tell(const char* line);
+
+  int pipe_ = -1;  // to the shell: a line for each change
+  pid_t shell_ = -1;
+};
+
 namespace {
+
+// The shell ignores what ends a whole session or a terminal's processes: it must outlive this process.
+constexpr const char* guard_script =
+    "trap '' HUP INT QUIT TERM USR1 USR2; while read -r line; do group=$line; done; "
+    "[ -z \"$group\" ] || kill -KILL \"-$group\"";
 
 // Variables that tell a program it is a rank of this run, which a command is not.
 bool makes_a_rank(std::string_view variable) {
@@ -99,7 +128,54 @@ std::chrono::steady_clock::duration seconds(double count) {
 
 }  // namespace
 
-CommandQueue::CommandQueue(std::string log_file) : log_file_(std::move(log_file)) {
+GroupGuard::GroupGuard() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  std::string shell = "sh", option = "-c", text = guard_script;
+  char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
+  const int error = posix_spawn(&shell_, "/bin/sh", &files, &attributes, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  close(ends[0]);
+  if (error == 0) {
+    pipe_ = ends[1];
+  } else {
+    close(ends[1]);
+    shell_ = -1;
+  }
+}
+
+GroupGuard::~GroupGuard() {
+  if (shell_ < 0) return;
+  release();
+  close(std::exchange(pipe_, -1));
+  waitpid(shell_, nullptr, 0);
+}
+
+void GroupGuard::guard(pid_t group) { tell(format("{}\n", group).c_str()); }
+
+void GroupGuard::release() { tell("\n"); }
+
+void GroupGuard::tell(const char* line) {
+  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell is gone: nothing is guarded
+    close(std::exchange(pipe_, -1));
+  }
+}
+
+CommandQueue::CommandQueue(std::string log_file)
+    : log_file_(std::move(log_file)), guard_(std::make_unique<GroupGuard>()) {
   const BlockedSignals blocked;
   worker_ = std::thread([this] { work(); });
 }
@@ -132,9 +208,9 @@ CommandQueue::Clock::time_point CommandQueue::last_moment() {
 std::string CommandQueue::run(const Command& command) {
   const pid_t process = start(command, log_file_);
   if (process < 0) return format("cannot be started: {}", strerror(errno));
-  guard_.guard(process);
+  guard_->guard(process);
   const std::string failure = wait(process, command);
-  guard_.release();
+  guard_->release();
   return failure;
 }
 

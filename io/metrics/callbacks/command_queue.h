@@ -1,17 +1,20 @@
 // Commands that run beside the program, one after another, and end with it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
-#include "io/metrics/callbacks/group_guard.h"
-
 namespace trainctl {
+
+class GroupGuard;
 
 class CommandQueue {
  public:
@@ -43,7 +46,7 @@ class CommandQueue {
   Clock::time_point last_moment();
 
   std::string log_file_;
-  GroupGuard guard_;  // of the command that runs
+  std::unique_ptr<GroupGuard> guard_;  // of the command that runs
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command> commands_;

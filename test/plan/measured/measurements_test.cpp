@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "io/kernels/user_cache.h"
+#include "run/job/user_cache.h"
 #include "test/catch.h"
 
 namespace trainctl::measurements_test {

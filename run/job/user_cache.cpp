@@ -1,8 +1,7 @@
 // Reading and writing the user's files.
-#include "io/kernels/user_cache.h"
+#include "run/job/user_cache.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -11,21 +10,17 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/loader/cache/cache.h"
 
 namespace trainctl {
 namespace {
 
 // Empty where no folder is the user's.
 std::filesystem::path path_of(const CachedFile& file) {
-  std::filesystem::path folder;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0) {
-    folder = cache;
-  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return {};
-  }
-  return folder / "trainctl" / format("{}-{:016x}", file.kind, xxh3(file.fingerprint.data(), file.fingerprint.size()));
+  const std::string folder = default_cache_folder();
+  if (folder.empty()) return {};
+  return std::filesystem::path(folder) /
+         format("{}-{:016x}", file.kind, xxh3(file.fingerprint.data(), file.fingerprint.size()));
 }
 
 }  // namespace
