@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/exec/interfaces/snapshot.h"
 
 namespace trainctl {
 namespace {

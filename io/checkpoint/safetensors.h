@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "core/base/files.h"
-#include "core/exec/interfaces/snapshot.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
+
+struct NamedTensor;
 
 // A tensor of a file: its bytes are [begin, end) of the part behind the header.
 struct StoredTensor {

@@ -5,6 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/exec/interfaces/snapshot.h"
+#include "core/graph/graph.h"
 #include "core/graph/ops/images/conv2d.h"
 
 namespace trainctl {

@@ -5,11 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "core/exec/interfaces/snapshot.h"
-#include "core/graph/graph.h"
 #include "io/weights/hdf5_writer.h"
 
 namespace trainctl {
+
+struct Graph;
+struct NamedTensor;
 
 // For `model.load_weights(file, by_name=True)` of a network with the same layers: a group for each layer, its weights
 // in Keras' order and shapes. A layer in a block is called "block_layer", since no layer of Keras has a '/' in its

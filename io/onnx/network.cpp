@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "core/graph/ops/recurrent.h"
 #include "io/onnx/ops/ops.h"
 

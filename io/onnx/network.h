@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/interfaces/snapshot.h"
-#include "core/graph/graph.h"
 #include "io/onnx/model.h"
 
 namespace trainctl {
+
+struct Graph;
+struct NamedTensor;
 
 // Translates a graph of evaluation that is neither cut nor fused and computes in float32. Inputs are called as their
 // tensors are, outputs as `outputs` says; both have the graph's shapes, with the number of samples left open. `weights`

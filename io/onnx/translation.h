@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/interfaces/snapshot.h"
 #include "core/graph/graph.h"
 #include "io/onnx/model.h"
 
 namespace trainctl {
+
+struct NamedTensor;
 
 // Where a tensor's channels are among its dimensions: the last ones, as trainctl has them, or those behind the samples,
 // as ONNX has them for images. Tensors of one or two dimensions have both at once.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/graph.h"
 #include "core/graph/ops/dense.h"
 
 namespace trainctl {

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
 #include "core/tensor/shape.h"
 
 namespace trainctl {
+
+struct Graph;
 
 enum class WeightsLayout { trainctl, pytorch, keras };
 

@@ -7,7 +7,9 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/graph/graph.h"
 #include "core/graph/passes/initialize.h"
+#include "core/layers/model/weights_options.h"
 #include "io/weights/match.h"
 
 namespace trainctl {

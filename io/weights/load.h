@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "core/exec/interfaces/snapshot.h"
-#include "core/graph/graph.h"
-#include "core/layers/model/weights_options.h"
 
 namespace trainctl {
+
+struct Graph;
+struct WeightsOptions;
 
 // All weights of a network in memory, as if a checkpoint had held them.
 struct LoadedWeights {

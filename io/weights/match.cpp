@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/format.h"
+#include "core/layers/model/weights_options.h"
 #include "io/weights/keras_structure.h"
 
 namespace trainctl {

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "core/layers/model/weights_options.h"
 #include "io/weights/layout.h"
 #include "io/weights/weights_file.h"
 
 namespace trainctl {
+
+class Reader;
+struct WeightsOptions;
 
 // The fate of every tensor of the network and of the file.
 struct WeightsMatch {

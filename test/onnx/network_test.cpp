@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "io/onnx/image_steps.h"
 #include "io/onnx/network.h"
 #include "io/weights/float32.h"

@@ -4,8 +4,11 @@
 #include <string>
 
 #include "core/graph/op_kinds.h"
-#include "core/graph/ops/elementwise/activations.h"
 #include "io/onnx/op.h"
+
+namespace trainctl {
+struct ActivationFunction;
+}
 
 namespace trainctl::onnx {
 
