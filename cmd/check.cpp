@@ -11,6 +11,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
 #include "core/program/dump.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "run/job/checked.h"

@@ -20,6 +20,7 @@
 #include "core/spec/reader.h"
 #include "core/spec/suggestion.h"
 #include "parallel/launch/config_text.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/stop.h"
 

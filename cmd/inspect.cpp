@@ -12,7 +12,7 @@
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
 #include "parallel/launch/ranks/report.h"
-#include "run/job/best_checkpoint.h"
+#include "run/job/trained_network.h"
 
 namespace trainctl {
 namespace {

@@ -9,8 +9,10 @@
 #include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/report/run_report.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
-#include "run/job/best_checkpoint.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "run/job/trained_network.h"
 #include "run/prediction/confusion_pass.h"
 
 namespace trainctl {

@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "parallel/launch/agent/agent.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/stop.h"

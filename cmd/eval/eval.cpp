@@ -17,10 +17,12 @@
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
 #include "parallel/checkpoint/restore.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/trainer/evaluate.h"
-#include "run/job/best_checkpoint.h"
 #include "run/job/job.h"
+#include "run/job/trained_network.h"
 
 namespace trainctl {
 namespace {

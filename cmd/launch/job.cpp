@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/launch/plan.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/planned_runs.h"

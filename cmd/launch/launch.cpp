@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/spec/units.h"
+#include "parallel/launch/hosts.h"
 
 namespace trainctl {
 namespace {

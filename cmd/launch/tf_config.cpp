@@ -8,6 +8,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
 #include "parallel/launch/agent/secret.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/tf_config/tf_config.h"
 

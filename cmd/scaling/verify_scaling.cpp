@@ -10,7 +10,9 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/spec/units.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "run/job/checked.h"
 #include "run/training/training.h"
 

@@ -1,13 +1,17 @@
 // Measures a communicator as nccl-tests does: time, algorithm bandwidth and bus bandwidth for growing sizes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "core/backend/backend.h"
 #include "parallel/comm/call.h"
 
 namespace trainctl {
+
+class Backend;
+class Communicator;
+class Stream;
 
 struct CommBenchOptions {
   // Or reduce_scatter, all_gather, broadcast, all_to_all, send (messages from even ranks to the next ones); float32,
@@ -44,5 +48,22 @@ double measure_link(Communicator& communicator, Backend& backend, Stream& stream
 
 // The rows as a table of text, one line each, under a head line.
 std::string to_table(const std::vector<CommBenchRow>& rows);
+
+struct CommunicationBench {
+  int ranks = 1;
+  std::string communicator;  // its name
+  std::string device;        // the backend's fingerprint
+  std::vector<CommBenchRow> rows;
+  double link = 0;  // bytes a second of messages between two ranks; 0: not measured
+};
+
+// All-reduces of growing sizes, none of which takes longer than so many seconds, and where `measures_link` is set
+// messages between neighbours. Collective; equal on all ranks.
+CommunicationBench bench_communication(Communicator& communicator, Backend& backend, bool measures_link,
+                                       double seconds);
+
+// One JSON document of a line, and a table for people.
+std::string to_json(const CommunicationBench& bench);
+std::string to_text(const CommunicationBench& bench);
 
 }  // namespace trainctl

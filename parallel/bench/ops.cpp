@@ -9,6 +9,9 @@
 #include "core/base/json_fwd.h"
 #include "core/base/median.h"
 #include "core/base/table.h"
+#include "parallel/bench/ceilings.h"
+#include "parallel/bench/step.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 namespace {

@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "core/exec/observe/op_recorder.h"
-#include "parallel/bench/benched_run.h"
-#include "parallel/bench/ceilings.h"
 
 namespace trainctl {
+
+struct BenchedRun;
+struct Ceilings;
 
 struct OpBench {
   std::vector<OpCost> costs;  // of the engine's programs, which outlive it

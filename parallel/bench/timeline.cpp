@@ -1,15 +1,20 @@
-// Timelines in Chrome's trace event format.
+// Writing trace events, and gathering those of all ranks.
 #include "parallel/bench/timeline.h"
 
 #include <chrono>
 
 #include "core/base/clock.h"
 #include "core/base/format.h"
-#include "parallel/bench/trace_events.h"
+#include "core/base/json.h"
+#include "core/exec/observe/op_recorder.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
 namespace {
+
+std::string name_element(const char* what, int process, int thread, const std::string& name) {
+  return Json{{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}}.dump();
+}
 
 // From this process' forward-going clock to the time of day, which the ranks of several hosts share.
 double clock_offset() {
@@ -41,6 +46,34 @@ std::string events_text(const OpRecorder& recorder, int rank) {
 }
 
 }  // namespace
+
+std::string to_trace(const TraceEvent& event) {
+  Json details = Json::object();
+  for (const auto& [key, value] : event.details) details[key] = value;
+  return Json{{"name", event.name},
+              {"cat", event.category},
+              {"ph", "X"},
+              {"pid", event.process},
+              {"tid", event.thread},
+              {"ts", event.start * 1e6},
+              {"dur", (event.end - event.start) * 1e6},
+              {"args", std::move(details)}}
+      .dump();
+}
+
+std::string trace_process_name(int process, const std::string& name) {
+  return name_element("process_name", process, 0, name);
+}
+
+std::string trace_thread_name(int process, int thread, const std::string& name) {
+  return name_element("thread_name", process, thread, name);
+}
+
+std::string trace_document(const std::vector<std::string>& elements) {
+  std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  for (const std::string& element : elements) all += (&element == &elements.front() ? "\n" : ",\n") + element;
+  return all + "\n]}\n";
+}
 
 std::string gather_timeline(const OpRecorder& recorder, Communicator& world, Stream& stream) {
   const std::vector<std::string> events = gather_texts(events_text(recorder, world.rank()), world, stream);

@@ -1,16 +1,36 @@
-// A timeline of recorded steps that Perfetto and chrome://tracing open: all ranks in one file.
+// Timelines in Chrome's trace event format, which Perfetto and chrome://tracing open: its elements, and the recorded
+// steps of all ranks in one file.
 #pragma once
 
 #include <string>
-
-#include "core/backend/communicator.h"
-#include "core/exec/observe/op_recorder.h"
+#include <utility>
+#include <vector>
 
 namespace trainctl {
 
-// Gathers what all ranks recorded on rank 0; "" on the others. The format is Chrome's trace event format, complete
-// events
-// ("ph": "X"), times in microseconds, one process for each rank. Collective.
+class Communicator;
+class OpRecorder;
+class Stream;
+
+// A complete event ("ph": "X") on a thread of a process.
+struct TraceEvent {
+  std::string name;
+  std::string category;
+  int process = 0;
+  int thread = 0;
+  double start = 0, end = 0;                                      // seconds
+  std::vector<std::pair<std::string, std::string>> details = {};  // shown with the event
+};
+
+// Each as the text of one element of a trace.
+std::string to_trace(const TraceEvent& event);
+std::string trace_process_name(int process, const std::string& name);
+std::string trace_thread_name(int process, int thread, const std::string& name);
+
+// The document of elements, each of which may be several, comma-separated.
+std::string trace_document(const std::vector<std::string>& elements);
+
+// Gathers what all ranks recorded on rank 0, as a trace with one process for each rank; "" on the others. Collective.
 std::string gather_timeline(const OpRecorder& recorder, Communicator& world, Stream& stream);
 
 }  // namespace trainctl

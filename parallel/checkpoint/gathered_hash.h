@@ -4,10 +4,12 @@
 #include <span>
 #include <string>
 
-#include "core/backend/communicator.h"
 #include "parallel/checkpoint/part_plan.h"
 
 namespace trainctl {
+
+class Communicator;
+class Stream;
 
 // The hash of the whole tensors as weights_sha256() has it, on rank 0; "" on the others. `held`: what this rank holds
 // of them. Every part travels to rank 0, one tensor at a time. Collective.

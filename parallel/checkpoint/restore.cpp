@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/exec/engine.h"
 #include "parallel/comm/joint_attempt.h"
 #include "parallel/comm/text.h"
 

@@ -4,12 +4,14 @@
 #include <span>
 #include <string>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "parallel/checkpoint/part_plan.h"
 
 namespace trainctl {
+
+class Communicator;
+class Engine;
+class Stream;
 
 // A checkpoint to restore from, as rank 0 knows it; the other ranks give an empty one.
 struct RestoreSource {

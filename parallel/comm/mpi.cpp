@@ -1,5 +1,5 @@
 // Finds the hosts of a communicator's ranks and joins host groups by messages.
-#include "parallel/comm/mpi.h"
+#include "parallel/comm/communicators.h"
 
 #include <sched.h>
 
@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/comm/bounded.h"
+#include "parallel/comm/environment.h"
 #include "parallel/comm/host_memory.h"
 #include "parallel/comm/host_messages.h"
 #include "parallel/comm/mpi_peers.h"

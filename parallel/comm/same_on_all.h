@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/backend/communicator.h"
 #include "core/base/document.h"
 
 namespace trainctl {
+
+class Communicator;
+class Stream;
 
 // Names and values, in an order that does not depend on the rank.
 using RankFacts = std::vector<std::pair<std::string, std::string>>;

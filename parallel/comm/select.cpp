@@ -7,8 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "parallel/comm/mpi.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 
 namespace trainctl {
 

@@ -1,10 +1,11 @@
 // Collectives of a rank whose peers are not there.
-#include "parallel/comm/silent.h"
+#include "parallel/comm/communicators.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 
+#include "core/backend/backend.h"
 #include "core/base/error.h"
 #include "core/tensor/random_values.h"
 

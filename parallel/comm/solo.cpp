@@ -1,10 +1,11 @@
 // Collectives of one rank.
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "core/backend/backend.h"
 #include "core/base/error.h"
 #include "parallel/comm/host_memory.h"
 #include "parallel/comm/queued.h"

@@ -1,11 +1,12 @@
 // Collectives in chunks: from the device into page-locked memory, through the host's collective, and back.
-#include "parallel/comm/staged.h"
+#include "parallel/comm/communicators.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
 
+#include "core/backend/backend.h"
 #include "core/base/error.h"
 #include "parallel/comm/call.h"
 

@@ -1,5 +1,5 @@
 // Ranks that are threads: one host group in plain memory, and a mailbox for each pair of ranks.
-#include "parallel/comm/threads.h"
+#include "parallel/comm/communicators.h"
 
 #include <algorithm>
 #include <cstring>

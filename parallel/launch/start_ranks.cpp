@@ -16,9 +16,12 @@
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/host/room.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/remote/host_check.h"
 #include "parallel/launch/remote/shell.h"
+#include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {
 namespace {

@@ -6,12 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "core/base/document.h"
-#include "parallel/launch/plan.h"
-#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/comm/same_on_all.h"
 #include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {
+
+struct ClusterOptions;
+struct LaunchFlags;
+struct LaunchPlan;
+struct RankCommand;
+struct Situation;
 
 // The config of a command, as far as ranks that are started depend on it.
 struct LaunchedConfig {

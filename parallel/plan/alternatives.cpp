@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "parallel/strategies/options.h"
 
 namespace trainctl {
 namespace {

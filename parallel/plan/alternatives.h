@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "parallel/strategies/options.h"
-
 namespace trainctl {
+
+struct Mesh;
+struct StrategyOptions;
 
 // Strategies for so many ranks, in the order of their stages, then parts of layers: meshes whose sizes multiply to the
 // ranks, tensor parallelism within a node, of each what replicas may share and a pipeline's micro-batches. Keys that

@@ -2,7 +2,9 @@
 #include "parallel/plan/averaging.h"
 
 #include <algorithm>
+#include <cstddef>
 
+#include "parallel/plan/simulator.h"
 #include "parallel/trainer/hooks/local_steps.h"
 
 namespace trainctl {

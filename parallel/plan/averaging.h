@@ -4,9 +4,12 @@
 
 #include <vector>
 
-#include "parallel/plan/simulator.h"
-
 namespace trainctl {
+
+class Costs;
+struct Nodes;
+struct SimulatedStep;
+struct StageRank;
 
 // Adds to a simulated step its part of an average after so many steps, and returns the seconds of an average: that of
 // the stage which has most to average, for which the others wait. Copies between a device's memory and the host's,

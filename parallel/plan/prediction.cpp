@@ -5,6 +5,7 @@
 
 #include "core/compile/slot.h"
 #include "parallel/plan/averaging.h"
+#include "parallel/trainer/options.h"
 
 namespace trainctl {
 namespace {

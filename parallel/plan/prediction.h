@@ -10,9 +10,10 @@
 #include "core/compile/compile.h"
 #include "parallel/plan/simulator.h"
 #include "parallel/strategies/programs.h"
-#include "parallel/trainer/options.h"
 
 namespace trainctl {
+
+struct TrainOptions;
 
 // Compiles the programs of a rank, with the memory of its sources of batches.
 using RankCompiler = std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)>;

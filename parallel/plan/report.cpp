@@ -6,6 +6,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/table.h"
+#include "core/compile/memory_fit.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/recompute_choice.h"

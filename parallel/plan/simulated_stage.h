@@ -4,12 +4,52 @@
 #include <array>
 #include <vector>
 
-#include "parallel/plan/lanes.h"
+#include "parallel/plan/costs.h"
 #include "parallel/plan/simulator.h"
-#include "parallel/plan/stage_actions.h"
+#include "parallel/strategies/rendezvous/rank_lists.h"
 
 namespace trainctl {
 
+// What a stage's rank does in a step, one after the other: stretches of ops, communications and waits.
+struct StageAction {
+  enum class Kind { compute, communicate };
+  Kind kind = Kind::compute;
+  double seconds = 0;      // of a stretch of ops
+  int first = 0, end = 0;  // its ops in the segment of the item; of a communication its own
+  int communication = -1;  // its place in the rank's list; waits are in that list, too
+  ScheduleItem item;
+};
+
+// The costs of a program's ops, each asked for once.
+class OpSeconds {
+ public:
+  OpSeconds(const PlacedProgram& program, const Costs& costs);
+  // 0 for what is no kernel.
+  double of(int segment, int op) const {
+    return seconds_[static_cast<std::size_t>(segment)][static_cast<std::size_t>(op)];
+  }
+
+ private:
+  std::vector<std::vector<double>> seconds_;
+};
+
+// The actions of a program in the order of its schedule, behind the refreshing of compute copies that its update leaves
+// stale. `list`: of the same program before it was compiled, from which stretches of ops are told apart.
+std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds);
+
+// Which of a stage's communications run one after the other: those along one axis do; on processors the pipeline's
+// backward channel has a lane of its own (parallel/mesh/axes.h).
+inline constexpr int lane_count = mesh_axes + 1;
+
+struct Lanes {
+  std::vector<int> lane;                            // of each communication of the list; of a wait without meaning
+  std::vector<int> number;                          // of each but waits: how many precede it in its lane
+  std::array<std::vector<int>, lane_count> places;  // in the list, by lane
+
+  Lanes(const RankList& list, bool on_processors);
+};
+
+// How far the rank of a stage has come.
 struct SimulatedStage {
   const StageRank& rank;
   OpSeconds op_seconds;

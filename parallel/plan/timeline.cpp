@@ -1,8 +1,11 @@
 // Simulated events as those of a trace.
 #include "parallel/plan/timeline.h"
 
+#include <cstddef>
+
 #include "core/base/format.h"
-#include "parallel/bench/trace_events.h"
+#include "parallel/bench/timeline.h"
+#include "parallel/plan/prediction.h"
 
 namespace trainctl {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "parallel/plan/prediction.h"
-
 namespace trainctl {
+
+struct Prediction;
 
 // One process for each kind of rank, which are the stages, with a thread for computation and one for the communication
 // along each axis of the mesh. The prediction was made with a timeline.

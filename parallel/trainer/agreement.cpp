@@ -7,6 +7,7 @@
 #include "core/compile/compile.h"
 #include "core/program/dump.h"
 #include "parallel/comm/text.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
 

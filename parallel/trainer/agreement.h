@@ -4,14 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/backend.h"
 #include "core/backend/choices.h"
-#include "core/exec/interfaces/batch_source.h"
-#include "core/program/program.h"
 #include "parallel/comm/same_on_all.h"
-#include "parallel/strategies/programs.h"
 
 namespace trainctl {
+
+class Backend;
+class Communicator;
+class RunPrograms;
+class Stream;
+struct DataInfo;
+struct Program;
 
 // What decides how all ranks compute and communicate, as this rank has found it: for require_same_on_all(). `programs`
 // are those of rank 0.

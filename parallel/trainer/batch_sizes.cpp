@@ -8,7 +8,10 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/compile/memory_fit.h"
 #include "core/graph/ops/training/tree_sum.h"
+#include "parallel/strategies/programs.h"
+#include "parallel/trainer/options.h"
 
 namespace trainctl {
 namespace {

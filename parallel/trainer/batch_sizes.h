@@ -1,13 +1,16 @@
 // The batch sizes that occur in a run, and how a batch is cut.
 #pragma once
 
-#include "core/compile/memory_fit.h"
 #include "core/exec/interfaces/batch_source.h"
-#include "parallel/strategies/options.h"
-#include "parallel/strategies/programs.h"
-#include "parallel/trainer/options.h"
 
 namespace trainctl {
+
+struct BatchCut;
+struct BatchSizes;
+struct LogicalShards;
+struct MeshRank;
+struct StrategyOptions;
+struct TrainOptions;
 
 // The batch sizes that occur, and the micro-batches of a share: train.gradient_accumulation, in a pipeline
 // strategy.micro_batches; `start` is where training begins in the data. Throws Error{config} with what would do where

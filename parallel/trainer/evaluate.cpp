@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "core/exec/engine.h"
 #include "core/metrics/exact_sum.h"
 #include "core/metrics/means.h"
+#include "parallel/strategies/programs.h"
+#include "parallel/trainer/sample_watch.h"
 
 namespace trainctl {
 namespace {

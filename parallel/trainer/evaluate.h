@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
-#include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/result.h"
-#include "parallel/strategies/programs.h"
-#include "parallel/trainer/sample_watch.h"
 
 namespace trainctl {
+
+class BatchSource;
+class Communicator;
+class Engine;
+class RunPrograms;
+class SampleWatch;
+class Stream;
 
 // What an evaluation found, by the name of the loss or metric.
 struct Evaluation {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "core/exec/interfaces/snapshot.h"
 #include "core/graph/passes/initialize.h"
 #include "core/layers/model/model.h"
+#include "core/program/network.h"
 
 namespace trainctl {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/exec/interfaces/snapshot.h"
-#include "core/program/build.h"
-
 namespace trainctl {
+
+struct NamedTensor;
+struct ProgramSpec;
 
 // Writes the initial values of the parameters and statistics that the rank holds, whole or in parts. Every element has
 // the same value on every rank and mesh.

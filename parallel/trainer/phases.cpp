@@ -5,6 +5,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/format.h"
+#include "core/exec/interfaces/snapshot.h"
+#include "parallel/trainer/loop/loop_plan.h"
 
 namespace trainctl {
 

@@ -10,12 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/interfaces/snapshot.h"
 #include "core/layers/model/reference.h"
 #include "core/optim/optimizer.h"
 #include "core/spec/values.h"
 
 namespace trainctl {
+
+struct PhaseStart;
+struct Snapshot;
 
 struct PhaseOptions {
   Placed<std::int64_t> epochs;
@@ -27,14 +29,6 @@ struct PhaseOptions {
 
 // The epochs of all phases; 0 where there are no phases.
 std::int64_t epochs_of(const std::vector<PhaseOptions>& phases);
-
-// Which phase a run is in, from 0 on, and the step that it began with: early stopping may have ended those before.
-struct PhaseStart {
-  std::size_t number = 0;
-  std::int64_t step = 0;
-
-  bool operator==(const PhaseStart&) const = default;
-};
 
 // The fact by which a checkpoint says which phase its run goes on with: the text of a PhaseStart.
 inline constexpr const char* phase_fact = "phase";

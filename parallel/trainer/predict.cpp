@@ -5,6 +5,8 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/exec/engine.h"
+#include "core/program/build.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {

@@ -7,12 +7,16 @@
 #include <span>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
-#include "core/exec/interfaces/batch_source.h"
-#include "core/program/build.h"
+#include "core/program/program.h"
 
 namespace trainctl {
+
+class BatchSource;
+class Communicator;
+class Engine;
+class Stream;
+struct ProgramSpec;
+struct Sharer;
 
 // The programs of a rank that predicts its share of every batch: one for each number of samples that occurs.
 struct PredictionPrograms {

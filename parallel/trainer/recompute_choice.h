@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "parallel/strategies/programs.h"
-
 namespace trainctl {
+
+struct BatchSizes;
+struct ByteCosts;
+struct Program;
+struct ProgramSpec;
+struct Strategy;
 
 // Names of the blocks, of all stages, that are computed again so that each rank's memory stays within `limit` bytes
 // with the least extra time: those that save most bytes for what they cost (cost_of()), as many as it takes, without

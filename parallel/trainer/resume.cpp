@@ -10,6 +10,8 @@
 #include "core/base/log.h"
 #include "core/spec/units.h"
 #include "parallel/comm/text.h"
+#include "parallel/trainer/options.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 

@@ -5,13 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "core/backend/communicator.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "core/optim/schedule.h"
-#include "parallel/trainer/options.h"
-#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
+
+class Communicator;
+class Stream;
+struct ScheduleTime;
+struct TrainOptions;
+struct TrainingPlan;
 
 // Step, position, facts, metrics and best value of rank 0's snapshot on every rank; tensors stay where they are.
 // Nothing where rank 0 has none. Collective.

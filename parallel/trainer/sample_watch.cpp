@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/exec/engine.h"
 #include "core/tensor/sample_values.h"
 #include "parallel/comm/text.h"
 

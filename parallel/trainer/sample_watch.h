@@ -1,15 +1,20 @@
 // A few samples of every evaluation, always the same, with what the network takes them for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/detail_sink.h"
-#include "parallel/strategies/programs.h"
+#include "core/tensor/shape.h"
 
 namespace trainctl {
+
+class Communicator;
+class Engine;
+class Stream;
+struct ModelInput;
 
 // Looks at samples of the first replica: rank 0 has the pictures, and the predictions are on the rank there that holds
 // the network's end. The network has one input of pictures, and one output that tells classes.

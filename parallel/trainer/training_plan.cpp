@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "core/base/checked.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "parallel/strategies/options.h"
+#include "parallel/trainer/options.h"
 
 namespace trainctl {
 namespace {

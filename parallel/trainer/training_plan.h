@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/monitor.h"
-#include "parallel/strategies/options.h"
-#include "parallel/trainer/loop/loop.h"
-#include "parallel/trainer/options.h"
+#include "core/spec/values.h"
+#include "parallel/trainer/hooks/patience_options.h"
+#include "parallel/trainer/loop/loop_plan.h"
 
 namespace trainctl {
+
+struct DataInfo;
+struct ScheduleTime;
+struct StrategyOptions;
+struct TrainOptions;
 
 // What sections of the config other than `train` and `strategy` say of the step loop.
 struct LoopOptions {

@@ -1,4 +1,5 @@
-// The network of a trained run as it predicts, for files that other programs read.
+// The network of a trained run as it predicts, and the transforms of its input as a part of it, for files that other
+// programs read.
 #pragma once
 
 #include <map>
@@ -7,10 +8,26 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "run/export/preprocessing.h"
-#include "run/run_spec.h"
+#include "core/layers/model/model_input.h"
+#include "io/loader/inputs/kept_input.h"
+#include "io/loader/options.h"
+#include "io/onnx/image_steps.h"
 
 namespace trainctl {
+
+struct RunSpec;
+
+// An input that takes samples as they are stored.
+struct StoredInput {
+  Shape sample;  // as stored, and its dtype
+  DType dtype = DType::float32;
+  bool any_size = false;         // images may have other heights and widths: they are first resized to one
+  std::vector<ImageStep> steps;  // what becomes of images
+  ModelInput input;              // behind the steps; its format scales
+};
+
+// Throws Error{config} that names the transform for which a network has no layer.
+StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept);
 
 struct ExportedNetwork {
   Graph graph;                        // of evaluation in float32, neither cut nor fused

@@ -7,12 +7,15 @@
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "io/metrics/count_progress.h"
+#include "parallel/launch/plan.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/device.h"
+#include "run/job/job.h"
 #include "run/job/kept_kernels.h"
 #include "run/job/phases.h"
 #include "run/job/pretrained.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

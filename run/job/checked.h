@@ -7,10 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "parallel/launch/plan.h"
-#include "run/job/job.h"
+#include "core/base/error.h"
+#include "core/compile/memory_plan.h"
+#include "parallel/strategies/programs.h"
 
 namespace trainctl {
+
+struct LaunchFlags;
+struct RunSpec;
 
 // What of the network one rank holds, and the memory that it needs. Replicas hold the same.
 struct CheckedPart {

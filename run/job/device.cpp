@@ -7,9 +7,12 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/comm/communicators.h"
 #include "parallel/comm/rank_gpus.h"
-#include "parallel/comm/solo.h"
-#include "parallel/comm/staged.h"
+#include "parallel/launch/plan.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/strategies/options.h"
+#include "parallel/trainer/options.h"
 
 namespace trainctl {
 namespace {

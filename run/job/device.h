@@ -1,19 +1,23 @@
 // What one rank computes with: its device, and how it reaches the other ranks from there.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "core/backend/backend.h"
+#include "core/backend/communicator.h"
 #include "core/backend/immediate_stream.h"
 #include "core/compile/memory_fit.h"
-#include "parallel/launch/options.h"
-#include "parallel/launch/plan.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "parallel/strategies/options.h"
-#include "parallel/trainer/options.h"
+#include "parallel/comm/select.h"
 
 namespace trainctl {
+
+struct ClusterOptions;
+struct LaunchPlan;
+struct RankContext;
+struct StrategyOptions;
+struct TrainOptions;
 
 struct RankDevice {
   std::unique_ptr<Backend> backend;

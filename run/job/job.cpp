@@ -12,7 +12,9 @@
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/recompute_choice.h"
+#include "run/job/device.h"
 #include "run/job/kept_kernels.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 

@@ -1,21 +1,23 @@
 // Job: what one rank needs to work on a config, put together: backend, programs, engine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/backend/choices.h"
 #include "core/exec/engine.h"
-#include "parallel/comm/select.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/agreement.h"
 #include "run/job/device.h"
-#include "run/run_spec.h"
 
 namespace trainctl {
+
+struct CheckpointOptions;
+struct Compiled;
+struct RunSpec;
 
 // The input from which programs are built. `data` as found out or stated.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);

@@ -1,8 +1,11 @@
 // Kernel choices that are kept for the user, one file for each hardware fingerprint.
 #include "run/job/kept_kernels.h"
 
+#include "core/backend/backend.h"
+#include "core/backend/choices.h"
 #include "run/job/device.h"
 #include "run/job/user_cache.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

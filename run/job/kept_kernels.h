@@ -1,11 +1,11 @@
 // Kernel choices that are kept for the user, where a run may use them.
 #pragma once
 
-#include "core/backend/backend.h"
-#include "core/backend/choices.h"
-#include "run/run_spec.h"
-
 namespace trainctl {
+
+class Backend;
+class KernelChoices;
+struct RunSpec;
 
 // The kind of the file that holds them (run/job/user_cache.h).
 inline constexpr const char* kernels_file = "kernels";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 

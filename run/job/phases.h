@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 
-#include "run/run_spec.h"
-
 namespace trainctl {
+
+struct RunSpec;
 
 // The number of phases; 1 for a run without `train.phases`.
 std::size_t phase_count(const RunSpec& run);

@@ -1,5 +1,7 @@
 // Weights to begin with, for the network of a config.
 #include "run/job/pretrained.h"
+#include "io/weights/load.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

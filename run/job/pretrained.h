@@ -3,10 +3,11 @@
 
 #include <optional>
 
-#include "io/weights/load.h"
-#include "run/run_spec.h"
-
 namespace trainctl {
+
+struct DataInfo;
+struct LoadedWeights;
+struct RunSpec;
 
 // Throws what is wrong with the file and with the names and shapes in it; nothing where the config states no file.
 void check_pretrained(const RunSpec& spec, const DataInfo& data);

@@ -1,12 +1,36 @@
-// Finds the run that a name belongs to.
+// Finds the run that a name belongs to, and its best checkpoint.
 #include "run/job/trained_network.h"
+
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
 #include "io/metrics/find_run.h"
-#include "run/job/best_checkpoint.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
+
+std::string run_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return path;
+  const RunSpec spec = load_run_spec(path);
+  return newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
+}
+
+std::string best_of_run(const std::string& run) {
+  const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(run, ignored)) {
+    throw Error(ErrorKind::data, Place{run}, "there is no run directory of this name",
+                "name a folder that `trainctl run` has made, such as runs/NAME");
+  }
+  if (std::filesystem::is_directory(best, ignored)) return best;
+  if (!std::filesystem::is_directory(last, ignored)) return run;
+  log::info(format("{} has no best checkpoint: its last one is read", run));
+  return last;
+}
 
 std::string TrainedNetwork::checkpoint() const { return exists(path + "/checkpoints") ? best_of_run(path) : path; }
 

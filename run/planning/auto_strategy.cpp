@@ -7,8 +7,12 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/plan/alternatives.h"
+#include "parallel/plan/report.h"
+#include "run/job/device.h"
 #include "run/planning/measuring.h"
+#include "run/planning/planned_runs.h"
 
 namespace trainctl {
 namespace {

@@ -3,9 +3,13 @@
 
 #include <string>
 
-#include "run/job/job.h"
-
 namespace trainctl {
+
+struct DataInfo;
+struct RankContext;
+struct RankDevice;
+struct RunSpec;
+struct StrategyOptions;
 
 // The alternative whose step is predicted to take least, of those that fit into the memory of every rank; it is logged
 // in a line, with predicted times. The ranks measure what is not known of this machine; rank 0 chooses. One rank alone

@@ -2,26 +2,52 @@
 #include "run/planning/measuring.h"
 
 #include <algorithm>
+#include <memory>
 
+#include "core/backend/backend.h"
 #include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
-#include "parallel/comm/solo.h"
+#include "parallel/bench/ceilings.h"
+#include "parallel/comm/communicators.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/plan.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
+#include "parallel/launch/supervisor/outcome.h"
+#include "parallel/plan/costs.h"
 #include "parallel/plan/measured/measure_communication.h"
 #include "parallel/plan/measured/measure_loading.h"
 #include "parallel/plan/measured/measure_step.h"
 #include "parallel/plan/measured/measured_costs.h"
 #include "parallel/plan/measured/repeated.h"
-#include "parallel/plan/this_machine.h"
+#include "parallel/plan/roofline.h"
 #include "parallel/trainer/agreement.h"
+#include "run/job/device.h"
+#include "run/job/job.h"
 #include "run/job/kept_kernels.h"
 #include "run/job/user_cache.h"
+#include "run/planning/planned_runs.h"
 
 namespace trainctl {
 namespace {
+
+// The costs of a rank with so many threads on this machine, found out by measuring for a few seconds.
+std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool tf32) {
+  const Ceilings ceilings = measure_ceilings(backend, threads);
+  Machine machine;
+  machine.device.kind = backend.on_host() ? MachineKind::cpu : MachineKind::gpu;
+  machine.device.float32 = ceilings.peaks.float32_gflops / 1e3;
+  machine.device.bfloat16 = ceilings.peaks.bfloat16_gflops / 1e3;
+  machine.device.memory_bandwidth = ceilings.peaks.triad_gb_per_s;
+  machine.device.compute_efficiency = machine.device.memory_efficiency = 1;  // they are measured
+  machine.device.kernel_overhead = 1;
+  machine.node.link = ceilings.copy_gb_per_s / 2;  // what is read and what is written count in that rate
+  machine.node.link_latency = 2;
+  return std::make_unique<RooflineCosts>(machine, RooflineUse{.tf32 = tf32});
+}
 
 // Seconds of measuring steps: for each program of the stated strategy, for each of an alternative, and for all of them
 // where there are many.

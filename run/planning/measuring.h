@@ -4,11 +4,20 @@
 #include <memory>
 #include <optional>
 
-#include "parallel/launch/start_ranks.h"
-#include "run/job/job.h"
-#include "run/planning/planned_runs.h"
+#include "parallel/plan/prediction.h"
 
 namespace trainctl {
+
+class Backend;
+class KernelChoices;
+struct Failure;
+struct LaunchFlags;
+struct LaunchPlan;
+struct LaunchedConfig;
+struct PlanRequest;
+struct RankContext;
+struct RankDevice;
+struct Situation;
 
 // This machine as the target of a plan.
 struct MeasuredTarget {

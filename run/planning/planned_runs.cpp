@@ -4,6 +4,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/plan/alternatives.h"
+#include "parallel/plan/report.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "run/job/job.h"

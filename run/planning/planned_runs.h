@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "core/compile/memory_plan.h"
-#include "parallel/plan/report.h"
+#include "parallel/plan/prediction.h"
 #include "run/run_spec.h"
 
 namespace trainctl {
+
+struct Alternative;
 
 // A config on so many ranks of a kind of device.
 struct PlanRequest {

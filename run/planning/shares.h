@@ -1,15 +1,19 @@
 // What `strategy.share: auto` stands for: each replica's share of a batch, by its measured speed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
-
-#include "core/exec/interfaces/snapshot.h"
-#include "io/loader/data.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "run/job/device.h"
-#include "run/run_spec.h"
+#include <string>
+#include <vector>
 
 namespace trainctl {
+
+class Data;
+struct RankContext;
+struct RankDevice;
+struct RunSpec;
+struct Snapshot;
+struct StrategyOptions;
 
 // The name of the checkpoint's fact that holds the samples of each replica, "44 20".
 inline constexpr const char* share_fact = "share";
@@ -22,5 +26,9 @@ RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankCont
 
 // The shares as the fact has them; "" where the spec states none.
 std::string text_of_shares(const StrategyOptions& strategy);
+
+// Cuts `samples` into parts in proportion to the speeds, each a multiple of `unit` with at least one unit where there
+// are as many, by largest remainders. `unit` divides `samples`.
+std::vector<std::int64_t> parts_by_speed(std::int64_t samples, std::int64_t unit, const std::vector<double>& speeds);
 
 }  // namespace trainctl

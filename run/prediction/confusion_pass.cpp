@@ -11,9 +11,13 @@
 #include "io/loader/data.h"
 #include "io/loader/splits/split.h"
 #include "io/pictures/picture.h"
-#include "run/job/best_checkpoint.h"
+#include "parallel/checkpoint/restore.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "run/job/device.h"
+#include "run/job/trained_network.h"
 #include "run/prediction/meaning.h"
 #include "run/prediction/predictor.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

@@ -1,15 +1,17 @@
 // A pass over a run's validation data with its best weights: what it takes for what.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "core/metrics/result.h"
 #include "io/report/confused.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "run/run_spec.h"
 
 namespace trainctl {
+
+struct RankContext;
+struct RunSpec;
 
 struct ConfusionPass {
   Table matrix;                         // targets by predictions

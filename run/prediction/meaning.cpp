@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/metrics/loss.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

@@ -1,13 +1,17 @@
 // What the numbers mean that a network predicts, by the loss that it was trained with.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "run/run_spec.h"
+#include "core/layers/model/model.h"
+#include "core/tensor/shape.h"
 
 namespace trainctl {
+
+struct RunSpec;
 
 // Of one output.
 struct OutputMeaning {

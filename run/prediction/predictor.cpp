@@ -2,8 +2,12 @@
 #include "run/prediction/predictor.h"
 
 #include "core/compile/lower.h"
-#include "parallel/comm/solo.h"
+#include "core/program/network.h"
+#include "parallel/checkpoint/restore.h"
+#include "parallel/comm/communicators.h"
+#include "run/job/device.h"
 #include "run/job/kept_kernels.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

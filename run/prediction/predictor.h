@@ -3,15 +3,18 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/exec/engine.h"
-#include "parallel/checkpoint/restore.h"
-#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/trainer/predict.h"
-#include "run/job/device.h"
-#include "run/run_spec.h"
 
 namespace trainctl {
+
+class World;
+struct ModelInput;
+struct RankDevice;
+struct RestoreSource;
+struct RunSpec;
 
 class Predictor {
  public:

@@ -2,23 +2,46 @@
 #include "run/training/phase_training.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/exec/observe/op_recorder.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/store.h"
+#include "io/loader/data.h"
+#include "io/loader/inputs/kept_input.h"
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/restore.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/situation.h"
+#include "parallel/mesh/axes.h"
+#include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/initial_weights.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/loop.h"
+#include "parallel/trainer/loop/step_reports.h"
 #include "parallel/trainer/resume.h"
+#include "parallel/trainer/sample_watch.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/shares.h"
+#include "run/training/rank_run.h"
 #include "run/training/run_facts.h"
+#include "run/training/run_files.h"
+#include "run/training/scaling_watch.h"
+#include "run/training/training.h"
 
 namespace trainctl {
 namespace {
@@ -88,7 +111,44 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
   return plan;
 }
 
-}  // namespace
+class PhaseTraining {
+ public:
+  // As train_phase(). `run` and `resumed` outlive the object.
+  PhaseTraining(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins);
+
+  PhaseEnd train();
+
+ private:
+  void open_batches(const DataPosition& start);
+  void make_hooks();
+  LoopParts loop_parts();
+  std::optional<Evaluation> evaluate_validation(std::int64_t step);
+  void write_observations();
+
+  RankRun& run_;
+  Communicator& world_;
+  Stream& stream_;
+  RunSpec spec_;  // of the phase
+  PhaseStart phase_;
+  Job job_;
+  SnapshotPlan snapshots_;
+  TrainingPlan plan_;
+  std::function<bool()> stop_requested_;
+  std::unique_ptr<BatchSource> training_;
+  std::unique_ptr<BatchSource> validation_;  // null: there is none
+  MeshAxes axes_;
+  FolderSink folder_;
+  OpRecorder profiler_;
+  std::unique_ptr<StagedSaver> saver_;
+  std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
+  std::unique_ptr<ScalingWatch> scaling_;  // null: it is no run of verify-scaling
+  std::unique_ptr<ResultWarnings> warnings_;
+  std::vector<std::unique_ptr<TrainingHook>> hooks_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<StepReports> reports_;
+  FiniteCheck finite_;
+  std::unique_ptr<TrainingLoop> loop_;
+};
 
 PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins)
     : run_(run),
@@ -240,6 +300,12 @@ void PhaseTraining::write_observations() {
   if (run_.request.profile_end == 0 || run_.request.profile_first < phase_.step) return;
   const std::string timeline = gather_timeline(profiler_, world_, stream_);
   if (!directory.empty()) write_file(directory + "/timeline.json", timeline);
+}
+
+}  // namespace
+
+PhaseEnd train_phase(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins) {
+  return PhaseTraining(run, phase, resumed, begins).train();
 }
 
 }  // namespace trainctl

@@ -5,12 +5,18 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "io/loader/data.h"
 #include "parallel/comm/joint_attempt.h"
 #include "parallel/launch/host/room.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/situation.h"
 #include "parallel/plan/prediction.h"
 #include "parallel/trainer/resume.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/job.h"
 #include "run/training/run_facts.h"
+#include "run/training/run_files.h"
 
 namespace trainctl {
 namespace {

@@ -4,15 +4,23 @@
 #include <memory>
 #include <optional>
 
-#include "io/loader/data.h"
 #include "parallel/health/gpus.h"
 #include "parallel/launch/ranks/stop.h"
-#include "parallel/trainer/training_plan.h"
-#include "run/job/job.h"
-#include "run/training/run_files.h"
-#include "run/training/training.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
+
+class Data;
+class Job;
+struct DataPosition;
+struct MemoryPlan;
+struct RankContext;
+struct RankDevice;
+struct RunFiles;
+struct Snapshot;
+struct TrainOptions;
+struct TrainingPlan;
+struct TrainingRequest;
 
 struct RankRun {
   RunSpec spec;           // of all phases, with the batch of all ranks together, and the strategy that `auto` stood for

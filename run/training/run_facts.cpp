@@ -5,9 +5,13 @@
 
 #include "core/backend/gpu_peaks.h"
 #include "core/base/version.h"
+#include "core/exec/interfaces/metrics_sink.h"
 #include "io/pictures/picture.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/job.h"
 #include "run/planning/shares.h"
 #include "run/prediction/meaning.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 

@@ -6,12 +6,16 @@
 #include <optional>
 #include <string>
 
-#include "core/exec/interfaces/metrics_sink.h"
-#include "core/exec/interfaces/snapshot.h"
-#include "parallel/trainer/training_plan.h"
-#include "run/job/job.h"
-
 namespace trainctl {
+
+class Job;
+class World;
+struct DataInfo;
+struct MemoryPlan;
+struct RunSpec;
+struct Snapshot;
+struct StartEvent;
+struct TrainingPlan;
 
 // `spec`: of the whole run; `plan`: of the phase that it begins or goes on with; `memory`: of this rank.
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,

@@ -8,14 +8,19 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/loader/data.h"
 #include "io/metrics/callbacks/callbacks.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/tensorboard/layer_graph.h"
 #include "io/metrics/tensorboard/tensorboard.h"
 #include "io/report/run_report.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/slurm/batch_script.h"
+#include "run/job/job.h"
+#include "run/run_spec.h"
+#include "run/training/training.h"
 
 namespace trainctl {
 namespace {

@@ -7,18 +7,24 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/document.h"
 #include "core/exec/interfaces/detail_sink.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
-#include "io/loader/data.h"
 #include "io/metrics/prometheus/prometheus.h"
 #include "io/metrics/run_directory.h"
 #include "io/weights/load.h"
-#include "run/job/job.h"
-#include "run/training/training.h"
 
 namespace trainctl {
+
+class Data;
+class Job;
+class Stream;
+struct DataInfo;
+struct RankContext;
+struct RunSpec;
+struct TrainingRequest;
 
 // One sink that hands every event to several.
 class MetricsFanOut final : public MetricsSink {

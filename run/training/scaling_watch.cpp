@@ -9,6 +9,9 @@
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/snapshot_saver.h"
 #include "parallel/comm/text.h"
+#include "parallel/trainer/loop/training_state.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/job.h"
 
 namespace trainctl {
 

@@ -1,16 +1,21 @@
 // One of the runs of verify-scaling, watched: a line of hashes after each step, and a trace of the last one.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "core/exec/interfaces/forwarded_source.h"
 #include "core/exec/observe/step_trace.h"
-#include "parallel/checkpoint/part_plan.h"
-#include "parallel/trainer/training_plan.h"
-#include "run/job/job.h"
+#include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
+
+class Job;
+class SnapshotSink;
+struct RankDevice;
+struct SnapshotPlan;
+struct TrainingPlan;
 
 struct ScalingRequest {
   std::int64_t steps = 0;  // the run ends after them, with the rates of its own schedule

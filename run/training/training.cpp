@@ -5,16 +5,21 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "io/loader/data.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/run_rank.h"
 #include "parallel/trainer/resume.h"
+#include "parallel/trainer/training_plan.h"
+#include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/job/pretrained.h"
 #include "run/planning/auto_strategy.h"
 #include "run/planning/shares.h"
 #include "run/training/phase_training.h"
 #include "run/training/rank_run.h"
+#include "run/training/run_files.h"
 
 namespace trainctl {
 namespace {
@@ -74,12 +79,12 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     return find_phase(run.spec.train.phases, steps_per_epoch(run.spec.train, data.info(), world.size()), resumed);
   };
   check_later_phases(run, next_phase().number, start_of(run, resumed));
-  PhaseEnd end = PhaseTraining(run, next_phase(), resumed, true).train();
+  PhaseEnd end = train_phase(run, next_phase(), resumed, true);
   while (end.next_follows) {  // from the checkpoint of the one before, as a resumed run would
     if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
     resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
                                  world.communicator(), device.host);
-    end = PhaseTraining(run, next_phase(), resumed, false).train();
+    end = train_phase(run, next_phase(), resumed, false);
   }
   end.event.seconds = seconds_now() - run.begin;
   if (run.gpus) end.event.gpus = run.gpus->summary();

@@ -1,17 +1,18 @@
 // Training on one rank: from a config to a finished run directory.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "core/base/document.h"
 #include "io/metrics/progress.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "run/run_spec.h"
 
 namespace trainctl {
 
-struct ScalingRequest;  // run/training/scaling_watch.h
+struct RankContext;
+struct RunSpec;
+struct ScalingRequest;
 
 struct TrainingRequest {
   Node config;                  // resolved: what the run directory keeps

@@ -8,6 +8,7 @@
 #include "core/backend/select.h"
 #include "io/loader/data.h"
 #include "run/job/job.h"
+#include "run/run_spec.h"
 #include "test/backend/count_allocations.h"
 #include "test/catch.h"
 #include "test/run/configs.h"

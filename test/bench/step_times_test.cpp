@@ -1,5 +1,5 @@
 // bench step's figures from the times of single steps.
-#include "parallel/bench/step_times.h"
+#include "parallel/bench/step.h"
 
 #include "test/catch.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "parallel/comm/threads.h"
+#include "parallel/comm/communicators.h"
 
 namespace trainctl {
 

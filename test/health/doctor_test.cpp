@@ -5,8 +5,8 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "parallel/health/doctor/doctor.h"
 #include "parallel/health/doctor/gpus.h"
-#include "parallel/health/doctor/problems.h"
 #include "test/catch.h"
 
 namespace trainctl::doctor_test {

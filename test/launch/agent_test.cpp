@@ -15,7 +15,6 @@
 #include "core/base/hmac.h"
 #include "parallel/launch/agent/channel.h"
 #include "parallel/launch/agent/connections.h"
-#include "parallel/launch/agent/private_file.h"
 #include "parallel/launch/agent/secret.h"
 #include "test/catch.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "parallel/comm/mpi.h"
+#include "parallel/comm/communicators.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "parallel/launch/ranks/silent_hosts.h"
+#include "parallel/launch/ranks/report.h"
 #include "test/catch.h"
 
 namespace trainctl::stopping_test {

@@ -7,7 +7,7 @@
 
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "test/catch.h"
 #include "test/ops/golden.h"
 #include "test/program/job.h"

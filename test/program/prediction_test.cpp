@@ -6,7 +6,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/exec/engine.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "test/catch.h"
 #include "test/program/job.h"
 

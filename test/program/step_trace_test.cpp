@@ -10,7 +10,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/exec/observe/trace_difference.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "test/catch.h"
 #include "test/program/job.h"
 #include "test/program/slopes.h"

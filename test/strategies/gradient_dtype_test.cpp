@@ -8,7 +8,7 @@
 #include <mutex>
 #include <random>
 
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "parallel/strategies/rendezvous/communications.h"
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"

@@ -12,6 +12,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/immediate_stream.h"
+#include "core/exec/engine.h"
 #include "core/tensor/sample_numbers.h"
 #include "parallel/health/replicas.h"
 #include "parallel/mesh/axes.h"

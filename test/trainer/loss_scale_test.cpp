@@ -1,5 +1,5 @@
 // The loss scale of float16: what overflows halves it and is counted, and it goes on from a checkpoint.
-#include "parallel/trainer/loss_scale.h"
+#include "parallel/trainer/loop/finite_check.h"
 
 #include "test/catch.h"
 

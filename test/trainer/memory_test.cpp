@@ -1,4 +1,7 @@
 // The memory that a rank may use: what is available to it, or what the config states where that is less.
+#include "parallel/launch/plan.h"
+#include "parallel/strategies/options.h"
+#include "parallel/trainer/options.h"
 #include "run/job/device.h"
 #include "test/catch.h"
 

@@ -1,4 +1,5 @@
 // Early stopping and plateaus against the rules of Keras' callbacks, followed by hand over random values.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "core/base/log.h"
+#include "core/optim/schedule.h"
+#include "parallel/trainer/training_plan.h"
 #include "test/catch.h"
 
 namespace trainctl::test::resume_test {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "core/exec/interfaces/batch_source.h"
-#include "parallel/trainer/replica_speeds.h"
+#include "run/planning/shares.h"
 #include "test/catch.h"
 
 namespace trainctl::shares_test {

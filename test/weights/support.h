@@ -15,7 +15,7 @@
 #include "io/keras/import.h"
 #include "io/weights/load.h"
 #include "io/yaml/yaml.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "test/checkpoint/support.h"
 #include "test/layers/build.h"
 #include "test/program/job.h"

@@ -4,11 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "core/backend/backend.h"
 #include "core/backend/communicator.h"
 #include "core/backend/device_module.h"
 
 namespace trainctl {
+
+class Backend;
 
 LibraryVersion nccl_version();
 // As CudaModule says.

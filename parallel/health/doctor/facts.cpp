@@ -1,5 +1,5 @@
 // Finding out about a machine: libraries, processor, memory, disk and GPUs.
-#include "parallel/health/doctor/facts.h"
+#include "parallel/health/doctor/doctor.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -22,6 +22,7 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/host/room.h"
 #include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/ranks/run_rank.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;

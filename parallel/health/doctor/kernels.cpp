@@ -1,6 +1,7 @@
 // Lowering and running two ops on ones: every result is how many of them it sums.
-#include "parallel/health/doctor/kernels.h"
+#include "parallel/health/doctor/doctor.h"
 
+#include "core/backend/backend.h"
 #include "core/backend/choices.h"
 #include "core/base/error.h"
 #include "core/base/format.h"

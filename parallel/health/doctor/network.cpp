@@ -1,5 +1,5 @@
 // Each host meets each other one in as many rounds: the circle method of tournaments.
-#include "parallel/health/doctor/network.h"
+#include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
 #include <set>
@@ -9,6 +9,7 @@
 #include "core/backend/select.h"
 #include "core/base/json.h"
 #include "parallel/bench/collectives.h"
+#include "parallel/comm/select.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {

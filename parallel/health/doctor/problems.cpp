@@ -1,5 +1,5 @@
 // From facts to problems and remedies.
-#include "parallel/health/doctor/problems.h"
+#include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Writing the doctor's findings.
-#include "parallel/health/doctor/report.h"
+#include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
 #include <cmath>

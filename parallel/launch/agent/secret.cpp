@@ -1,21 +1,98 @@
-// Finding the secret.
+// Finding the secret. Each check of a file is made on what was opened, so that nobody can put another file into its
+// place in between.
 #include "parallel/launch/agent/secret.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hmac.h"
-#include "parallel/launch/agent/private_file.h"
+#include "core/base/output.h"
 
 namespace trainctl {
 namespace {
+
+constexpr mode_t of_others = 077, writing_of_others = 022;
+constexpr FileRole secret_role{ErrorKind::config, "see TRAINCTL_SECRET_FILE"};
+
+class OwnedDescriptor {
+ public:
+  explicit OwnedDescriptor(int number) : number_(number) {}
+  ~OwnedDescriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what, const std::string& remedy) {
+  throw Error(ErrorKind::config, Place{path}, what, remedy);
+}
+
+struct stat facts_of(const OwnedDescriptor& file, const std::string& path) {
+  struct stat facts {};
+  if (fstat(file.number(), &facts) != 0) throw_file_error(path, "cannot be read", errno, secret_role);
+  return facts;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+void check_folder(const OwnedDescriptor& folder, const std::string& path, PrivateFolder wanted) {
+  const struct stat facts = facts_of(folder, path);
+  const bool own = facts.st_uid == geteuid();
+  const std::string remedy = "keep the secret in a folder of your own: chmod 700 FOLDER";
+  if (wanted == PrivateFolder::kept) {
+    if (!own) refuse(path, "this folder of a secret belongs to another user", "remove it, or let its owner do so");
+    if ((facts.st_mode & of_others) != 0) refuse(path, "other users may enter this folder of a secret", "chmod 700 it");
+    return;
+  }
+  if (!own && facts.st_uid != 0) refuse(path, "this folder of a secret belongs to another user", remedy);
+  // In a folder such as /tmp others may add files, but not replace this user's.
+  if ((facts.st_mode & writing_of_others) != 0 && (facts.st_mode & S_ISVTX) == 0) {
+    refuse(path, "other users may replace the files in this folder of a secret", remedy);
+  }
+}
+
+// The folder of a private file, open and checked. A folder of this program's own must be no link.
+class CheckedFolder : public OwnedDescriptor {
+ public:
+  CheckedFolder(const std::string& path, PrivateFolder wanted)
+      : OwnedDescriptor(
+            open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (wanted == PrivateFolder::kept ? O_NOFOLLOW : 0))) {
+    if (number() < 0) throw_file_error(path, "cannot be opened", errno, secret_role);
+    check_folder(*this, path, wanted);
+  }
+};
+
+void check_file(const OwnedDescriptor& file, const std::string& path) {
+  const struct stat facts = facts_of(file, path);
+  if (!S_ISREG(facts.st_mode)) refuse(path, "the file of a secret is no regular file", "write the secret into a file");
+  if (facts.st_uid != geteuid()) {
+    refuse(path, "the file of a secret belongs to another user", "copy it to a file of your own, and chmod 600 that");
+  }
+  if ((facts.st_mode & of_others) != 0) refuse(path, "other users may read this secret", "chmod 600 " + path);
+}
 
 namespace fs = std::filesystem;
 
@@ -86,6 +163,44 @@ std::string secret_of_user(const Variables& variables) {
 }
 
 }  // namespace
+
+std::string read_private_file(const std::string& path, PrivateFolder folder) {
+  constexpr std::size_t most = 4096;
+  const CheckedFolder in(folder_of(path), folder);
+  const OwnedDescriptor file(
+      openat(in.number(), name_of(path).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.number() < 0 && errno == ELOOP) {
+    refuse(path, "the file of a secret is a symbolic link, which somebody else may have made", "name the file itself");
+  }
+  if (file.number() < 0) throw_file_error(path, "cannot be opened", errno, secret_role);
+  check_file(file, path);
+  std::array<char, most + 1> bytes{};
+  const ssize_t count = read(file.number(), bytes.data(), bytes.size());
+  if (count < 0) throw_file_error(path, "cannot be read", errno, secret_role);
+  if (static_cast<std::size_t>(count) > most) refuse(path, format("is larger than {} bytes", most), "shorten it");
+  return {bytes.data(), static_cast<std::size_t>(count)};
+}
+
+void write_private_file(const std::string& path, const std::string& text) {
+  std::error_code failure;
+  std::filesystem::create_directories(std::filesystem::path(folder_of(path)).parent_path(), failure);
+  mkdir(folder_of(path).c_str(), S_IRWXU);  // where it exists already, it is checked like another
+  const CheckedFolder in(folder_of(path), PrivateFolder::kept);
+  const std::string name = name_of(path), own = format("{}.{}", name, getpid());
+  unlinkat(in.number(), own.c_str(), 0);  // of a process that was killed
+  int error = 0;
+  {
+    const OwnedDescriptor file(
+        openat(in.number(), own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (file.number() < 0) throw_file_error(path, "cannot be written", errno, {ErrorKind::resource});
+    error = write_all(file.number(), text);
+    if (error == 0 && fsync(file.number()) != 0) error = errno;
+  }
+  if (error == 0 && linkat(in.number(), own.c_str(), in.number(), name.c_str(), 0) != 0 && errno != EEXIST)
+    error = errno;
+  unlinkat(in.number(), own.c_str(), 0);
+  if (error != 0) throw_file_error(path, "cannot be written", error, {ErrorKind::resource});
+}
 
 std::optional<std::string> stated_secret(const Variables& variables) {
   const std::string secret = without_space(variables.text(secret_variable));

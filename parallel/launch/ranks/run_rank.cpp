@@ -20,7 +20,6 @@
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/report.h"
-#include "parallel/launch/ranks/silent_hosts.h"
 #include "parallel/launch/ranks/status.h"
 
 namespace trainctl {

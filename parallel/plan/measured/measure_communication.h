@@ -5,13 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "core/backend/backend.h"
-#include "core/backend/communicator.h"
 #include "parallel/plan/costs.h"
 #include "parallel/plan/measured/alpha_beta.h"
 #include "parallel/plan/measured/measurements.h"
 
 namespace trainctl {
+
+class Backend;
+class Communicator;
 
 // The key of a kind of communication between so many ranks of one host, in memory that all of them see or in a rank's
 // own: {bytes, seconds, bytes, seconds, ..., spread}, the last one as of a step (measure_step.h).

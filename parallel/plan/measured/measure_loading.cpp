@@ -1,10 +1,12 @@
 // Timing a source of batches.
 #include "parallel/plan/measured/measure_loading.h"
 
+#include "core/backend/communicator.h"
 #include "core/backend/immediate_stream.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "parallel/plan/measured/measure_step.h"
 #include "parallel/plan/measured/repeated.h"
 

@@ -1,13 +1,16 @@
 // What a rank's loading threads take for a sample, measured.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/interfaces/batch_source.h"
 #include "parallel/plan/measured/measurements.h"
 
 namespace trainctl {
+
+class BatchSource;
+class Communicator;
 
 // The key of batches of which each of the ranks has so many samples, {seconds, spread}; `data` tells their data from
 // other data: what the config says of it.

@@ -6,22 +6,42 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
+#include "core/base/hash.h"
 #include "core/base/median.h"
+#include "core/compile/placed_program.h"
 #include "core/compile/step_inputs.h"
 #include "core/exec/engine.h"
 #include "core/exec/observe/op_recorder.h"
-#include "parallel/plan/measured/op_signature.h"
-#include "parallel/plan/measured/random_batch.h"
+#include "core/program/network.h"
 #include "parallel/plan/measured/repeated.h"
-#include "parallel/plan/measured/silent_axes.h"
+#include "parallel/plan/measured/stand_ins.h"
 #include "parallel/trainer/initial_weights.h"
 
 namespace trainctl {
 namespace {
+
+void add_tensors(std::string& text, const PlacedProgram& program, const std::vector<TensorId>& tensors) {
+  for (const TensorId id : tensors) {
+    const Layout& layout = program.tensor(id).layout;
+    text += format(" {}:{}:{}:{}", to_string(program.program.tensor(id).type.shape), name_of(layout.dtype),
+                   layout.format, layout.bytes);
+  }
+}
+
+// "dense 1f00c8a5d3e2b497": the kind, and a hash of attributes, shapes, dtypes, layouts and implementation.
+std::string op_signature(const PlacedProgram& program, const PlacedOp& placed) {
+  const Op& op = placed.op;
+  std::string text = format("{} {}:", placed.lowering.implementation, op.def->attributes());
+  add_tensors(text, program, op.inputs);
+  text += " to";
+  add_tensors(text, program, op.outputs);
+  return format("{} {:016x}", op.def->kind(), xxh3(text.data(), text.size()));
+}
 
 constexpr int rounds = 4;                          // of steps as they are and steps with their ops observed, in turn
 constexpr int fewest_steps = 2, most_steps = 250;  // of each kind in a round

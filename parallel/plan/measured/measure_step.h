@@ -4,12 +4,17 @@
 #include <optional>
 #include <string>
 
-#include "core/backend/communicator.h"
-#include "core/compile/compile.h"
-#include "core/program/build.h"
+#include "core/graph/mesh.h"
 #include "parallel/plan/measured/measurements.h"
 
 namespace trainctl {
+
+class Backend;
+class Communicator;
+struct Compiled;
+struct PlacedOp;
+struct PlacedProgram;
+struct ProgramSpec;
 
 // A rank's programs of a run that is planned.
 struct MeasuredRank {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "parallel/plan/measured/measure_communication.h"
 #include "parallel/plan/measured/measure_loading.h"

@@ -4,6 +4,8 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
+#include "parallel/trainer/hooks/result_warnings.h"
+#include "parallel/trainer/loop/training_state.h"
 
 namespace trainctl {
 

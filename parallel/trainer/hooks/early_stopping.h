@@ -9,9 +9,10 @@
 #include "core/metrics/patience.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/hooks/patience_options.h"
-#include "parallel/trainer/hooks/result_warnings.h"
 
 namespace trainctl {
+
+class ResultWarnings;
 
 // Decides from the values of every evaluation. Equal on all ranks, since the values are.
 class EarlyStopping final : public TrainingHook {

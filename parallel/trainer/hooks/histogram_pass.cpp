@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/exec/interfaces/detail_sink.h"
 #include "core/exec/observe/step_gradients.h"
+#include "core/metrics/histogram.h"
+#include "parallel/trainer/loop/training_state.h"
 
 namespace trainctl {
 

@@ -6,13 +6,15 @@
 #include <span>
 #include <string>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
-#include "core/exec/interfaces/detail_sink.h"
 #include "parallel/checkpoint/part_plan.h"
 #include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
+
+class Communicator;
+class DetailSink;
+class Engine;
+class Stream;
 
 class HistogramPass final : public TrainingHook {
  public:

@@ -6,10 +6,10 @@
 #include <map>
 #include <string>
 
-#include "core/exec/interfaces/step_engine.h"
-#include "parallel/trainer/loop/training_state.h"
-
 namespace trainctl {
+
+struct StepResult;
+struct TrainingState;
 
 // Every call is made on all ranks alike, with equal arguments, so that a hook may communicate.
 class TrainingHook {

@@ -6,7 +6,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/exec/engine.h"
 #include "core/graph/ops/normalization/statistics.h"
+#include "parallel/trainer/loop/step_reports.h"
 
 namespace trainctl {
 namespace {

@@ -6,16 +6,19 @@
 // averaged.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
 #include "parallel/trainer/hooks/hook.h"
-#include "parallel/trainer/loop/step_reports.h"
 
 namespace trainctl {
+
+class Communicator;
+class Engine;
+class StepReports;
+class Stream;
 
 // The most values that are averaged at once: memory beside the engine's.
 inline constexpr std::int64_t most_averaged_values = 4 << 20;

@@ -8,9 +8,10 @@
 #include "core/metrics/patience.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/hooks/patience_options.h"
-#include "parallel/trainer/hooks/result_warnings.h"
 
 namespace trainctl {
+
+class ResultWarnings;
 
 // Lowers a factor on the learning rate that the schedule gives. Equal on all ranks, since the values are.
 class Plateau final : public TrainingHook {

@@ -1,5 +1,8 @@
 // Penalties on all ranks' parameters.
 #include "parallel/trainer/hooks/regularization.h"
+#include "core/backend/communicator.h"
+#include "core/exec/interfaces/step_engine.h"
+#include "parallel/trainer/loop/training_state.h"
 
 #include <cmath>
 

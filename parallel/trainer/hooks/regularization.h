@@ -5,12 +5,15 @@
 #include <span>
 #include <string>
 
-#include "core/backend/communicator.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "core/program/program.h"
 #include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
+
+class Communicator;
+class StepEngine;
+class Stream;
 
 // What the penalties of l1 and l2 come to on all ranks together, each value of a parameter counted once, whichever
 // ranks hold it.

@@ -1,5 +1,7 @@
 // Comparing replicas while training.
 #include "parallel/trainer/hooks/replica_comparison.h"
+#include "core/exec/engine.h"
+#include "parallel/trainer/loop/training_state.h"
 
 #include <set>
 #include <string>

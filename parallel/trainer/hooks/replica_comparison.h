@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
 #include "parallel/health/replicas.h"
 #include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
+
+class Communicator;
+class Engine;
+class Stream;
 
 class ReplicaComparison final : public TrainingHook {
  public:

@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/trainer/loop/training_state.h"
 
 namespace trainctl {
 

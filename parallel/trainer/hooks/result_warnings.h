@@ -1,15 +1,17 @@
 // Warnings of results that tell nothing, each given once in a run, since it may stay so for the rest of it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/metrics/result.h"
 #include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
+
+struct MetricResult;
 
 class ResultWarnings final : public TrainingHook {
  public:

@@ -1,6 +1,8 @@
 // Which hooks a run has.
 #include "parallel/trainer/hooks/run_hooks.h"
 
+#include "core/exec/engine.h"
+#include "parallel/strategies/programs.h"
 #include "parallel/trainer/hooks/early_stopping.h"
 #include "parallel/trainer/hooks/histogram_pass.h"
 #include "parallel/trainer/hooks/local_steps.h"
@@ -8,6 +10,7 @@
 #include "parallel/trainer/hooks/regularization.h"
 #include "parallel/trainer/hooks/replica_comparison.h"
 #include "parallel/trainer/hooks/scale_hint.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 

@@ -5,17 +5,19 @@
 #include <memory>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/engine.h"
-#include "core/exec/interfaces/detail_sink.h"
-#include "parallel/checkpoint/part_plan.h"
-#include "parallel/strategies/programs.h"
 #include "parallel/trainer/hooks/hook.h"
-#include "parallel/trainer/hooks/result_warnings.h"
-#include "parallel/trainer/loop/step_reports.h"
-#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
+
+class Communicator;
+class DetailSink;
+class Engine;
+class PartPlan;
+class ResultWarnings;
+class RunPrograms;
+class StepReports;
+class Stream;
+struct TrainingPlan;
 
 // What the hooks work with; all of it outlives them.
 struct HookParts {

@@ -1,5 +1,6 @@
 // Saving, and the time that a stop may take.
 #include "parallel/trainer/loop/checkpoints.h"
+#include "core/exec/interfaces/metrics_sink.h"
 
 namespace trainctl {
 

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/checkpoint/staged_saver.h"
 
 namespace trainctl {
+
+class MetricsSink;
 
 class Checkpoints {
  public:

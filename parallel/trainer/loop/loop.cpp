@@ -2,7 +2,13 @@
 #include "parallel/trainer/loop/loop.h"
 
 #include "core/base/clock.h"
+#include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/comm/text.h"
+#include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/step_reports.h"
 
 namespace trainctl {
 

@@ -7,31 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/communicator.h"
-#include "core/exec/interfaces/metrics_sink.h"
-#include "parallel/trainer/evaluate.h"
-#include "parallel/trainer/hooks/hook.h"
-#include "parallel/trainer/loop/checkpoints.h"
-#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/loop_plan.h"
 #include "parallel/trainer/loop/step_queue.h"
-#include "parallel/trainer/loop/step_reports.h"
 #include "parallel/trainer/loop/training_state.h"
-#include "parallel/trainer/phases.h"
 
 namespace trainctl {
 
-// When the loop does what. All counts are steps; 0 means never or no limit.
-struct LoopPlan {
-  std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 0;
-  PhaseStart phase;            // with whose first step the optimizer and the schedule begin
-  std::int64_t phase_end = 0;  // the phase's last step count, unless a hook ends it before
-  std::size_t phases = 1;      // of the run
-  double max_seconds = 0;
-  std::int64_t checkpoint_every = 0;
-  Monitor monitor;
-  std::function<double(std::int64_t step)> learning_rate;  // of the schedule
-};
+class Checkpoints;
+class Communicator;
+class FiniteCheck;
+class MetricsSink;
+class StepReports;
+class Stream;
+class TrainingHook;
+struct EndEvent;
+struct Evaluation;
 
 // What the loop works with; all of it outlives the loop.
 struct LoopParts {

@@ -4,6 +4,11 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/exec/interfaces/metrics_sink.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/phases.h"
 
 namespace trainctl {
 

@@ -3,9 +3,14 @@
 
 #include <algorithm>
 
+#include "core/backend/communicator.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/step_reports.h"
 
 namespace trainctl {
 

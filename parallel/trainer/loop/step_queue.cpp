@@ -2,6 +2,7 @@
 #include "parallel/trainer/loop/step_queue.h"
 
 #include "core/base/clock.h"
+#include "core/exec/observe/op_recorder.h"
 
 namespace trainctl {
 

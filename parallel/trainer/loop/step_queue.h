@@ -9,9 +9,10 @@
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/step_engine.h"
-#include "core/exec/observe/op_recorder.h"
 
 namespace trainctl {
+
+class OpRecorder;
 
 struct StartedStep {
   StepEngine::StepInput input;

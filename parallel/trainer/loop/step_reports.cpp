@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "parallel/health/gpus.h"
+#include "parallel/trainer/loop/step_queue.h"
 
 namespace trainctl {
 

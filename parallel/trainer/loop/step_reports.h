@@ -5,10 +5,11 @@
 
 #include "core/exec/interfaces/metrics_sink.h"
 #include "core/exec/interfaces/step_engine.h"
-#include "parallel/health/gpus.h"
-#include "parallel/trainer/loop/step_queue.h"
 
 namespace trainctl {
+
+class GpuWatch;
+struct StartedStep;
 
 class StepReports {
  public:

@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/metrics/monitor.h"
+#include "parallel/trainer/loop/loop_plan.h"
 
 namespace trainctl {
 namespace {

@@ -13,11 +13,7 @@
 
 namespace trainctl {
 
-// The metric that decides which checkpoint is the best one.
-struct Monitor {
-  std::string name;     // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
-  bool maximum = true;  // greater is better
-};
+struct Monitor;
 
 struct TrainingState {
   TrainingState(const std::vector<MetricResult>& results, const DataPosition& start)

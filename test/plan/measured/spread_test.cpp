@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/backend/cpu/cpu_backend.h"
-#include "parallel/comm/solo.h"
+#include "parallel/comm/communicators.h"
 #include "parallel/plan/measured/measure_communication.h"
 #include "parallel/plan/measured/measure_loading.h"
 #include "parallel/plan/measured/measure_step.h"

@@ -6,9 +6,8 @@
 
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/exec/engine.h"
-#include "parallel/comm/silent.h"
-#include "parallel/comm/solo.h"
-#include "parallel/plan/measured/random_batch.h"
+#include "parallel/comm/communicators.h"
+#include "parallel/plan/measured/stand_ins.h"
 #include "parallel/plan/traffic.h"
 #include "parallel/trainer/initial_weights.h"
 #include "test/catch.h"
