@@ -1,8 +1,10 @@
 // trainctl bench: what is measured, and how its ranks start.
 #include <CLI/CLI.hpp>
 
+#include "cmd/common_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "core/exec/interfaces/forwarded_source.h"
 #include "core/spec/units.h"
 #include "io/loader/batches/loader.h"
 #include "io/loader/bench.h"
@@ -10,18 +12,32 @@
 #include "parallel/bench/ceilings.h"
 #include "parallel/bench/collectives.h"
 #include "parallel/bench/ops.h"
-#include "parallel/bench/repeated_batch.h"
 #include "parallel/bench/step.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/auto_strategy.h"
 #include "run/planning/shares.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
+
+class RepeatedBatch final : public ForwardedSource {
+ public:
+  // Takes one batch of the source, which outlives the object and is not used otherwise.
+  explicit RepeatedBatch(BatchSource& source) : ForwardedSource(source), batch_(source.next()) {
+    batch_.waited_seconds = 0;
+  }
+
+  const Batch& next() override { return batch_; }
+
+ private:
+  Batch batch_;
+};
 
 struct BenchOptions {
   CommonOptions common;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cmd/common_options.h"
 #include "cmd/mesh_table.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
@@ -15,6 +16,7 @@
 #include "parallel/launch/ranks/report.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "run/job/checked.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

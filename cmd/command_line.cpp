@@ -8,19 +8,14 @@
 #include <sstream>
 #include <string_view>
 
-#include "cmd/one_of.h"
-#include "cmd/subcommand.h"
 #include "cmd/subcommands.h"
 #include "core/base/failure.h"
-#include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/log.h"
 #include "core/base/stack.h"
 #include "core/base/version.h"
 #include "core/spec/reader.h"
 #include "core/spec/suggestion.h"
-#include "parallel/launch/config_text.h"
-#include "parallel/launch/plan.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/stop.h"
 
@@ -104,51 +99,6 @@ bool asks_for_json(int argc, char** argv) {
 }
 
 }  // namespace
-
-void add_config_options(CLI::App& app, CommonOptions& options) {
-  app.add_option("CONFIG", options.config, "The YAML file")->required()->type_name("");
-  app.add_option("--set", options.sets, "Replaces a value of the config: train.epochs=5 (repeatable)")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
-}
-
-void add_output_options(CLI::App& app, CommonOptions& options) {
-  app.add_flag("--json", options.json, "One JSON document on stdout, and nothing else there");
-  const auto on_flag = [](log::Level level) { return [level](const std::string&) { log::set_level(level); }; };
-  app.add_flag("--quiet", options.quiet, "Only warnings and errors")->each(on_flag(log::Level::warning));
-  app.add_flag("-v,--verbose", options.verbose, "More detail")->each(on_flag(log::Level::debug));
-}
-
-void add_launch_options(CLI::App& app, LaunchFlags& flags) {
-  app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
-  app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
-  app.add_flag("--sync", flags.sync, "Sends trainctl to the hosts that lack it or hold another one");
-  app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
-      ->check(one_of({"auto", "cpu", "cuda"}));
-}
-
-void add_phase_option(CLI::App& app, int& phase) {
-  app.add_option("--phase", phase, "Which of the run's phases, from 1 on; without it the last one")
-      ->check(CLI::PositiveNumber);
-}
-
-void require_absent(const std::string& path, bool force) {
-  if (force || !exists(path, {ErrorKind::config})) return;
-  throw Error(ErrorKind::config, Place{path}, "this file exists", "choose another place (-o), or replace it (--force)");
-}
-
-RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
-  if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
-  const std::optional<std::string> passed = take_passed_config(common.config);
-  if (passed) common.files = ConfigFiles::unpack(*passed).value_or(common.files);
-  return load_run_spec(common.config, common.sets, common.files);
-}
-
-LaunchedConfig launched_config(const CommonOptions& common) {
-  if (common.config.empty()) return {};
-  return {common.config, common.files.pack(),
-          [&common] { return variables_of(common.config, common.sets, common.files); }};
-}
 
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many.", "trainctl"};

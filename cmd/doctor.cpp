@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -17,9 +18,12 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
+#include "parallel/launch/supervisor/outcome.h"
 #include "parallel/plan/prediction.h"
 #include "run/job/device.h"
 #include "run/job/job.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

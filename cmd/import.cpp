@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/files.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/json.h"

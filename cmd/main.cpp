@@ -1,5 +1,5 @@
 // trainctl: the program.
-#include "cmd/subcommand.h"
+#include "cmd/subcommands.h"
 #include "core/base/output.h"
 #include "core/base/stack.h"
 

@@ -1,11 +1,13 @@
 // The mesh as `check` shows it.
 #include "cmd/mesh_table.h"
 
+#include <cstddef>
 #include <set>
 #include <string>
 
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "run/job/checked.h"
 
 namespace trainctl {
 namespace {

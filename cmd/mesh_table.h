@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "run/job/checked.h"
-
 namespace trainctl {
+
+struct Checked;
+struct CheckedPart;
 
 // The ranks of all replicas that hold such a part.
 std::vector<int> ranks_of(const CheckedPart& part);

@@ -2,27 +2,70 @@
 // ranks only to measure this machine.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/loader/data.h"
+#include "io/yaml/presets.h"
+#include "io/yaml/yaml.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "parallel/plan/alternatives.h"
+#include "parallel/plan/machine.h"
 #include "parallel/plan/report.h"
 #include "parallel/plan/roofline.h"
 #include "parallel/plan/timeline.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
-#include "run/planning/machine_file.h"
 #include "run/planning/measuring.h"
 #include "run/planning/planned_runs.h"
 
 namespace trainctl {
 namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  const auto folder = find_in_configs("machines");
+  if (!folder) return names;
+  for (const FolderEntry& entry : list_folder(folder->string(), {ErrorKind::config})) {
+    const fs::path file = entry.name;
+    if (file.extension() == ".yaml") names.push_back(file.stem().string());
+  }
+  return names;
+}
+
+std::string path_of(const std::string& name) {
+  if (name.find('/') != std::string::npos || name.ends_with(".yaml")) return name;
+  if (const auto found = find_in_configs(fs::path("machines") / (name + ".yaml"))) return found->string();
+  const std::vector<std::string> names = machine_names();
+  throw Error(ErrorKind::config, format("there is no machine '{}'{}", name, suggestion(name, names)),
+              format("use {}, or the path of a file like them", join_or(names)));
+}
+
+// `h100-node` is configs/machines/h100-node.yaml; a name with a slash or an ending is a path. Throws ConfigError with
+// everything that is wrong in the file, or the machines that there are.
+Machine load_machine(const std::string& name) {
+  Reader reader;
+  const Node document = load_yaml(path_of(name), environment(), reader);
+  reader.throw_if_failed();
+  Machine machine;
+  const ReadingContext context(reader, "the machine");
+  Value<Machine>::read(document, reader, machine);
+  reader.throw_if_failed();
+  return machine;
+}
 
 struct PlanOptions {
   CommonOptions common;

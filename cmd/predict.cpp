@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "cmd/common_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/files.h"
@@ -19,12 +20,14 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "run/job/device.h"
 #include "run/job/trained_network.h"
 #include "run/prediction/meaning.h"
 #include "run/prediction/pictures.h"
 #include "run/prediction/predictor.h"
 #include "run/prediction/writer.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -12,8 +13,10 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "run/job/trained_network.h"
 #include "run/prediction/confusion_pass.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

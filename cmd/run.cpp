@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -14,6 +15,8 @@
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/stop.h"
+#include "parallel/launch/start_ranks.h"
+#include "run/run_spec.h"
 #include "run/training/training.h"
 
 namespace trainctl {

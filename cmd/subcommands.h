@@ -1,9 +1,22 @@
-// The subcommands, each defined in the file of its name.
+// The subcommands, each defined in the file of its name, and the command line that runs them.
 #pragma once
 
-#include "cmd/subcommand.h"
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace trainctl {
+
+struct Subcommand {
+  std::string name;
+  std::string summary;
+  std::string example;  // shown by --help
+  // Declares the options on the subcommand's parser and returns what runs after parsing; its result is the exit code.
+  std::function<std::function<int()>(CLI::App&)> add;
+};
 
 Subcommand run_subcommand();
 Subcommand check_subcommand();
@@ -23,5 +36,8 @@ Subcommand remote_shell_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();
+
+// Parses and runs. Reports an error once, on stderr, and returns the exit code.
+int run_command_line(int argc, char** argv);
 
 }  // namespace trainctl

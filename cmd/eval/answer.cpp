@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/metrics/class_scores.h"
+#include "parallel/trainer/evaluate.h"
 
 namespace trainctl {
 namespace {

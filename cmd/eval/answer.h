@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "core/base/json_fwd.h"
-#include "parallel/trainer/evaluate.h"
 
 namespace trainctl {
+
+struct Evaluation;
 
 // Names of classes; where they are not those of all, classes have numbers.
 using ClassNames = std::vector<std::string>;

@@ -1,11 +1,17 @@
 // trainctl eval: the metrics of a trained network on the test or validation data.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "cmd/common_options.h"
 #include "cmd/eval/answer.h"
-#include "cmd/eval/thresholds.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
@@ -13,6 +19,9 @@
 #include "core/base/table.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
+#include "core/metrics/monitor.h"
+#include "core/spec/reader.h"
+#include "core/spec/units.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
@@ -20,9 +29,11 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "parallel/trainer/evaluate.h"
 #include "run/job/job.h"
 #include "run/job/trained_network.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
@@ -36,6 +47,58 @@ struct EvalOptions {
   bool confusion = false;
   std::vector<std::string> thresholds;  // METRIC=VALUE
 };
+
+// A bound on a metric: at least `bound` where larger is better, at most it elsewhere.
+struct Threshold {
+  std::string metric;
+  double bound = 0;
+
+  bool is_met(double value) const;
+  // "accuracy 0.931 is not at least 0.97".
+  std::string text_of_miss(double value) const;
+};
+
+bool Threshold::is_met(double value) const {
+  return mode_of(metric) == MonitorMode::maximum ? value >= bound : value <= bound;
+}
+
+std::string Threshold::text_of_miss(double value) const {
+  const char* sense = mode_of(metric) == MonitorMode::maximum ? "at least" : "at most";
+  return format("{} {:.6g} is not {} {:.6g}", metric, value, sense, bound);
+}
+
+// Reads texts METRIC=VALUE, of metrics that are among `results`. Throws Error{config} that names all that is wrong.
+std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, const std::vector<std::string>& results) {
+  std::vector<Threshold> thresholds;
+  std::string problems;
+  for (const std::string& text : texts) {
+    const auto problem = [&](const std::string& what) {
+      problems += format("{}--threshold {}: {}", problems.empty() ? "" : "\n", text, what);
+    };
+    const std::size_t equals = text.find('=');
+    const std::string metric = text.substr(0, equals);
+    const std::optional<double> bound =
+        equals == std::string::npos ? std::nullopt : parse_number(text.substr(equals + 1));
+    if (!bound || !std::isfinite(*bound)) {
+      problem("a threshold is METRIC=VALUE, as accuracy=0.97");
+    } else if (std::find(results.begin(), results.end(), metric) == results.end()) {
+      problem(format("'{}' is nothing that this config evaluates; there is {}", metric, join_or(results)));
+    } else {
+      thresholds.push_back({metric, *bound});
+    }
+  }
+  if (!problems.empty()) throw Error(ErrorKind::config, problems);
+  return thresholds;
+}
+
+// {"accuracy": {"bound": 0.97, "met": false}}, by metric. `values` has each of them.
+Json to_json(const std::vector<Threshold>& thresholds, const std::map<std::string, double>& values) {
+  Json json = Json::object();
+  for (const Threshold& threshold : thresholds) {
+    json[threshold.metric] = {{"bound", threshold.bound}, {"met", threshold.is_met(values.at(threshold.metric))}};
+  }
+  return json;
+}
 
 SplitKind split_of(const std::string& name, const Data& data) {
   if (name == "training") return SplitKind::training;

@@ -10,6 +10,7 @@
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/planned_runs.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
@@ -42,21 +43,20 @@ int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
 
 }  // namespace
 
-CheckedJob checked_job(JobOptions& options) {
-  CheckedJob job{load_run_spec(options.common, {}), 1};
-  job.ranks = count_ranks(options, job.spec.cluster);
-  const RunSpec phase = in_phase(job.spec, 0);
+int checked_ranks(const JobOptions& options, const RunSpec& spec) {
+  const int ranks = count_ranks(options, spec.cluster);
+  const RunSpec phase = in_phase(spec, 0);
   bool at_hand = true;
-  const DataInfo data = known_data(phase, phase.train.global_batch(job.ranks), at_hand);
+  const DataInfo data = known_data(phase, phase.train.global_batch(ranks), at_hand);
   if (!at_hand) {
     log::warning("the data is not here: whether network and batch take the ranks is seen when the job starts");
-    return job;
+    return ranks;
   }
-  const int per_node = (job.ranks + options.nodes - 1) / options.nodes;
-  require_layers_within_nodes(phase.strategy, job.ranks, per_node);
+  const int per_node = (ranks + options.nodes - 1) / options.nodes;
+  require_layers_within_nodes(phase.strategy, ranks, per_node);
   const bool gpus = options.gpus_per_node > 0;
-  stated_run({phase, data, job.ranks, per_node, {.on_host = !gpus, .asynchronous = gpus}});
-  return job;
+  stated_run({phase, data, ranks, per_node, {.on_host = !gpus, .asynchronous = gpus}});
+  return ranks;
 }
 
 std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings) {

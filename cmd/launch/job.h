@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "cmd/subcommand.h"
+#include "cmd/common_options.h"
 
 namespace trainctl {
+
+struct RunSpec;
 
 // What the command line says of a job, wherever it runs.
 struct JobOptions {
@@ -27,16 +29,10 @@ struct JobOptions {
   bool dockerfile = false;
 };
 
-// A config that was read, and the number of ranks.
-struct CheckedJob {
-  RunSpec spec;
-  int ranks = 1;
-};
-
-// Reads the config and decides how many ranks the job has: as stated, else one for each GPU. Throws Error{config} where
-// neither is known, where ranks and nodes do not go together, or where the network, the batch or the strategy does not
-// take so many, as far as the data is at hand.
-CheckedJob checked_job(JobOptions& options);
+// How many ranks the job has: as stated, else one for each GPU. Throws Error{config} where neither is known, where
+// ranks and nodes do not go together, or where the network, the batch or the strategy does not take so many, as far as
+// the data is at hand.
+int checked_ranks(const JobOptions& options, const RunSpec& spec);
 
 // The arguments of `trainctl run` in the job: the ranks are those that the job's hosts have slots for. `settings` come
 // after those of the command line.

@@ -11,7 +11,9 @@
 #include "core/base/terminal_text.h"
 #include "core/base/version.h"
 #include "parallel/launch/kubernetes/mpi_job.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
@@ -46,22 +48,23 @@ MpiJob mpi_job(JobOptions& options) {
   require_image_name(options.image);
   require_below(options.common.config, "the config");
   if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
-  const CheckedJob checked = checked_job(options);
-  if (checked.ranks % options.nodes != 0) {
-    throw Error(ErrorKind::config, format("{} ranks do not divide into {} workers", checked.ranks, options.nodes),
+  const RunSpec spec = load_run_spec(options.common, {});
+  const int ranks = checked_ranks(options, spec);
+  if (ranks % options.nodes != 0) {
+    throw Error(ErrorKind::config, format("{} ranks do not divide into {} workers", ranks, options.nodes),
                 "all workers have the same number of ranks: state others (--ranks, --nodes)");
   }
   warn_of_variables(options.common);
   MpiJob job;
-  job.name = kubernetes_name(checked.spec.name);
+  job.name = kubernetes_name(spec.name);
   job.image = options.image.empty() ? format("trainctl:{}", version()) : options.image;
   job.volume = options.volume;
   job.workers = options.nodes;
-  job.ranks_per_worker = checked.ranks / options.nodes;
+  job.ranks_per_worker = ranks / options.nodes;
   job.gpus_per_worker = options.gpus_per_node;
   if (options.cpus_per_task) job.cpus_per_worker = *options.cpus_per_task * job.ranks_per_worker;
   std::vector<std::string> settings;  // the operator's hosts are the job's
-  if (!checked.spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
+  if (!spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
   settings.push_back(format("cluster.hostfile={}", operator_hostfile));
   job.command = run_arguments(options, settings);
   job.command.insert(job.command.begin(), "trainctl");

@@ -1,5 +1,6 @@
 // trainctl remote-shell: what mpirun starts in the place of ssh, where TF_CONFIG names the hosts.
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <memory>
 
 #include "cmd/subcommands.h"

@@ -1,26 +1,143 @@
 // trainctl launch slurm: a batch script, and on request the job.
-#include <algorithm>
-#include <filesystem>
+#include <poll.h>
 
-#include "cmd/launch/follow_job.h"
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <string>
+
 #include "cmd/launch/job.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "io/metrics/find_run.h"
 #include "io/metrics/watch/watched_run.h"
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/slurm/batch_script.h"
 #include "parallel/launch/slurm/job.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int look_milliseconds = 2000;
+constexpr double most_silence = 120;  // seconds without an answer of SLURM's
+
+// `text` without the one to three bytes at its end of a character that the next bytes complete.
+std::string_view without_begun_character(std::string_view text) {
+  constexpr std::size_t longest = 3;
+  const std::size_t tail = text.size() - std::min(text.size(), longest);
+  for (std::size_t at = tail; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    if (at > 0 && at + length > text.size()) return text.substr(0, at);
+  }
+  return text;
+}
+
+class GrowingLog {
+ public:
+  explicit GrowingLog(std::string path) : path_(std::move(path)) {}
+
+  // Writes what has come since the last call to standard output.
+  void show() {
+    std::error_code failure;
+    const auto size = std::filesystem::file_size(path_, failure);
+    if (failure || static_cast<std::int64_t>(size) <= shown_) return;
+    const InputFile file(path_);
+    std::array<char, 65536> buffer{};
+    while (const std::int64_t count = file.read_some(shown_, buffer.data(), std::ssize(buffer))) {
+      const std::string_view text = without_begun_character({buffer.data(), static_cast<std::size_t>(count)});
+      write_output(text);
+      shown_ += std::ssize(text);
+      if (std::ssize(text) < count && count < std::ssize(buffer)) break;  // the rest of the character is still to come
+    }
+  }
+
+ private:
+  std::string path_;
+  std::int64_t shown_ = 0;
+};
+
+// Waits a moment. Throws where a request to stop comes.
+void wait_for_requests(const Signals& signals, const std::string& job, int milliseconds) {
+  pollfd request{signals.descriptor(), POLLIN, 0};
+  poll(&request, 1, milliseconds);
+  while (const int signal = signals.next()) {
+    if (signal == SIGCHLD) continue;
+    throw Error(ErrorKind::interrupted, format("job {} goes on without being followed", job),
+                format("`scancel {}` ends it", job));
+  }
+}
+
+// Tells what is new.
+void say(const std::string& job, const JobState& now, const JobState& before) {
+  const std::string why = now.reason.empty() ? "" : format(" ({})", now.reason);
+  if (now.name == "PENDING") {
+    if (now.restarts > before.restarts) {
+      log::info(format("job {} is queued again{}", job, why));
+    } else if (now.may_never_start() && now.reason != before.reason) {
+      log::warning(
+          format("job {} waits{}, and as it is may never start: `scancel {}`, and ask for less", job, why, job));
+    } else if (!why.empty() && now.reason != before.reason) {
+      log::info(format("job {} waits{}", job, why));
+    }
+  } else if (now.name == before.name) {
+    return;
+  } else if (now.name == "RUNNING") {
+    log::info(format("job {} runs", job));
+  } else if (now.name == "COMPLETED") {
+    log::info(format("job {} has completed", job));
+  } else if (now.ended()) {
+    const std::string how = now.exit_code != 0 ? format(", exit code {}", now.exit_code)
+                            : now.signal != 0  ? format(", by signal {}", now.signal)
+                                               : "";
+    log::error(format("job {} has ended: {}{}", job, now.name, how));
+  }
+}
+
+// Says whether a job that was just submitted runs, or what it waits for, as soon as SLURM knows.
+void tell_whether_it_starts(const Signals& signals, const std::string& job) {
+  constexpr int looks = 15, between = 200;  // 3 s
+  for (int i = 0; i < looks; ++i) {
+    const std::optional<JobState> now = ask_for_job(signals, job);
+    if (now && (now->name != "PENDING" || !now->reason.empty())) return say(job, *now, {});
+    wait_for_requests(signals, job, between);
+  }
+}
+
+// Shows a job's log on standard output as it grows, unless it is silent, and says when its state changes, until the job
+// has ended. Throws Error{interrupted} on a request to stop, which leaves the job as it is, and Error{peer} where SLURM
+// does not answer any more.
+JobState follow_job(const Signals& signals, const std::string& job, const std::string& log_path, bool silent) {
+  GrowingLog text(log_path);
+  JobState before;
+  double answered = seconds_now();
+  for (;;) {
+    const std::optional<JobState> now = ask_for_job(signals, job);
+    if (!silent) text.show();
+    if (now) {
+      answered = seconds_now();
+      say(job, *now, before);
+      if (now->ended()) return *now;
+      before = *now;
+    } else if (seconds_now() - answered > most_silence) {
+      throw Error(ErrorKind::peer, format("SLURM has not told of job {} for {:.0f} s", job, most_silence),
+                  format("its log is {}; `sacct -j {}` may know how it ended", log_path, job));
+    }
+    wait_for_requests(signals, job, look_milliseconds);
+  }
+}
 
 // The program by the path that starts it on every node: a bundle's way in sets up its libraries.
 std::string program_path() {
@@ -49,7 +166,8 @@ SignalLead measured_lead(const RunSpec& spec, const JobOptions& options) {
 }
 
 BatchJob batch_job(JobOptions& options) {
-  const CheckedJob checked = checked_job(options);
+  const RunSpec spec = load_run_spec(options.common, {});
+  const int ranks = checked_ranks(options, spec);
   if (!options.time.empty() && !slurm_seconds(options.time)) {
     throw Error(ErrorKind::config, format("--time {} is no time limit", options.time),
                 "write it as SLURM does: minutes, hours:minutes:seconds or days-hours:minutes:seconds");
@@ -59,19 +177,19 @@ BatchJob batch_job(JobOptions& options) {
                 "leave --run-dir out: task N trains in runs/<name>-task-N");
   }
   BatchJob job;
-  job.name = checked.spec.name;
+  job.name = spec.name;
   job.directory = fs::current_path();
   job.nodes = options.nodes;
-  job.ranks = checked.ranks;
+  job.ranks = ranks;
   job.gpus_per_node = options.gpus_per_node;
   job.cpus_per_task = options.cpus_per_task;
   job.time = options.time;
   job.array = options.array;
   job.sbatch = options.sbatch;
-  job.lead = measured_lead(checked.spec, options);
+  job.lead = measured_lead(spec, options);
   std::vector<std::string> settings;  // SLURM's hosts are the job's
-  if (!checked.spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
-  if (!checked.spec.cluster.hostfile.empty()) settings.push_back("cluster.hostfile=");
+  if (!spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
+  if (!spec.cluster.hostfile.empty()) settings.push_back("cluster.hostfile=");
   job.command = run_arguments(options, settings);
   job.command.insert(job.command.begin(), program_path());
   job.written_by = this_command();

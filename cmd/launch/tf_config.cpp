@@ -11,6 +11,7 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/tf_config/tf_config.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {

@@ -1,13 +1,16 @@
 // The runs of verify-scaling: real ones, each started as `trainctl run --ranks N` starts its ranks, in directories that
-// go away.
+// go away; and where two of them differ first: step, op, tensor, and by how much.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "cmd/subcommand.h"
+#include "cmd/common_options.h"
+#include "core/base/json_fwd.h"
+#include "core/tensor/difference.h"
 #include "parallel/launch/host/scratch.h"
 #include "parallel/launch/supervisor/signals.h"
 #include "run/training/scaling_watch.h"
@@ -48,5 +51,24 @@ class ScalingRuns {
   const CommonOptions& common_;
   int count_ = 0;
 };
+
+struct ScalingDifference {
+  int ranks = 1, other_ranks = 1;
+  std::int64_t step = 0;              // from 1
+  std::string phase;                  // forward, backward, reduction or update; "" where it was not found
+  std::string op, tensor;             // the tensor, and what wrote it
+  std::vector<std::int64_t> samples;  // of the data set, whose values differ; empty where the tensor is none of samples
+  std::size_t compared = 0;           // samples that were compared
+  Difference difference;
+  std::string note;  // what more there is to say
+
+  std::string text() const;
+};
+
+Json to_json(const ScalingDifference& difference);
+
+// Repeats both runs up to the step behind which they differ, traces that step, and looks for the first tensor that
+// differs: what ops wrote for the same samples, then reduced gradients, then weights and the optimizer's state.
+ScalingDifference find_difference(ScalingRuns& runs, const ScaledRun& a, const ScaledRun& b, std::int64_t step);
 
 }  // namespace trainctl

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cmd/one_of.h"
-#include "cmd/scaling/scaling_difference.h"
+#include "cmd/scaling/scaling_runs.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -13,7 +13,9 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/start_ranks.h"
 #include "run/job/checked.h"
+#include "run/run_spec.h"
 #include "run/training/training.h"
 
 namespace trainctl {

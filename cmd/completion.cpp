@@ -1,12 +1,69 @@
-// Writing completion scripts and the manual page.
-#include "cmd/completion/scripts.h"
-
+// trainctl completion: scripts by which shells complete the command line, and the manual page.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
 
+#include "cmd/one_of.h"
+#include "cmd/subcommands.h"
 #include "core/base/format.h"
+#include "core/base/version.h"
+#include "parallel/launch/ranks/report.h"
 
 namespace trainctl {
 namespace {
+
+// The words of the command line, as shells complete them and the manual page lists them.
+struct OptionWords {
+  std::vector<std::string> names;    // "--out", "-o"; of an argument without a name its title alone: "CONFIG"
+  std::string value;                 // what its value is called: "N", "PATH"; empty: it takes none
+  std::vector<std::string> choices;  // the values that it takes; empty: any
+  std::string meaning;
+
+  bool is_argument() const { return names.front()[0] != '-'; }
+};
+
+struct CommandWords {
+  std::string name, meaning, example;
+  std::vector<OptionWords> options;  // in the order of --help
+};
+
+// "TEXT:{test,validation}" as test and validation, and likewise "ENUM:{bar->1,none->3} OR {1,3}".
+std::vector<std::string> choices_in(const std::string& type) {
+  const std::size_t begin = type.find('{'), end = type.find('}');
+  std::vector<std::string> choices;
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  std::istringstream words(type.substr(begin + 1, end - begin - 1));
+  for (std::string word; std::getline(words, word, ',');) choices.push_back(word.substr(0, word.find("->")));
+  return choices;
+}
+
+OptionWords words_of(const CLI::Option& option) {
+  OptionWords words;
+  for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) words.names.push_back("-" + name);
+  const std::string type = option.get_type_name();
+  if (words.names.empty()) words.names.push_back(option.get_name());
+  words.choices = choices_in(type);
+  if (option.get_items_expected_max() > 0 && !words.is_argument()) {
+    words.value = words.choices.empty() ? type.substr(0, type.find(':')) : "WORD";
+  }
+  words.meaning = option.get_description();
+  return words;
+}
+
+// Of all subcommands, in the order of --help.
+std::vector<CommandWords> words_of(const CLI::App& app) {
+  std::vector<CommandWords> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
+    CommandWords words{command->get_name(), command->get_description(), command->get_footer(), {}};
+    for (const CLI::Option* option : command->get_options()) words.options.push_back(words_of(*option));
+    commands.push_back(std::move(words));
+  }
+  return commands;
+}
 
 std::string joined(const std::vector<std::string>& words, const std::string& between) {
   std::string text;
@@ -40,8 +97,7 @@ std::string bash_values(const OptionWords& option) {
                       : format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))", joined(option.choices, " ")));
 }
 
-}  // namespace
-
+// To be sourced, or placed where the shell looks for it: share/bash-completion/completions/trainctl.
 std::string bash_script(const std::vector<CommandWords>& commands) {
   std::vector<std::string> names;
   std::string cases;
@@ -81,6 +137,7 @@ std::string bash_script(const std::vector<CommandWords>& commands) {
       joined(names, " "), cases);
 }
 
+// As a file _trainctl in a folder of $fpath.
 std::string zsh_script(const std::vector<CommandWords>& commands) {
   std::string names, cases;
   for (const CommandWords& command : commands) {
@@ -120,6 +177,7 @@ std::string zsh_script(const std::vector<CommandWords>& commands) {
       names, cases);
 }
 
+// As trainctl.fish in fish's folder `completions`.
 std::string fish_script(const std::vector<CommandWords>& commands) {
   std::string text = "# Completion of trainctl's command line for fish.\n";
   for (const CommandWords& command : commands) {
@@ -141,6 +199,7 @@ std::string fish_script(const std::vector<CommandWords>& commands) {
   return text;
 }
 
+// trainctl.1, for man.
 std::string manual_page(const std::vector<CommandWords>& commands, const std::string& version) {
   const auto plain = [](const std::string& text) {
     const std::string safe = escaped(text, "\\-");
@@ -174,6 +233,31 @@ std::string manual_page(const std::vector<CommandWords>& commands, const std::st
     text += ".fi\n";
   }
   return text;
+}
+
+std::string script_for(const std::string& shell, const std::vector<CommandWords>& commands) {
+  if (shell == "bash") return bash_script(commands);
+  if (shell == "zsh") return zsh_script(commands);
+  if (shell == "fish") return fish_script(commands);
+  return manual_page(commands, std::string(version()));
+}
+
+}  // namespace
+
+Subcommand completion_subcommand() {
+  return {"completion", "Prints a shell's completion script, or the manual page",
+          "trainctl completion fish > ~/.config/fish/completions/trainctl.fish\n"
+          "  source <(trainctl completion bash)",
+          [](CLI::App& app) -> std::function<int()> {
+            auto shell = std::make_shared<std::string>();
+            app.add_option("SHELL", *shell, "bash, zsh or fish; man: the manual page trainctl.1")
+                ->required()
+                ->check(one_of({"bash", "zsh", "fish", "man"}));
+            return [shell, &app] {
+              answer(script_for(*shell, words_of(*app.get_parent())));
+              return 0;
+            };
+          }};
 }
 
 }  // namespace trainctl

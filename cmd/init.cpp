@@ -1,20 +1,81 @@
 // trainctl init: looks at what lies at a path, and writes a config that trains on it.
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <string>
 
-#include "cmd/init/preset_list.h"
+#include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/base/table.h"
+#include "core/layers/model/model.h"
 #include "core/spec/schema.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 #include "parallel/launch/ranks/report.h"
 #include "run/draft/draft.h"
+#include "run/run_spec.h"
 
 namespace trainctl {
 namespace {
+
+struct PresetSize {
+  std::string name;
+  Shape sample;
+  std::int64_t parameters = 0;
+  double flops = 0;  // of a sample's forward pass
+};
+
+PresetSize size_of(const std::string& name) {
+  Reader reader;
+  const Node preset = load_preset(scalar_node(name), reader);
+  reader.throw_if_failed();
+  const Node* shape = preset.find("shape");
+  if (shape == nullptr) throw Error(ErrorKind::config, preset.place, "a preset states the `shape` of its samples");
+  const std::string text = format(
+      "data: {{dataset: synthetic, samples: 1, shape: {}, classes: 2}}\n"
+      "model: {{preset: {}}}\n"
+      "train: {{batch_size: 1, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: sgd}}\n",
+      flow_text(*shape), name);
+  const RunSpec spec = load_run_spec(name, {}, text);
+  PresetSize size{name, Shape(*spec.data.shape->find("")), 0, 0};
+  for (const LayerLine& line : build_model(spec.model, {.inputs = {{"", size.sample, {}}}}, reader).layers) {
+    size.parameters += line.parameters;
+    size.flops += line.flops;
+  }
+  reader.throw_if_failed();
+  return size;
+}
+
+std::vector<PresetSize> sizes_of_all() {
+  std::vector<PresetSize> sizes;
+  for (const std::string& name : preset_names()) sizes.push_back(size_of(name));
+  return sizes;
+}
+
+// A line for each; [{name, shape, parameters, flops_per_sample}] of a forward pass.
+std::string presets_text() {
+  constexpr auto right = TextTable::Align::right;
+  TextTable table({{"preset"}, {"sample"}, {"parameters", right}, {"forward pass of a sample", right}});
+  for (const PresetSize& size : sizes_of_all()) {
+    table.add({size.name, to_string(size.sample), grouped(size.parameters), flops_text(size.flops)});
+  }
+  return table.text() + "a config takes one as `model: {preset: NAME, with: {classes: 10}}`\n";
+}
+
+Json presets_json() {
+  Json json = Json::array();
+  for (const PresetSize& size : sizes_of_all()) {
+    json.push_back({{"name", size.name},
+                    {"shape", size.sample.sizes()},
+                    {"parameters", size.parameters},
+                    {"flops_per_sample", size.flops}});
+  }
+  return json;
+}
 
 namespace fs = std::filesystem;
 

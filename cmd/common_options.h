@@ -1,13 +1,10 @@
-// A subcommand: one short file each, and one line in the table of cmd/command_line.cpp.
+// The options that several subcommands have in common, and the config that they name.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "parallel/launch/start_ranks.h"
-#include "run/run_spec.h"
+#include "io/yaml/config_files.h"
 
 namespace CLI {
 class App;
@@ -15,15 +12,10 @@ class App;
 
 namespace trainctl {
 
-struct Subcommand {
-  std::string name;
-  std::string summary;
-  std::string example;  // shown by --help
-  // Declares the options on the subcommand's parser and returns what runs after parsing; its result is the exit code.
-  std::function<std::function<int()>(CLI::App&)> add;
-};
+struct LaunchFlags;
+struct LaunchedConfig;
+struct RunSpec;
 
-// Options that several subcommands have in common.
 struct CommonOptions {
   std::string config;             // path of the YAML file
   ConfigFiles files;              // its text, and those of what it includes, once they are read
@@ -51,8 +43,5 @@ RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
 
 // The config as start_ranks.h wants it; refers to the options.
 LaunchedConfig launched_config(const CommonOptions& common);
-
-// Parses and runs. Reports an error once, on stderr, and returns the exit code.
-int run_command_line(int argc, char** argv);
 
 }  // namespace trainctl

@@ -1,0 +1,202 @@
+// trainctl watch: runs that are trained elsewhere, as they go on.
+#include <poll.h>
+
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "cmd/common_options.h"
+#include "cmd/subcommands.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "io/metrics/due.h"
+#include "io/metrics/watch/running_runs.h"
+#include "io/metrics/watch/screen.h"
+#include "io/metrics/watch/watch_text.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/ranks/stop.h"
+
+namespace trainctl {
+namespace {
+
+// Waits, at most until a signal comes.
+void pause_for(int milliseconds) { poll(nullptr, 0, milliseconds); }
+
+constexpr std::size_t earlier_epochs = 10;  // that are shown of those before the first look
+constexpr double restart_seconds = 15;      // after which a process that is gone has no successor
+
+// What is printed of a run, event by event.
+class RunLines {
+ public:
+  RunLines(const WatchedRun& run, Screen& screen) : run_(run), screen_(screen) {}
+
+  void take(RunEvent event) {
+    const RunRecord& record = run_.record();
+    if (event == RunEvent::anew) screen_.print(run_.directory() + ": the run begins anew");
+    if (event == RunEvent::start && looked_) screen_.print(head_line(run_));
+    if (event == RunEvent::epoch) {
+      add(epoch_line(*record.epoch, epoch_count(record.start->total_steps, record.start->steps_per_epoch)));
+    }
+    if (event == RunEvent::step && looked_ && !screen_.is_live() && rate_(seconds_now())) {
+      screen_.print(step_line(progress_of(record)));
+    }
+  }
+
+  // Behind each look.
+  void end_look() {
+    const RunState state = run_.state();
+    if (!looked_) {
+      screen_.print(head_line(run_));
+      for (const std::string& line : earlier_) screen_.print(line);
+      if (run_.record().step && state != RunState::ended && !screen_.is_live()) {
+        screen_.print(step_line(progress_of(run_.record())));
+      }
+    }
+    looked_ = true;
+    if (state != state_ && (state == RunState::silent || state == RunState::gone)) screen_.print(state_text(run_));
+    state_ = state;
+  }
+
+  // Of a run that cannot tell any more.
+  void way_on() {
+    const auto& checkpoint = run_.record().checkpoint;
+    screen_.print(checkpoint ? format("trainctl run goes on from {}", checkpoint->path)
+                             : "it has left no checkpoint to go on from");
+  }
+
+  void summary() {
+    screen_.show({});
+    const RunRecord& record = run_.record();
+    const std::string checkpoint = record.checkpoint ? record.checkpoint->path : "";
+    for (const std::string& line : summary_lines(*record.end, 0, checkpoint)) screen_.print(line);
+    for (const std::string& line : device_lines(*record.start, *record.end, 0)) screen_.print(line);
+  }
+
+ private:
+  void add(const std::string& line) {
+    if (looked_) return screen_.print(line);
+    earlier_.push_back(line);
+    if (earlier_.size() > earlier_epochs) earlier_.pop_front();
+  }
+
+  const WatchedRun& run_;
+  Screen& screen_;
+  LineRate rate_;
+  std::deque<std::string> earlier_;  // lines of the first look
+  RunState state_ = RunState::starting;
+  bool looked_ = false;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Shows all runs in a folder that are starting or running, or have given no sign of life for less than a day: once, or
+// on a terminal until none is left. Throws Error{config} where there is no such folder.
+int follow_all(const std::string& folder, bool quiet) {
+  const StopRequest stop;
+  RunningRuns running(folder);
+  Screen screen(quiet);
+  for (;;) {
+    const std::vector<const WatchedRun*> runs = running.look();
+    for (const std::string& problem : running.take_problems()) screen.print(problem);
+    if (runs.empty()) {
+      screen.print("no run is running in " + folder);
+      return 0;
+    }
+    const std::vector<std::string> table = lines_of(runs_table(runs, wall_seconds()));
+    if (!screen.is_live()) {
+      for (const std::string& line : table) screen.print(line);
+      return 0;
+    }
+    screen.show(table);
+    if (stop.pending()) return exit_code(ErrorKind::interrupted);
+    pause_for(1000);
+  }
+}
+
+// Shows a run until it ends: on a terminal its epochs as they come, above the bar and the state; elsewhere lines of
+// epochs and, every few seconds, of steps. `quiet`: only waits. Returns the exit code: 0 when the run has ended,
+// however it did, or nobody reads on; 130 after a request to stop.
+int follow_run(const std::string& directory, bool quiet) {
+  const StopRequest stop;
+  WatchedRun run(directory);
+  Screen screen(quiet);
+  RunLines lines(run, screen);
+  for (;;) {
+    run.look([&lines](RunEvent event) { lines.take(event); });
+    lines.end_look();
+    if (run.state() == RunState::ended) {
+      lines.summary();
+      return 0;
+    }
+    if (run.state() == RunState::gone && run.silent_seconds() > restart_seconds) {
+      lines.way_on();
+      return 0;
+    }
+    if (stop.pending()) return exit_code(ErrorKind::interrupted);
+    if (!screen.is_read()) return 0;
+    screen.show(live_lines(run, screen.width(), wall_seconds()));
+    pause_for(500);
+  }
+}
+
+struct WatchOptions {
+  CommonOptions common;
+  std::string directory;  // empty: all runs under runs/
+};
+
+constexpr const char* all_runs = "runs";
+
+// Without the slash that a shell completes.
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Json present_state(const std::string& directory) {
+  if (!directory.empty()) {
+    WatchedRun run(directory);
+    run.look([](RunEvent) {});
+    return to_json(run);
+  }
+  RunningRuns running(all_runs);
+  Json json{{"runs", Json::array()}};
+  for (const WatchedRun* run : running.look()) json["runs"].push_back(to_json(*run));
+  json["problems"] = running.take_problems();
+  return json;
+}
+
+int watch(const WatchOptions& options) {
+  const std::string directory = without_slash(options.directory);
+  if (options.common.json) {
+    answer(json_line(present_state(directory)));
+    return 0;
+  }
+  return directory.empty() ? follow_all(all_runs, options.common.quiet) : follow_run(directory, options.common.quiet);
+}
+
+}  // namespace
+
+Subcommand watch_subcommand() {
+  return {"watch", "Shows a run that goes on elsewhere, or all that do", "trainctl watch runs/mnist\n  trainctl watch",
+          [](CLI::App& app) {
+            auto options = std::make_shared<WatchOptions>();
+            app.add_option("run", options->directory,
+                           "The directory of a run, which is followed to its end; without it: a table of those under "
+                           "runs/ that are running")
+                ->type_name("RUN_DIR");
+            add_output_options(app, options->common);
+            return [options] { return watch(*options); };
+          }};
+}
+
+}  // namespace trainctl
