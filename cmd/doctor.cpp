@@ -14,7 +14,7 @@
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/doctor/doctor.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"

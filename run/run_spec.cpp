@@ -10,7 +10,7 @@
 #include "core/metrics/monitor.h"
 #include "core/metrics/targets.h"
 #include "io/yaml/presets.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 
 namespace trainctl {
 namespace {

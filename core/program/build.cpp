@@ -13,7 +13,7 @@
 #include "core/graph/passes/fuse.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
-#include "core/program/output_end.h"
+#include "core/program/output_head.h"
 #include "core/program/placements.h"
 
 namespace trainctl {

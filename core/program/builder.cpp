@@ -75,9 +75,9 @@ void ProgramBuilder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRan
       step.predictions.push_back(no_tensor);
       continue;
     }
-    ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
-                                     : loss_end(std::move(outputs[i]), logits, graph_, rank));
-    const OutputEnd& end = ends_.back();
+    ends_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
+                                     : loss_head(std::move(outputs[i]), logits, graph_, rank));
+    const OutputHead& end = ends_.back();
     step.predictions.push_back(end.predictions);
     if (spec_.predicts()) continue;
     program_.target_forms.push_back(end.output.target_form);
@@ -153,13 +153,13 @@ std::vector<StatisticUpdate> ProgramBuilder::statistics() const {
 
 std::vector<Op> ProgramBuilder::predictions() const {
   std::vector<Op> ops;
-  for (const OutputEnd& end : ends_) ops.insert(ops.end(), end.prediction_ops.begin(), end.prediction_ops.end());
+  for (const OutputHead& end : ends_) ops.insert(ops.end(), end.prediction_ops.begin(), end.prediction_ops.end());
   return ops;
 }
 
 std::vector<TensorId> ProgramBuilder::loss_gradients() const {
   std::vector<TensorId> gradients;
-  for (const OutputEnd& end : ends_) gradients.push_back(end.loss_gradient);
+  for (const OutputHead& end : ends_) gradients.push_back(end.loss_gradient);
   return gradients;
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/program/finish.h"
 #include "core/program/network.h"
-#include "core/program/output_end.h"
+#include "core/program/output_head.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -56,7 +56,7 @@ class ProgramBuilder {
   const int stage_;  // of the pipeline
   Graph graph_;
   Program program_;
-  std::vector<OutputEnd> ends_;           // by output
+  std::vector<OutputHead> ends_;          // by output
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
   TensorId weight_ = no_tensor;           // the sum of the weights
   // The micro-batch's own count and number of samples, in training; equal where the count is that of samples.

@@ -17,12 +17,12 @@ struct LeafRange {
 };
 
 // A full batch is cut into `count` shards of `samples` samples each. A smaller batch has fewer of them, and a last one
-// with what is left. The replicas hold shards in rows, whose lengths differ by one at most, or in turn, as cards are
-// dealt.
+// with what is left. Each replica holds a row of neighbouring shards, and the rows' lengths differ by one at most; or
+// the shards are interleaved (round robin).
 struct LogicalShards {
   int count = 0;             // 0: batches are not cut into logical shards
   std::int64_t samples = 0;  // of one shard
-  bool dealt = false;        // in turn: the i-th shard of replica r of R is i * R + r
+  bool interleaved = false;  // the i-th shard of replica r of R is i * R + r
 
   bool any() const { return count > 0; }
   // How many shards a batch of so many samples has.
@@ -34,11 +34,11 @@ struct LogicalShards {
   }
   // How many shards a replica holds of a batch of `present` shards, and the number of its i-th one.
   int held_by(int replica, int replicas, int present) const {
-    if (!dealt) return row_of(replica, replicas, present).count();
+    if (!interleaved) return row_of(replica, replicas, present).count();
     return std::max(present - replica + replicas - 1, 0) / replicas;
   }
   int shard_of(int replica, int replicas, int i) const {
-    return dealt ? i * replicas + replica : row_of(replica, replicas, count).first + i;
+    return interleaved ? i * replicas + replica : row_of(replica, replicas, count).first + i;
   }
 };
 

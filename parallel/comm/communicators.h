@@ -45,8 +45,8 @@ std::unique_ptr<Communicator> staged_communicator(std::unique_ptr<Communicator> 
 // (numbers around 0; whole ones 0 or 1), so that no op works on zeros or on values that overflow. `reduced`, where
 // given, stands for what peers add: it is called with the data of every all_reduce. Memory comes from `memory`, as in a
 // run that reduces in place there, which outlives the result as the backend does.
-std::unique_ptr<Communicator> silent_communicator(int rank, int size, Backend& backend, Communicator& memory,
-                                                  std::function<void(View)> reduced = {});
+std::unique_ptr<Communicator> loopback_communicator(int rank, int size, Backend& backend, Communicator& memory,
+                                                    std::function<void(View)> reduced = {});
 
 // Communicators of ranks 0 to ranks - 1 in one process, for tests, each used by a thread of its own. abort() of one
 // throws Error{peer} in its thread, and the others' next waits end with Error{peer} too; the process lives on.

@@ -15,7 +15,7 @@
 #include "parallel/launch/config_text.h"
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/host/process.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
@@ -56,7 +56,7 @@ void dismiss_agents(const LaunchPlan& plan) {
 // Asks the other hosts of a plan, and plans again where their addresses tell how they are joined. Throws where a host
 // cannot take part.
 void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
-  HostCheck how{shell_agent(request.variables), own_path(), room_needed(plan.ranks).temporary};
+  HostCheck how{shell_agent(request.variables), own_path(), resources_needed(plan.ranks).temporary};
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
   if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
   if (sync) {

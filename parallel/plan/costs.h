@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/compile/placed_program.h"
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 
 namespace trainctl {
 

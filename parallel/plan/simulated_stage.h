@@ -6,7 +6,7 @@
 
 #include "parallel/plan/costs.h"
 #include "parallel/plan/simulator.h"
-#include "parallel/strategies/rendezvous/rank_lists.h"
+#include "parallel/strategies/communication_check/rank_lists.h"
 
 namespace trainctl {
 

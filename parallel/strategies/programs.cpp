@@ -7,7 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
-#include "parallel/strategies/rendezvous/rendezvous.h"
+#include "parallel/strategies/communication_check/check.h"
 
 namespace trainctl {
 namespace {
@@ -131,7 +131,7 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
       const RunPrograms& own = *of_ranks[static_cast<std::size_t>(rank)];
       step.push_back(&own.programs()[static_cast<std::size_t>(number_of(own, MeshRank(mesh, rank)))]);
     }
-    check_rendezvous(mesh, step);
+    check_communications(mesh, step);
   };
   for (const std::int64_t global : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
     check_step(global, [&](const RunPrograms& own, const MeshRank&) { return own.training(global); });

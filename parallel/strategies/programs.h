@@ -61,8 +61,9 @@ RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy
 // The programs of a rank among `programs`, which are those of ranks_with_own_programs().
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const MeshRank& rank);
 
-// Plays the communications of all ranks in every step that can occur (check_rendezvous, which throws): a full batch,
-// the last one, that of a resumed epoch, and those of evaluation. `programs`: those of ranks_with_own_programs().
+// Plays the communications of all ranks in every step that can occur (check_communications, which throws): a full
+// batch, the last one, that of a resumed epoch, and those of evaluation. `programs`: those of
+// ranks_with_own_programs().
 void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh);
 
 }  // namespace trainctl

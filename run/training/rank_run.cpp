@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "io/loader/data.h"
 #include "parallel/comm/joint_attempt.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
@@ -27,7 +27,7 @@ void require_room(RankRun& run, const Job& job) {
     if (!run.files.directory) return;
     const std::int64_t bytes =
         checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + records_of_run;
-    const std::string why = why_no_room(nearest_folder(run.files.directory->path()), bytes);
+    const std::string why = disk_space_problem(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
                 "make room there, or choose another run directory (--run-dir)");

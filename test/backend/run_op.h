@@ -7,6 +7,7 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/choices.h"
+#include "core/graph/op.h"
 
 namespace trainctl::test {
 

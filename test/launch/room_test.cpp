@@ -1,5 +1,5 @@
 // What is found out about this host before ranks start.
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -37,10 +37,10 @@ TEST_CASE("room is what the file system has left") {
   struct statvfs status {};
   REQUIRE(statvfs(folder.c_str(), &status) == 0);
   const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
-  CHECK(why_no_room(folder, left / 2).empty());
-  CHECK(why_no_room(folder, left * 2).find(folder + " has ") == 0);
-  CHECK(why_no_room("/nonexistent", 1).find("/nonexistent: No such file") == 0);
-  CHECK(why_no_room("/proc", 1).empty());  // which counts nothing
+  CHECK(disk_space_problem(folder, left / 2).empty());
+  CHECK(disk_space_problem(folder, left * 2).find(folder + " has ") == 0);
+  CHECK(disk_space_problem("/nonexistent", 1).find("/nonexistent: No such file") == 0);
+  CHECK(disk_space_problem("/proc", 1).empty());  // which counts nothing
 }
 
 TEST_CASE("ranks that cannot all start are refused before any does") {
@@ -81,7 +81,7 @@ TEST_CASE("files that may not grow as large as mpirun's are a shortage") {
     return in_a_process([=] {
       const rlimit both{limit, limit};
       if (setrlimit(RLIMIT_FSIZE, &both) != 0) _exit(99);
-      require_file_size("/tmp", room_needed(2).file_size);
+      require_file_size("/tmp", resources_needed(2).file_size);
     });
   };
   CHECK(with_limit(4 << 20) == 6);

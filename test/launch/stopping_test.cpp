@@ -104,29 +104,30 @@ TEST_CASE("requests outlive the ranks that they reached: those of a later attemp
 }
 
 TEST_CASE("the ranks that did not arrive or answer are read from the error of a communicator") {
-  CHECK(silent_ranks("all_reduce: rank 3 on h3 did not arrive within 6 s") == std::vector<int>{3});
-  CHECK(silent_ranks("rank 0 on h1, rank 1 on h1, rank 12 on h2 did not arrive within 6 s") ==
+  CHECK(unresponsive_ranks("all_reduce: rank 3 on h3 did not arrive within 6 s") == std::vector<int>{3});
+  CHECK(unresponsive_ranks("rank 0 on h1, rank 1 on h1, rank 12 on h2 did not arrive within 6 s") ==
         std::vector<int>{0, 1, 12});
-  CHECK(silent_ranks("barrier: ranks 2, 3 did not answer within 6 s") == std::vector<int>{2, 3});
-  CHECK(silent_ranks("barrier: some rank did not arrive within 6 s").empty());
-  CHECK(silent_ranks("rank 3 has given up").empty());
+  CHECK(unresponsive_ranks("barrier: ranks 2, 3 did not answer within 6 s") == std::vector<int>{2, 3});
+  CHECK(unresponsive_ranks("barrier: some rank did not arrive within 6 s").empty());
+  CHECK(unresponsive_ranks("rank 3 has given up").empty());
 }
 
 TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {
   const std::vector<std::string> hosts{"h1", "h1", "h2", "h3"};
-  CHECK(silent_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts, true).empty());
-  CHECK(silent_hosts("all_reduce: rank 0 on h1, rank 1 on h1, rank 2 on h2 did not arrive within 6 s; find out on", 3,
-                     hosts, true) == "; no other host answers: h3 itself may be cut off");
-  CHECK(silent_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts, true) == "; rank 3 runs on h3");
-  CHECK(silent_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts, true) ==
+  CHECK(unresponsive_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts, true).empty());
+  CHECK(
+      unresponsive_hosts("all_reduce: rank 0 on h1, rank 1 on h1, rank 2 on h2 did not arrive within 6 s; find out on",
+                         3, hosts, true) == "; no other host answers: h3 itself may be cut off");
+  CHECK(unresponsive_hosts("all_reduce: rank 3 did not answer within 6 s", 0, hosts, true) == "; rank 3 runs on h3");
+  CHECK(unresponsive_hosts("barrier: ranks 2, 3 did not arrive within 6 s", 1, hosts, true) ==
         "; rank 2 runs on h2; rank 3 runs on h3; no other host answers: h1 itself may be cut off");
-  CHECK(silent_hosts("barrier: ranks 0, 1, 2 did not arrive within 6 s", 3, hosts, true) ==
+  CHECK(unresponsive_hosts("barrier: ranks 0, 1, 2 did not arrive within 6 s", 3, hosts, true) ==
         "; rank 0 runs on h1; rank 1 runs on h1; rank 2 runs on h2; no other host answers: h3 itself may be cut off");
-  CHECK(silent_hosts("barrier: rank 0 on h1 did not arrive within 6 s", 3, hosts, false) ==
+  CHECK(unresponsive_hosts("barrier: rank 0 on h1 did not arrive within 6 s", 3, hosts, false) ==
         "; it is h3 that is cut off: no network interface of it is up");
-  CHECK(silent_hosts("rank 9 did not answer within 6 s", 0, hosts, true).empty());
-  CHECK(silent_hosts("the disk is full", 0, hosts, true).empty());
-  CHECK(silent_hosts("rank 1 did not arrive within 6 s", 0, {"h1", "h1"}, true).empty());
+  CHECK(unresponsive_hosts("rank 9 did not answer within 6 s", 0, hosts, true).empty());
+  CHECK(unresponsive_hosts("the disk is full", 0, hosts, true).empty());
+  CHECK(unresponsive_hosts("rank 1 did not arrive within 6 s", 0, {"h1", "h1"}, true).empty());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/ops/collectives.h"
-#include "parallel/strategies/rendezvous/rendezvous.h"
+#include "parallel/strategies/communication_check/check.h"
 #include "test/catch.h"
 
 namespace trainctl {
@@ -28,7 +28,7 @@ inline Problem problem_of(Check check) {
   return {};
 }
 inline Problem problem_of(const Mesh& mesh, const std::vector<const Program*>& programs) {
-  return problem_of([&] { check_rendezvous(mesh, programs); });
+  return problem_of([&] { check_communications(mesh, programs); });
 }
 
 // A program that does nothing but communicate, written by hand.

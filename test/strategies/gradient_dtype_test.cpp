@@ -9,7 +9,7 @@
 #include <random>
 
 #include "parallel/comm/communicators.h"
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 

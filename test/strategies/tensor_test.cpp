@@ -2,7 +2,7 @@
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 #include "parallel/mesh/axes.h"
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 #include "parallel/strategies/strategy.h"
 #include "test/catch.h"
 #include "test/program/job.h"

@@ -104,7 +104,7 @@ std::string value_of(const SlotSum& sum, const std::map<int, std::string>& slots
 
 }  // namespace
 
-TEST_CASE("the sums of leaves that are dealt out to any number of replicas make the same tree") {
+TEST_CASE("the sums of leaves that are interleaved over any number of replicas make the same tree") {
   for (int leaves = 1; leaves <= 33; ++leaves) {
     const std::string expected = whole_tree(0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(leaves))), leaves);
     for (int replicas = 1; replicas <= leaves + 3; ++replicas) {

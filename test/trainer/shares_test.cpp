@@ -80,11 +80,11 @@ TEST_CASE("parts by speed are whole units, make the whole, and leave no replica 
 }
 
 TEST_CASE("logical shards in rows and in turn make the batch, each shard on one replica") {
-  for (const bool dealt : {false, true}) {
+  for (const bool interleaved : {false, true}) {
     for (int replicas = 1; replicas <= 8; ++replicas) {
-      const LogicalShards shards{8, 3, dealt};
+      const LogicalShards shards{8, 3, interleaved};
       for (const std::int64_t batch : {24, 23, 16, 7, 3, 1}) {
-        CAPTURE(dealt, replicas, batch);
+        CAPTURE(interleaved, replicas, batch);
         std::vector<int> taken(static_cast<std::size_t>(batch), 0);
         for (int r = 0; r < replicas; ++r) {
           const Sharer who{replica(r, replicas), {}, shards};
@@ -93,7 +93,7 @@ TEST_CASE("logical shards in rows and in turn make the batch, each shard on one 
           for (std::int64_t i = 0; i < share.count; ++i) {
             REQUIRE(share.at(i) < batch);
             ++taken[static_cast<std::size_t>(share.at(i))];
-            if (dealt) CHECK(share.at(i) / 3 % replicas == r);
+            if (interleaved) CHECK(share.at(i) / 3 % replicas == r);
             if (i % 3 > 0) CHECK(share.at(i) == share.at(i - 1) + 1);  // a shard's samples follow each other
           }
         }

@@ -34,7 +34,7 @@ Share share_of_shards(std::int64_t batch, const Sharer& who) {
   const bool has_last = shards.shard_of(replica, replicas, held - 1) == present - 1;
   const std::int64_t missing = has_last ? present * shards.samples - batch : 0;
   Share share{shards.shard_of(replica, replicas, 0) * shards.samples, held * shards.samples - missing};
-  if (shards.dealt) share.run = shards.samples, share.step = replicas * shards.samples;
+  if (shards.interleaved) share.run = shards.samples, share.step = replicas * shards.samples;
   return share;
 }
 

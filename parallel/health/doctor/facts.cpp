@@ -20,7 +20,7 @@
 #include "core/base/version.h"
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/ranks/run_rank.h"
 

@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "parallel/health/doctor/gpus.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 
 namespace trainctl {
 namespace {

@@ -56,7 +56,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 // The rank that the failure of this one is about: the first that did not answer, or this one itself.
 FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const std::vector<std::string>& hosts = context.world.hosts();
-  const std::vector<int> silent = silent_ranks(message);
+  const std::vector<int> silent = unresponsive_ranks(message);
   const bool is_silent = !silent.empty() && silent.front() < context.world.size();
   const int rank = is_silent ? silent.front() : context.world.rank();
   return {rank, hosts[static_cast<std::size_t>(rank)], context.step, is_silent};
@@ -68,7 +68,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const std::vector<std::string>& hosts = world.hosts();
   const FailedRank failed = failed_rank(failure.message, context);
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
-  failure.message += silent_hosts(failure.message, world.rank(), hosts, has_network());
+  failure.message += unresponsive_hosts(failure.message, world.rank(), hosts, has_network());
   name_rank(failure, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
   report(failure, json, context.situation, failed);
   world.communicator().abort(failure.exit_code);

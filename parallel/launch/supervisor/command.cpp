@@ -15,7 +15,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/host/process.h"
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
 
@@ -23,10 +23,10 @@ namespace trainctl {
 namespace {
 
 // The folder for temporary files. Throws Error{resource} where mpirun's have no room in it.
-std::string temporary_folder(const RoomNeeded& needed) {
+std::string temporary_folder(const ResourcesNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
   std::string folder = chosen != nullptr && *chosen != '\0' ? std::filesystem::absolute(chosen).string() : "/tmp";
-  const std::string why = why_no_room(folder, needed.temporary);
+  const std::string why = disk_space_problem(folder, needed.temporary);
   if (why.empty()) {
     require_file_size(folder, needed.file_size);
     return folder;
@@ -37,17 +37,17 @@ std::string temporary_folder(const RoomNeeded& needed) {
 
 // Makes a folder in memory for the segments that ranks of one host share; none where they go to the folder for
 // temporary files, `temporary`, or are OpenMPI's affair. Throws Error{resource} where neither has room.
-void make_memory_folder(const LaunchPlan& plan, const RoomNeeded& needed, const std::string& temporary,
+void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, const std::string& temporary,
                         std::optional<ScratchFolder>& memory) {
   constexpr const char* file_system = "/dev/shm";
   if (!plan.one_host) return;
   const std::string why = access(file_system, W_OK | X_OK) != 0 ? format("{} cannot be written", file_system)
-                                                                : why_no_room(file_system, needed.shared_memory);
+                                                                : disk_space_problem(file_system, needed.shared_memory);
   if (why.empty()) {
     memory.emplace(file_system);
     return;
   }
-  const std::string why_not_there = why_no_room(temporary, needed.temporary + needed.shared_memory);
+  const std::string why_not_there = disk_space_problem(temporary, needed.temporary + needed.shared_memory);
   if (!why_not_there.empty()) {
     throw Error(
         ErrorKind::resource,
@@ -104,7 +104,7 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
                 format("install {}, or use --ranks 1", mpirun.package()));
   }
   require_working_directory();
-  const RoomNeeded needed = room_needed(plan.ranks_here);
+  const ResourcesNeeded needed = resources_needed(plan.ranks_here);
   permit_open_files(needed.open_files);
   require_loopback();
   warn_of_long_start({plan.ranks_here, plan.threads, plan.cores_here}, plan.start_timeout);

@@ -202,7 +202,7 @@ class StepTimer {
   const Backend& backend_;
   Communicator& together_;
   ImmediateStream host_;
-  SilentAxes axes_;
+  LoopbackAxes axes_;
   Engine engine_;
   RandomBatch batch_;
   OpRecorder recorder_;

@@ -87,14 +87,14 @@ View RandomBatch::add(const Program& program, TensorId tensor, std::int64_t belo
   return part;
 }
 
-SilentAxes::SilentAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory) {
+LoopbackAxes::LoopbackAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory) {
   for (const MeshAxis axis : all_mesh_axes) {
     const auto a = static_cast<std::size_t>(axis);
     const bool alone = rank.mesh.ranks() == 1 && axis == MeshAxis::data;
     if (rank.size(axis) == 1 && !alone) continue;
     const bool counts = axis == MeshAxis::pipeline;
-    owned_[a] = silent_communicator(rank.along(axis), rank.size(axis), backend, memory,
-                                    counts ? count_of_last_stage(program, backend) : std::function<void(View)>());
+    owned_[a] = loopback_communicator(rank.along(axis), rank.size(axis), backend, memory,
+                                      counts ? count_of_last_stage(program, backend) : std::function<void(View)>());
     axes_[a] = owned_[a].get();
   }
 }

@@ -29,12 +29,12 @@ class RandomBatch {
 };
 
 // The communicators along the axes of a mesh whose other ranks are not there.
-class SilentAxes {
+class LoopbackAxes {
  public:
-  // Silent communicators of a rank for a training program of its; `memory` as in silent_communicator(). A stage of a
+  // Silent communicators of a rank for a training program of its; `memory` as in loopback_communicator(). A stage of a
   // pipeline that counts no samples gets the count which the last stage would send: without samples its update would
   // do nothing. All arguments outlive this.
-  SilentAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory);
+  LoopbackAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory);
 
   MeshCommunicators communicators() const { return MeshCommunicators(axes_); }
 

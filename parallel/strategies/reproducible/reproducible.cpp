@@ -9,8 +9,8 @@
 
 #include "core/base/format.h"
 #include "parallel/strategies/buckets.h"
-#include "parallel/strategies/reproducible/dealt.h"
 #include "parallel/strategies/reproducible/exchange.h"
+#include "parallel/strategies/reproducible/interleaved.h"
 #include "parallel/strategies/reproducible/leaves.h"
 #include "parallel/strategies/reproducible/slot_tensors.h"
 #include "parallel/strategies/reproducible/tree.h"
@@ -226,7 +226,7 @@ Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strat
   ParameterLayout& flat = program.flat;
   if (!flat.shares(Quantity::states)) flat.alignment = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;
-  if (flat.shares(Quantity::gradients)) return add_dealt(std::move(program), rank, strategy);
+  if (flat.shares(Quantity::gradients)) return add_interleaved(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank, strategy.compute_streams).run();
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("under silent communicators a step computes on finite values that are 
     const auto memory = solo_communicator();
     const RankOf of(setup);
     const Compiled ready = compiled(of, *backend);
-    const SilentAxes axes(of.rank, ready.programs[0], *backend, *memory);
+    const LoopbackAxes axes(of.rank, ready.programs[0], *backend, *memory);
     for (const MeshAxis axis : all_mesh_axes) {
       const Communicator* silent = axes.communicators().find(axis);
       CHECK((silent == nullptr ? 1 : silent->size()) == setup.mesh.size(axis));

@@ -84,7 +84,7 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
     const Compiled ready = compiled(of, *backend);
     const PlacedProgram& placed = ready.programs[0];
     const MeshAxis axis = of_case.setup.mesh.data > 1 ? MeshAxis::data : MeshAxis::tensor;
-    Noting noting(silent_communicator(of.rank.along(axis), of.rank.size(axis), *backend, *memory));
+    Noting noting(loopback_communicator(of.rank.along(axis), of.rank.size(axis), *backend, *memory));
     std::array<Communicator*, mesh_axes> axes{};
     axes[static_cast<std::size_t>(axis)] = &noting;
     Engine engine(*backend, MeshCommunicators(axes), ready);

@@ -74,8 +74,8 @@ class Silent final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> silent_communicator(int rank, int size, Backend& backend, Communicator& memory,
-                                                  std::function<void(View)> reduced) {
+std::unique_ptr<Communicator> loopback_communicator(int rank, int size, Backend& backend, Communicator& memory,
+                                                    std::function<void(View)> reduced) {
   return std::make_unique<Silent>(rank, size, backend, memory, std::move(reduced));
 }
 

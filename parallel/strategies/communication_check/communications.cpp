@@ -1,5 +1,5 @@
 // Communications of a program, read off its schedule.
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 
 #include <map>
 #include <set>

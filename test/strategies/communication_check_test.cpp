@@ -1,14 +1,14 @@
 // The communications of all ranks fit together, and each kind of mismatch is refused with its ranks and ops.
-#include "parallel/strategies/rendezvous/rendezvous.h"
+#include "parallel/strategies/communication_check/check.h"
 
 #include <algorithm>
 
+#include "parallel/strategies/communication_check/communications.h"
 #include "parallel/strategies/programs.h"
-#include "parallel/strategies/rendezvous/communications.h"
 #include "test/program/job.h"
 #include "test/strategies/communication_script.h"
 
-namespace trainctl::rendezvous_test {
+namespace trainctl::communication_check_test {
 namespace {
 
 using Kind = Communication::Kind;
@@ -332,4 +332,4 @@ TEST_CASE("a pipeline on thousands of ranks plays to the end, and the one wrong 
   CHECK(contains(text, "rank " + std::to_string(mesh.rank({77, 4, 9})) + " is at send 'out'"));
 }
 
-}  // namespace trainctl::rendezvous_test
+}  // namespace trainctl::communication_check_test

@@ -3,10 +3,10 @@
 #include <array>
 #include <random>
 
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 #include "test/strategies/communication_script.h"
 
-namespace trainctl::rendezvous_random_test {
+namespace trainctl::communication_check_random_test {
 namespace {
 
 using Kind = Communication::Kind;
@@ -172,4 +172,4 @@ TEST_CASE("the verdict is that of the slow way, on random steps and on changed o
   CHECK(accepted > 60);
 }
 
-}  // namespace trainctl::rendezvous_random_test
+}  // namespace trainctl::communication_check_random_test

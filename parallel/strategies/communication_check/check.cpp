@@ -1,5 +1,5 @@
-// Communications of all ranks, played under rendezvous semantics.
-#include "parallel/strategies/rendezvous/rendezvous.h"
+// Simulates the communications of all ranks: each ends when all of its ranks have come to it.
+#include "parallel/strategies/communication_check/check.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/program/placements.h"
-#include "parallel/strategies/rendezvous/rank_lists.h"
+#include "parallel/strategies/communication_check/rank_lists.h"
 
 namespace trainctl {
 namespace {
@@ -225,7 +225,7 @@ class Play {
 
 }  // namespace
 
-void check_rendezvous(const Mesh& mesh, const std::vector<const Program*>& programs) {
+void check_communications(const Mesh& mesh, const std::vector<const Program*>& programs) {
   const RankLists lists(mesh, programs);
   Play(mesh, lists).run();
 }

@@ -8,13 +8,13 @@
 namespace trainctl {
 
 // Bytes that files of mpirun's may take in a folder for temporary files, and that memory which ranks share takes.
-struct RoomNeeded {
+struct ResourcesNeeded {
   std::int64_t temporary = 0;
   std::int64_t shared_memory = 0;
   std::int64_t file_size = 0;  // of the largest of these files
   int open_files = 0;          // of mpirun, which has most
 };
-RoomNeeded room_needed(int ranks_here);
+ResourcesNeeded resources_needed(int ranks_here);
 
 // Bytes that the records of a short run take in its directory beside the checkpoints: config, log, metrics and report.
 inline constexpr std::int64_t records_of_run = 128 << 10;
@@ -42,7 +42,7 @@ void require_loopback();
 std::string nearest_folder(const std::string& path);
 
 // "" where a folder can take so much more, else why not: "/tmp has 64.0 kB left, and 9.0 MB are needed".
-std::string why_no_room(const std::string& folder, std::int64_t bytes);
+std::string disk_space_problem(const std::string& folder, std::int64_t bytes);
 
 // Throws Error{resource} that names the folder where a file in it may not grow to so many bytes.
 void require_file_size(const std::string& folder, std::int64_t bytes);

@@ -17,6 +17,6 @@ namespace trainctl {
 // over that nobody comes to, and where ranks wait for each other in a circle: a defect of the strategies that made the
 // programs. Takes time by the communications of ranks that differ: of ranks that do the same along an axis one is
 // played.
-void check_rendezvous(const Mesh& mesh, const std::vector<const Program*>& programs);
+void check_communications(const Mesh& mesh, const std::vector<const Program*>& programs);
 
 }  // namespace trainctl

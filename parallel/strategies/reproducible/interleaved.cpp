@@ -1,5 +1,5 @@
 // Leaves that are added round by round, as a function from program to program.
-#include "parallel/strategies/reproducible/dealt.h"
+#include "parallel/strategies/reproducible/interleaved.h"
 
 #include <algorithm>
 #include <iterator>
@@ -25,9 +25,9 @@ struct LeafTensors {
   std::vector<TensorId> received;
 };
 
-class DealtReduction {
+class InterleavedReduction {
  public:
-  DealtReduction(Program program, const MeshRank& rank, bool overlap)
+  InterleavedReduction(Program program, const MeshRank& rank, bool overlap)
       : program_(std::move(program)),
         replica_(rank.along(MeshAxis::data)),
         replicas_(rank.size(MeshAxis::data)),
@@ -207,8 +207,8 @@ class DealtReduction {
 
 }  // namespace
 
-Program add_dealt(Program program, const MeshRank& rank, const Strategy& strategy) {
-  return DealtReduction(std::move(program), rank, strategy.overlap).run();
+Program add_interleaved(Program program, const MeshRank& rank, const Strategy& strategy) {
+  return InterleavedReduction(std::move(program), rank, strategy.overlap).run();
 }
 
 }  // namespace trainctl

@@ -12,7 +12,7 @@
 namespace trainctl {
 
 // Of programs for prediction the predictions alone; of an output that another stage of the pipeline holds, the sums.
-struct OutputEnd {
+struct OutputHead {
   ResolvedOutput output;
   TensorId logits = no_tensor;        // the graph's output, which the loss takes
   std::optional<ColumnPart> classes;  // that this rank's logits are of, where ranks have parts of them
@@ -38,10 +38,10 @@ struct SharedSums {
 };
 
 // The end of an output of a network that predicts: predictions alone. The tensors are added to the graph.
-OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph);
+OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph);
 // The end of an output of a network that trains or is evaluated; without `logits` the sums alone. Ranks along the
 // tensor axis may have parts of the classes (gather_outputs()).
-OutputEnd loss_end(ResolvedOutput output, TensorId logits, Graph& graph, const MeshRank& rank);
+OutputHead loss_head(ResolvedOutput output, TensorId logits, Graph& graph, const MeshRank& rank);
 
 // Gathers the outputs of which the ranks along the tensor axis have parts, but for those with a loss that can be
 // computed from parts; of these, where `predicts` is true, there are none.
@@ -49,9 +49,9 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
 
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; behind
 // prediction_ops. `counts`: whether this output's loss sums up the weights, which one of all outputs' does.
-std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool counts, bool training, bool accumulate);
+std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool counts, bool training, bool accumulate);
 
 // The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold it; `counts` as above.
-std::vector<Op> zero_sums(const OutputEnd& end, const SharedSums& shared, bool counts, const Graph& graph);
+std::vector<Op> zero_sums(const OutputHead& end, const SharedSums& shared, bool counts, const Graph& graph);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // Lists of all ranks.
-#include "parallel/strategies/rendezvous/rank_lists.h"
+#include "parallel/strategies/communication_check/rank_lists.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Asks for space, open files and the working directory.
-#include "parallel/launch/host/room.h"
+#include "parallel/launch/host/resources.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -41,10 +41,10 @@ std::optional<std::int64_t> processes_left() {
 
 }  // namespace
 
-RoomNeeded room_needed(int ranks_here) {
+ResourcesNeeded resources_needed(int ranks_here) {
   // As OpenMPI 4.1 and PMIx 4 were seen to take, with some to spare: two files of 4 MiB and a page for each rank;
   // vader's segment of 4 MiB for each rank; 26 open files and 3 more for each rank, and some while they start.
-  RoomNeeded needed;
+  ResourcesNeeded needed;
   needed.temporary = (std::int64_t{9} << 20) + std::int64_t{16384} * ranks_here;
   needed.shared_memory = ((std::int64_t{4} << 20) + 4096) * ranks_here;
   needed.file_size = (std::int64_t{4} << 20) + 4096;
@@ -108,7 +108,7 @@ std::string nearest_folder(const std::string& path) {
   return folder;
 }
 
-std::string why_no_room(const std::string& folder, std::int64_t bytes) {
+std::string disk_space_problem(const std::string& folder, std::int64_t bytes) {
   struct statvfs status {};
   if (statvfs(folder.c_str(), &status) != 0) return format("{}: {}", folder, std::strerror(errno));
   if ((status.f_flag & ST_RDONLY) != 0) return folder + " is read-only";

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "parallel/strategies/rendezvous/communications.h"
+#include "parallel/strategies/communication_check/communications.h"
 
 namespace trainctl {
 

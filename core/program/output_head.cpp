@@ -1,5 +1,5 @@
 // Targets, metrics, losses and predictions of outputs.
-#include "core/program/output_end.h"
+#include "core/program/output_head.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,7 +26,7 @@ TensorId add(Graph& graph, std::string name, TensorType type, Role role) {
 }
 
 // What stands at the end of an output and was left out for the loss, in float32.
-void add_predictions(OutputEnd& end, Graph& graph) {
+void add_predictions(OutputHead& end, Graph& graph) {
   end.predictions = end.whole_logits;
   const std::string name = end.output.prefixed("predictions");
   const auto append = [&](std::shared_ptr<const OpDef> def, const char* suffix) {
@@ -46,7 +46,7 @@ void add_predictions(OutputEnd& end, Graph& graph) {
 }
 
 // The sums of an output.
-void add_sums(OutputEnd& end, Graph& graph) {
+void add_sums(OutputHead& end, Graph& graph) {
   const ResolvedOutput& output = end.output;
   end.loss = add(graph, output.prefixed("loss"), {}, Role::reduced);
   for (const ResolvedMetric& metric : output.metrics) {
@@ -66,7 +66,7 @@ Op gather(TensorId part, TensorId whole, std::string name, const MeshRank& rank)
 }
 
 // The ops by which ranks that have parts of the classes find what the loss needs to know of all.
-void add_class_sums(OutputEnd& end, Graph& graph, const MeshRank& rank) {
+void add_class_sums(OutputHead& end, Graph& graph, const MeshRank& rank) {
   const Shape logits = graph.tensor(end.logits).type.shape;
   const int ranks = rank.size(MeshAxis::tensor);
   end.classes = ColumnPart{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
@@ -90,16 +90,16 @@ bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output
 
 }  // namespace
 
-OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph) {
-  OutputEnd end;
+OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph) {
+  OutputHead end;
   end.output = std::move(output);
   end.logits = end.whole_logits = logits;
   add_predictions(end, graph);
   return end;
 }
 
-OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph, const MeshRank& rank) {
-  OutputEnd end;
+OutputHead loss_head(ResolvedOutput resolved, TensorId logits, Graph& graph, const MeshRank& rank) {
+  OutputHead end;
   end.output = std::move(resolved);
   end.logits = logits;
   const ResolvedOutput& output = end.output;
@@ -145,7 +145,7 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
   }
 }
 
-std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool counts, bool training, bool accumulate) {
+std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool counts, bool training, bool accumulate) {
   const ResolvedOutput& output = end.output;
   std::vector<Op> ops = end.class_ops;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
@@ -177,7 +177,7 @@ std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool cou
   return ops;
 }
 
-std::vector<Op> zero_sums(const OutputEnd& end, const SharedSums& shared, bool counts, const Graph& graph) {
+std::vector<Op> zero_sums(const OutputHead& end, const SharedSums& shared, bool counts, const Graph& graph) {
   std::vector<TensorId> sums{end.loss};
   sums.insert(sums.end(), end.metrics.begin(), end.metrics.end());
   if (counts) sums.push_back(shared.weight);
