@@ -69,11 +69,11 @@ struct StreamSums {
 };
 StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams);
 
-// If the leaves are interleaved (LogicalShards::interleaved), each replica has one leaf of every round, and the leaves of
-// a round follow each other in the tree. A replica adds its part of all of them with a stack that outlives the rounds,
-// whose entries are slots. Returns the sums of every round, in the order in which they are formed. The input after the
-// slots is what was received in the round; its part r is that of replica r's leaf. After the last round slot 0 holds the
-// whole sum.
+// If the leaves are interleaved (LogicalShards::interleaved), each replica has one leaf of every round, and the leaves
+// of a round follow each other in the tree. A replica adds its part of all of them with a stack that outlives the
+// rounds, whose entries are slots. Returns the sums of every round, in the order in which they are formed. The input
+// after the slots is what was received in the round; its part r is that of replica r's leaf. After the last round slot
+// 0 holds the whole sum.
 std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas);
 
 }  // namespace trainctl
