@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -57,8 +56,8 @@ class HeldEngine final : public StepEngine {
   Memory allocate_host(std::int64_t bytes) override { return trainctl::allocate_host(bytes); }
   void copy(std::span<const NamedTensor> tensors, std::byte* to) override {
     for (const NamedTensor& tensor : tensors) {
-      std::memcpy(to, device_.at(tensor.view.data).data(), static_cast<std::size_t>(tensor.view.bytes()));
-      to += tensor.view.bytes();
+      const auto* bytes = reinterpret_cast<const std::byte*>(device_.at(tensor.view.data).data());
+      to = std::copy_n(bytes, tensor.view.bytes(), to);
     }
   }
 
