@@ -16,7 +16,7 @@ namespace {
 class Image {
  public:
   Image& number(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(i < 8 ? value >> 8 * i : 0);
     return *this;
   }
   Image& bytes(const std::string& more) {
