@@ -210,7 +210,8 @@ TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whol
   const std::string config = folder.write("full.yaml", text);
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "disk/run", "--set",
                                          "checkpoint.keep=9", "--set", "checkpoint.weights_only=true"});
-  expect(run, 6, {"No space left on device", "disk/run"});
+  // A line of the log may not find room either while a checkpoint is written; only one error ends the run.
+  expect(run, 6, {"make room there", "No space left on device", "disk/run"});
   int whole = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / "disk/run/checkpoints")) {
     const std::string name = entry.path().filename();
