@@ -30,7 +30,8 @@ struct CommandWords {
   std::vector<OptionWords> options;  // in the order of --help
 };
 
-// "TEXT:{test,validation}" as test and validation, and likewise "ENUM:{bar->1,none->3} OR {1,3}".
+// The words in the braces of an option's type: test and validation of "TEXT:{test,validation}", bar and none of
+// "ENUM:{bar->1,none->3} OR {1,3}".
 std::vector<std::string> choices_in(const std::string& type) {
   const std::size_t begin = type.find('{'), end = type.find('}');
   std::vector<std::string> choices;

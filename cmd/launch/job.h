@@ -29,9 +29,9 @@ struct JobOptions {
   bool dockerfile = false;
 };
 
-// How many ranks the job has: as stated, else one for each GPU. Throws Error{config} where neither is known, where
-// ranks and nodes do not go together, or where the network, the batch or the strategy does not take so many, as far as
-// the data is at hand.
+// The number of ranks of the job: as the options state it, else one rank for each GPU. Throws Error{config} if neither
+// is known, if the ranks cannot be spread over the nodes, or if the network, the batch or the strategy does not work on
+// this number of ranks; without the data, only what the config alone shows is checked.
 int checked_ranks(const JobOptions& options, const RunSpec& spec);
 
 // The arguments of `trainctl run` in the job: the ranks are those that the job's hosts have slots for. `settings` come

@@ -50,11 +50,6 @@ Op no_squares(Program& program, TensorId squares, const std::vector<MeshAxis>& a
 
 }  // namespace
 
-bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry) {
-  if (!entry.stages.empty() && entry.stages.front() != rank.along(MeshAxis::pipeline)) return false;
-  return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
-}
-
 std::vector<MeshAxis> axes_of_norm(const ParameterLayout& layout, const MeshRank& rank) {
   std::vector<MeshAxis> axes;
   if (layout.shares(Quantity::states)) axes.push_back(MeshAxis::data);

@@ -8,10 +8,6 @@
 
 namespace trainctl {
 
-// Whether this rank is the first of those that hold a parameter with all of its elements along the pipeline and tensor
-// axes: several stages may hold it, or all ranks along the tensor axis.
-bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry);
-
 // The axes along which ranks hold different parts of the gradient when it has been reduced.
 std::vector<MeshAxis> axes_of_norm(const ParameterLayout& layout, const MeshRank& rank);
 

@@ -81,7 +81,7 @@ class ParameterLayout {
   std::int64_t parameter_count = 0;   // elements of all parameters, gaps included
   std::int64_t trainable_count = 0;   // elements of the trainable ones, gaps included
   std::vector<FlatBucket> buckets;    // of all trainable parameters
-  // Parameters and shards begin at multiples of so many elements.
+  // Parameters and shards begin at multiples of this number of elements.
   std::int64_t alignment = flat_alignment;
   std::vector<FlatTensor> statistics;
   std::int64_t statistic_count = 0;
@@ -96,9 +96,9 @@ class ParameterLayout {
   std::vector<TensorInSlot> in_slots;
   bool sums_are_reduced = false;  // a strategy reduces `reduced`, apart from what finish_training adds to it
 
-  // Divides the trainable parameters, cut into these buckets, among so many replicas, of which this rank is the one of
-  // this number. The rank then holds its shards alone of every quantity up to `last`. A bucket's count is a multiple of
-  // the replicas times the alignment.
+  // Divides each of the buckets, which hold all trainable parameters, among the replicas. `replica` is this rank's
+  // number among them. Of every quantity up to `last` the rank then holds its own shards alone. A bucket's count must
+  // be a multiple of `replicas` times the alignment.
   void share(int replicas, int replica, Quantity last, std::vector<FlatBucket> of_parameters);
   // Whether this rank holds its shards alone of a quantity; shares(Quantity::states): whether it updates only these.
   bool shares(Quantity quantity) const { return replicas_ > 1 && quantity <= last_shared_; }

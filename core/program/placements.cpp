@@ -283,6 +283,15 @@ bool states_split(const Tensor& tensor, MeshAxis axis) {
   return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
 }
 
+bool is_first_holder(const Tensor& tensor, const MeshRank& rank) {
+  return rank.along(MeshAxis::tensor) == 0 || states_split(tensor, MeshAxis::tensor);
+}
+
+bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry) {
+  if (!entry.stages.empty() && entry.stages.front() != rank.along(MeshAxis::pipeline)) return false;
+  return is_first_holder(program.tensor(entry.parameter), rank);
+}
+
 Place place_of(const Program& program, const Op& op) {
   if (op.place.known()) return op.place;
   const Members members(program);

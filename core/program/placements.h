@@ -21,6 +21,12 @@ void check_placements(Program& program, const Mesh& mesh);
 // Whether the strategy states that the ranks along the axis hold parts of the tensor.
 bool states_split(const Tensor& tensor, MeshAxis axis);
 
+// Whether this rank is the first along the tensor axis that holds these elements of a parameter or running statistic:
+// of what is not split along the axis, all ranks hold a copy.
+bool is_first_holder(const Tensor& tensor, const MeshRank& rank);
+// The same of a parameter along the pipeline and tensor axes: several stages may hold it.
+bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry);
+
 // The config line of an op, else of a tensor that it reads or writes or that lies within one; unknown where none has a
 // line. For errors.
 Place place_of(const Program& program, const Op& op);

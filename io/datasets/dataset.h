@@ -40,7 +40,7 @@ struct ResizeTarget {
   std::int64_t height = 0, width = 0;  // pixels
   bool shorter_side = false;           // `height` is that of the shorter side, and the other side is in proportion
 
-  // The shape behind the resize of an image [height, width, channels].
+  // The shape of an image [height, width, channels] after the resize.
   Shape of(const Shape& image) const {
     if (!shorter_side) return {height, width, image[2]};
     const auto shorter = static_cast<double>(std::min(image[0], image[1])), to = static_cast<double>(height);

@@ -26,7 +26,7 @@ struct DataBench {
   std::string bound() const;
 };
 
-// Measures a loader of a split for about so many seconds; the rates are those of this rank, and `step` is left out.
+// Measures a loader of a split for about `seconds`. The rates are those of this rank; the caller sets `step`.
 // Calls `together` before each measurement: all ranks measure at the same time.
 DataBench bench_data(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds,
                      const std::function<void()>& together);

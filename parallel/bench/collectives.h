@@ -57,8 +57,8 @@ struct CommunicationBench {
   double link = 0;  // bytes a second of messages between two ranks; 0: not measured
 };
 
-// All-reduces of growing sizes, none of which takes longer than so many seconds, and where `measures_link` is set
-// messages between neighbours. Collective; equal on all ranks.
+// Measures all-reduces of growing sizes, up to the first that takes longer than `seconds`, and with `measures_link`
+// also messages between neighbouring ranks. Collective; the result is equal on all ranks.
 CommunicationBench bench_communication(Communicator& communicator, Backend& backend, bool measures_link,
                                        double seconds);
 

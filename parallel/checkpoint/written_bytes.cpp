@@ -1,7 +1,6 @@
 // Bytes of a checkpoint by rank.
 #include "parallel/checkpoint/written_bytes.h"
 
-#include "core/program/norm_ops.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
@@ -37,8 +36,7 @@ WrittenBytes written_bytes(const Program& program, const MeshRank& rank) {
     }
     for (const FlatTensor& statistic : layout.statistics) {
       const Tensor& tensor = program.tensor(statistic.tensor);
-      const bool first = rank.along(MeshAxis::tensor) == 0 || states_split(tensor, MeshAxis::tensor);
-      if (first) bytes.weights += tensor.type.shape.count();
+      if (is_first_holder(tensor, rank)) bytes.weights += tensor.type.shape.count();
     }
   }
   bytes.weights *= size_of(DType::float32);

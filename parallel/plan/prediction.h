@@ -33,8 +33,8 @@ struct PlanTarget {
 // smaller batch is cut otherwise; or all that have programs of their own, whose number grows with the mesh.
 enum class PlannedRanks { stages, own_programs };
 
-// A job cut for the ranks of a mesh. One rank stands for each stage: of the replica that has the most samples of a full
-// batch, the last of these.
+// A job cut for the ranks of a mesh. One rank stands for each stage. It is of the replica that has the most samples of
+// a full batch; if several replicas have as many, of the first.
 struct PlannedRun {
   Strategy strategy;
   BatchSizes sizes;

@@ -33,8 +33,9 @@ class OpSeconds {
   std::vector<std::vector<double>> seconds_;
 };
 
-// The actions of a program in the order of its schedule, behind the refreshing of compute copies that its update leaves
-// stale. `list`: of the same program before it was compiled, from which stretches of ops are told apart.
+// The actions of a program: first those that refresh the compute copies that its update does not write, then the ops in
+// the order of the schedule. `list` holds the communications of the same program before it was compiled; ops between
+// two of them are one action.
 std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds);
 
 // Which of a stage's communications run one after the other: those along one axis do; on processors the pipeline's
@@ -42,7 +43,7 @@ std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankL
 inline constexpr int lane_count = mesh_axes + 1;
 
 struct Lanes {
-  std::vector<int> lane;                            // of each communication of the list; of a wait without meaning
+  std::vector<int> lane;                            // of each communication of the list; unspecified for waits
   std::vector<int> number;                          // of each but waits: how many precede it in its lane
   std::array<std::vector<int>, lane_count> places;  // in the list, by lane
 

@@ -22,7 +22,7 @@ struct TransformPlan {
   bool rescaled = false;
 };
 
-// Measures the training split's statistics behind the transforms so far.
+// Measures the statistics of the training split after the transforms that come before.
 class StatisticsSource {
  public:
   virtual ~StatisticsSource() = default;

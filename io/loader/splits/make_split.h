@@ -13,8 +13,8 @@ class Mixing;
 struct GeometryStep;
 struct InputPlan;
 
-// Checks that the first sample of a data set has the shape of the training split's, stored as `training`, behind the
-// transforms. Throws Error{data} that names it.
+// Checks that the first sample of a data set has the same shape after the transforms as samples of the training split,
+// which are stored in the shape `training`. Throws Error{data} that names the sample.
 void check_alike(const Dataset& dataset, const Shape& training, const std::vector<GeometryStep>& fixed);
 
 // Whether a cache saves time: not where all samples are in memory as batches need them.

@@ -43,8 +43,9 @@ bool stops(const std::vector<Problem>& problems);
 std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
                                    const std::string& communication);
 
-// Adds the problem that the run directory's file system has no room for a run's records and a checkpoint of so many
-// bytes, or not for the two that it holds while one takes the place of another. `first`: the facts of rank 0.
+// Adds a problem if the file system of the run directory has too little space for the records of a run and a checkpoint
+// of `checkpoint_bytes`, or for two checkpoints: while a new one replaces an old one, both are there. `first`: the
+// facts of rank 0.
 void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems);
 
 // {ok, ranks: [facts...], problems: [{error, where, message, remedy}...]}, a line.

@@ -19,9 +19,9 @@ std::string loading_key(int ranks, const std::string& data, std::int64_t samples
 // Whether the measurements have the key with a spread of at most `wide_spread` (repeated.h).
 bool has_loading(const Measurements& measurements, const std::string& key);
 
-// {Seconds, spread} of one sample of a rank's share, its loading threads together, while it does nothing else: takes
-// batches for about so many seconds, twice, and again until two results agree (Repeated). All ranks of `together` do so
-// at once; the mean over them. Collective.
+// Returns {seconds, spread} of loading one sample of a rank's share, with all of its loading threads, while the rank
+// does nothing else. Takes batches for about `seconds`, twice, and again until two results agree (Repeated). All ranks
+// of `together` do so at the same time; the result is the mean over them. Collective.
 std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds);
 
 }  // namespace trainctl

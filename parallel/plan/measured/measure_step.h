@@ -40,10 +40,10 @@ std::optional<double> step_spread(const Measurements& measurements, int ranks, c
 // Whether the measurements have all that a step needs, with a spread of at most `wide_spread` (repeated.h).
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program);
 
-// Runs steps on random data for about so many seconds, half of them with their ops observed, in two passes, and in
-// further ones, up to five, until two take equally long (Repeated). All ranks of `together`
-// do so at the same time with equal programs, and take the mean of what they found; the memory in which a run reduces
-// comes from `devices`, the communicator between their devices. Collective.
+// Runs steps on random data for about `seconds`, half of them with their ops observed: in two passes, then in up to
+// three more, until two of them take equally long (Repeated). All ranks of `together` do so at the same time with equal
+// programs, and the result is the mean over them. The memory in which a run reduces comes from `devices`, the
+// communicator between the ranks' devices. Collective.
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
                           double seconds);
 

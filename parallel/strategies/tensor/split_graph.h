@@ -26,8 +26,8 @@ class SplitGraph {
 
   // The tensor as all ranks have it; it is gathered if each has a part.
   TensorId whole(TensorId id);
-  // The whole tensor, as an input of `reader`, of which each rank computes a part. In the backward pass the gradients
-  // that the ranks have for this tensor are added up.
+  // The whole tensor as an input of the op `reader`, whose output each rank computes a part of. In the backward pass
+  // the ranks' gradients of the tensor are added up.
   TensorId shared(TensorId id, const Op& reader);
   // This rank's part along the dimension: the part that the rank has, or that of a parameter or running statistic, or
   // one taken from the whole.
