@@ -58,8 +58,8 @@ DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, R
                               double seconds) {
   World& world = context.world;
   const LoaderOptions loader =
-      data.training_loader(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0}, context.threads,
-                           job.target_forms(), job.batch_memory());
+      data.training_loader(spec.train.global_batch(world.size()), job.division(), {spec.seed, 0, 0}, context.threads,
+                           job.target_encodings(), job.batch_memory());
   const auto& split = data.split(SplitKind::training);
   DataBench bench = bench_data(split, loader, 0.75 * seconds, [&] {
     world.communicator().barrier(device.host);
@@ -101,8 +101,8 @@ int measure(const RunSpec& stated, const BenchOptions& options, RankContext& con
     show(context, json, bench_data_and_step(spec, data, job, device, context, options.seconds));
     return 0;
   }
-  const auto source = data.training(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0},
-                                    context.threads, job.target_forms(), job.batch_memory());
+  const auto source = data.training(spec.train.global_batch(world.size()), job.division(), {spec.seed, 0, 0},
+                                    context.threads, job.target_encodings(), job.batch_memory());
   const BenchedRun run{job.engine(), job.programs(), *source, world.communicator(), device.host};
   if (ceilings) {
     show(context, json, bench_ops(run, options.seconds), *ceilings);

@@ -44,7 +44,8 @@ void add_phase_option(CLI::App& app, int& phase) {
 
 void require_absent(const std::string& path, bool force) {
   if (force || !exists(path, {ErrorKind::config})) return;
-  throw Error(ErrorKind::config, Place{path}, "this file exists", "choose another place (-o), or replace it (--force)");
+  throw Error(ErrorKind::config, SourceLocation{path}, "this file exists",
+              "choose another place (-o), or replace it (--force)");
 }
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {

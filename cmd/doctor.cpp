@@ -63,14 +63,14 @@ std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& conte
 
 // Shows the findings so far, while something may yet go wrong: for people all but the verdict, for a supervisor a
 // report that a later one replaces.
-void show_first(bool json, bool supervised, const std::vector<Json>& facts, const std::vector<Problem>& problems) {
-  if (!json) write_output(findings_text(facts, problems));
-  if (json && supervised) write_output(doctor_json(facts, problems));
+void show_first(bool json, bool supervised, const std::vector<Json>& info, const std::vector<Problem>& problems) {
+  if (!json) write_output(findings_text(info, problems));
+  if (json && supervised) write_output(doctor_json(info, problems));
 }
 
 // `shown`: how many of the problems were.
-void show_last(bool json, const std::vector<Json>& facts, const std::vector<Problem>& problems, std::size_t shown) {
-  answer(json ? doctor_json(facts, problems) : verdict_text(problems, shown));
+void show_last(bool json, const std::vector<Json>& info, const std::vector<Problem>& problems, std::size_t shown) {
+  answer(json ? doctor_json(info, problems) : verdict_text(problems, shown));
 }
 
 // On every rank of the run. `launch_problem`: why its ranks could not be started; then this process is alone.
@@ -80,37 +80,37 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   const bool shows = world.rank() == 0, json = options.common.json;
   ImmediateStream host;
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
-  std::vector<Json> facts = gather_facts(directory, context, host);
+  std::vector<Json> info = gather_info(directory, context, host);
   Json network = measure_network(world, host);
   std::vector<Problem> problems;
   if (shows) {
     const std::string why = why_no_run_directory(options, spec);
-    facts.front()["run_directory"]["why"] = why;
-    facts.front()["network"] = std::move(network);
-    if (!why.empty()) facts.front()["run_directory"]["writable"] = false;
-    problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
+    info.front()["run_directory"]["why"] = why;
+    info.front()["network"] = std::move(network);
+    if (!why.empty()) info.front()["run_directory"]["writable"] = false;
+    problems = find_problems(info, std::string(name_of(spec.cluster.device)),
                              std::string(name_of(spec.cluster.communication)));
     if (!launch_problem.empty() && !stops(problems)) problems.push_back({true, "", launch_problem, ""});
-    show_first(json, context.situation.supervised, facts, problems);
+    show_first(json, context.situation.supervised, info, problems);
   }
   const std::size_t shown = problems.size();
   bool stopped = any_rank(stops(problems), world.communicator(), host);
   if (!stopped) {
     try {
       const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), context);
-      if (shows) add_room_problem(facts.front(), checkpoint, problems);
+      if (shows) add_room_problem(info.front(), checkpoint, problems);
       stopped = any_rank(stops(problems), world.communicator(), host);
     } catch (const Error& error) {
       problems.push_back({true, "", error.what(), ""});
       stopped = true;
       const bool all_know = world.size() == 1 || dynamic_cast<const CollectiveError*>(&error) != nullptr;
       if (!all_know) {  // the others may wait for this rank: it ends them, and a supervisor reports it
-        if (shows && !context.situation.supervised) show_last(json, facts, problems, shown);
+        if (shows && !context.situation.supervised) show_last(json, info, problems, shown);
         throw;
       }
     }
   }
-  if (shows) show_last(json, facts, problems, shown);
+  if (shows) show_last(json, info, problems, shown);
   return stopped ? exit_code(ErrorKind::answer_is_no) : 0;
 }
 

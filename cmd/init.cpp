@@ -34,7 +34,7 @@ PresetSize size_of(const std::string& name) {
   const Node preset = load_preset(scalar_node(name), reader);
   reader.throw_if_failed();
   const Node* shape = preset.find("shape");
-  if (shape == nullptr) throw Error(ErrorKind::config, preset.place, "a preset states the `shape` of its samples");
+  if (shape == nullptr) throw Error(ErrorKind::config, preset.location, "a preset states the `shape` of its samples");
   const std::string text = format(
       "data: {{dataset: synthetic, samples: 1, shape: {}, classes: 2}}\n"
       "model: {{preset: {}}}\n"

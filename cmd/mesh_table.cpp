@@ -25,7 +25,7 @@ std::string list(const std::vector<int>& ranks) {
   return all ? text : format("{} ... {} ({} ranks)", text, ranks.back(), ranks.size());
 }
 
-std::string layers_of(const CheckedPart& part) {
+std::string layers_of(const CheckedPosition& part) {
   if (part.layers.empty()) return "none";
   return part.layers.size() == 1
              ? part.layers.front()
@@ -40,7 +40,7 @@ std::string parts_table(const Checked& checked) {
   for (const char* title : {"ranks", "layers"}) columns.push_back({title});
   for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
   TextTable table(std::move(columns));
-  for (const CheckedPart& part : checked.parts) {
+  for (const CheckedPosition& part : checked.parts) {
     std::vector<std::string> cells;
     if (stages) cells.push_back(std::to_string(part.rank.along(MeshAxis::pipeline)));
     if (parts) cells.push_back(format("{} of {}", part.rank.along(MeshAxis::tensor), checked.mesh.tensor));
@@ -59,9 +59,9 @@ std::string split_table(const Checked& checked) {
   const auto title = [](int part) { return format("on part {}", part); };
   TextTable table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
   std::set<std::string> shown;  // stages may share parameters
-  for (const CheckedPart& first : checked.parts) {
+  for (const CheckedPosition& first : checked.parts) {
     if (first.rank.along(MeshAxis::tensor) != 0) continue;
-    const CheckedPart& last = *(&first + checked.mesh.tensor - 1);
+    const CheckedPosition& last = *(&first + checked.mesh.tensor - 1);
     for (std::size_t i = 0; i < first.split.size(); ++i) {
       const Tensor& tensor = first.split[i];
       if (!shown.insert(tensor.name).second) continue;
@@ -74,7 +74,7 @@ std::string split_table(const Checked& checked) {
 
 }  // namespace
 
-std::vector<int> ranks_of(const CheckedPart& part) {
+std::vector<int> ranks_of(const CheckedPosition& part) {
   std::vector<int> ranks;
   for (int replica = 0; replica < part.rank.mesh.data; ++replica) {
     ranks.push_back(part.rank.mesh.rank(part.rank.position.with(MeshAxis::data, replica)));

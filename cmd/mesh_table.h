@@ -7,10 +7,10 @@
 namespace trainctl {
 
 struct Checked;
-struct CheckedPart;
+struct CheckedPosition;
 
 // The ranks of all replicas that hold such a part.
-std::vector<int> ranks_of(const CheckedPart& part);
+std::vector<int> ranks_of(const CheckedPosition& part);
 
 // A table of the parts with their ranks, layers, parameters and memory; where ranks share layers, another one of the
 // parameters that are split. Empty for one rank.

@@ -106,7 +106,7 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
   target.costs = std::make_shared<RooflineCosts>(
       machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
                            request.ranks_per_node});
-  target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
+  target.compile = [&request](const std::vector<Program>& programs, const BatchDivision& division) {
     Compiled compiled =
         with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
     // The rank stands for all of its stage, of which that in the first replica writes most.

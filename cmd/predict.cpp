@@ -88,8 +88,8 @@ Trained load_trained(const PredictOptions& options, std::size_t inputs, RankCont
     trained.checkpoint = load_named_checkpoint(options.network.checkpoint());
     log::info(format("predicts with the weights of {} (step {})", trained.checkpoint->path,
                      trained.checkpoint->manifest.step));
-    const auto& facts = trained.checkpoint->manifest.facts;
-    if (const auto found = facts.find(kept_input_fact); found != facts.end()) kept = found->second;
+    const auto& metadata = trained.checkpoint->manifest.metadata;
+    if (const auto found = metadata.find(kept_input_key); found != metadata.end()) kept = found->second;
   }
   kept = broadcast_text(kept, 0, context.world.communicator(), host);
   if (!kept.empty()) trained.inputs = read_kept_inputs(kept);
@@ -154,7 +154,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   if (context.world.rank() == 0) {
     for (const std::string& warning : data.warnings()) log::warning(warning);
   }
-  const Sharer rank(MeshRank(Mesh{.data = world.size()}, world.rank()));
+  const BatchDivision rank(MeshRank(Mesh{.data = world.size()}, world.rank()));
   Backend& backend = *device.backend;
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
   const auto source =
@@ -163,7 +163,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
   Predictor predictor(spec, data.inputs(), *source, rank, device, stored, world);
   std::vector<std::string> names;  // of the first output's classes, on rank 0
-  if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.facts);
+  if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.metadata);
   const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
   const auto pictures = options.writes_pictures()
                             ? std::optional<PictureWriter>(picture_writer(spec, options.out, outputs, data))

@@ -34,7 +34,7 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
                                                               {"none", ProgressStyle::none}};
 
 // Ranks must record the same steps, since they gather what they recorded.
-RankFacts profile_facts(const TrainingRequest& request) {
+RankValues profile_values(const TrainingRequest& request) {
   return {{"--profile", format("{}:{}", request.profile_first, request.profile_end)}};
 }
 
@@ -58,7 +58,7 @@ int run(RunOptions& options) {
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = json;
   RankCommand command =
-      rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_facts(options.training));
+      rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_values(options.training));
   command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));
   return run_as_rank(situation, json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });

@@ -26,7 +26,7 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
   if (!spec.name.empty() && spec.name.front() != '.' && spec.name.size() <= longest &&
       spec.name.find_first_not_of(allowed) == std::string::npos)
     return;
-  reader.error(name->place,
+  reader.error(name->location,
                format("name {} cannot name a folder; use up to {} letters, digits, '.', '_' and '-', and begin with "
                       "no '.'",
                       describe(*name), longest));
@@ -41,7 +41,7 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const auto check = [&](const std::string& monitor, const Node* section) {
     const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
     const Node* stated = section->find("monitor");
-    if (!problem.empty()) reader.error(stated != nullptr ? stated->place : section->place, problem);
+    if (!problem.empty()) reader.error(stated != nullptr ? stated->location : section->location, problem);
   };
   const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
   const auto& best = spec.checkpoint.monitor.stated;
@@ -55,18 +55,18 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* section = train->find("early_stopping");
   check(watched, section);
   if (!early.restore_best || !best || *best == watched) return;
-  reader.error(checkpoint->find("monitor")->place,
+  reader.error(checkpoint->find("monitor")->location,
                format("early_stopping restores checkpoints/best, and watches {}: state `monitor: {}` here, or leave it "
                       "out",
                       watched, watched),
-               section->place, "early_stopping");
+               section->location, "early_stopping");
 }
 
 // Losses, metrics and files go by the names of the model's inputs and outputs.
 void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* train = node.find("train");
   if (!train || spec.model.layers.empty()) return;  // which is reported
-  const auto reported = [&](const Reference& output) { return reader.reported(output.place); };
+  const auto reported = [&](const Reference& output) { return reader.reported(output.location); };
   if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
   const std::vector<std::string> outputs = output_names(spec.model);
   spec.train.check_names_of(outputs, *train, reader);
@@ -76,13 +76,13 @@ void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& rea
 // Loss scales follow from the gradients of all replicas.
 void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
   if (spec.strategy.sync_every.value == 1 || spec.train.precision != Precision::float16) return;
-  reader.error(spec.strategy.sync_every.place,
+  reader.error(spec.strategy.sync_every.location,
                "in float16 replicas scale their losses alike, and with `sync_every` they would do so alone: use "
                "precision bfloat16, or `sync_every: 1`");
 }
 
 // A run writes all its values into its own config, which is UTF-8. Names of folders and files may be other bytes.
-void require_utf8_values(const Node& node, const std::string& path, const Place& file, Reader& reader) {
+void require_utf8_values(const Node& node, const std::string& path, const SourceLocation& file, Reader& reader) {
   for (const Node& item : node.items) require_utf8_values(item, path, file, reader);
   for (const Node::Entry& entry : node.entries) {
     require_utf8_values(entry.value, path.empty() ? entry.key : path + "." + entry.key, file, reader);
@@ -97,8 +97,8 @@ void require_utf8_values(const Node& node, const std::string& path, const Place&
 // A preset holds a network alone.
 void refuse_preset(const Node& document, Reader& reader) {
   if (!document.find("layers") || document.find("data") || document.find("model") || document.find("train")) return;
-  const std::string& file = document.place.file;
-  reader.error(document.place,
+  const std::string& file = document.location.file;
+  reader.error(document.location,
                format("this is a preset, a network without data and training; a config uses it as `model: {{preset: "
                       "{}}}`, and `trainctl check CONFIG --set 'model={{preset: {}}}'` checks it",
                       file, file));
@@ -156,7 +156,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   const Node* version = document.find("version");
   if (version && version->is_scalar()) {
     if (const auto stated = parse_integer(version->text); stated && *stated > newest_version) {
-      reader.error(version->place,
+      reader.error(version->location,
                    format("this config is of version {}, and this trainctl reads version {} at most; use a "
                           "newer trainctl",
                           *stated, newest_version));
@@ -165,7 +165,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   }
   const ReadingContext context(reader, "the config");
   section_of<RunSpec>().read(document, reader, &spec);
-  if (spec.name.empty()) spec.name = std::filesystem::path(document.place.file).stem().string();
+  if (spec.name.empty()) spec.name = std::filesystem::path(document.location.file).stem().string();
   if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
   spec.cluster.most_ranks = most_ranks(spec.strategy);
   return spec;

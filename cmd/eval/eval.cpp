@@ -152,7 +152,7 @@ RunSpec with_confusion_matrix(RunSpec spec) {
 
 void tell(const Evaluation& found, const LoadedCheckpoint& checkpoint, std::int64_t samples,
           const std::vector<Threshold>& thresholds, bool json) {
-  const ClassNames names = read_class_names(checkpoint.manifest.facts);
+  const ClassNames names = read_class_names(checkpoint.manifest.metadata);
   if (json) {
     Json document = to_json(found, names);
     if (!thresholds.empty()) document["thresholds"] = to_json(thresholds, found.values);
@@ -193,9 +193,9 @@ int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& 
   if (checkpoint) stored = {&checkpoint->snapshot, checkpoint->path, options.common.config};
   restore_weights(stored, job.engine(), world.communicator(), device.host);
 
-  const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.sharer());
-  const auto source = data.evaluation(split, batch, evaluation_sharer(job.sharer()), context.threads,
-                                      job.target_forms(), job.batch_memory());
+  const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.division());
+  const auto source = data.evaluation(split, batch, evaluation_division(job.division()), context.threads,
+                                      job.target_encodings(), job.batch_memory());
   const Evaluation found = *evaluate(job.engine(), job.programs(), *source, world.communicator(), device.host);
   if (checkpoint) tell(found, *checkpoint, info.validation_samples, thresholds, options.common.json);
   const bool met = std::all_of(thresholds.begin(), thresholds.end(),

@@ -49,16 +49,16 @@ std::vector<TraceRecord> trace_of(const ScaledRun& run) {
 
 // Of the tensors that differ the one whose gradient the step has computed first; null where none does.
 const ComparedTensor* earliest(const CheckpointComparison& comparison, const std::vector<TraceRecord>& trace) {
-  const auto place = [&trace](const ComparedTensor& tensor) {
+  const auto position = [&trace](const ComparedTensor& tensor) {
     double earliest = std::numeric_limits<double>::infinity();
     for (const TraceRecord& record : trace) {
-      if (record.tensor == tensor.name + "/gradient") earliest = std::min(earliest, record.place);
+      if (record.tensor == tensor.name + "/gradient") earliest = std::min(earliest, record.position);
     }
     return earliest;
   };
   const ComparedTensor* found = nullptr;
   for (const ComparedTensor& tensor : comparison.tensors) {
-    if (tensor.equal() || (found != nullptr && place(*found) <= place(tensor))) continue;
+    if (tensor.equal() || (found != nullptr && position(*found) <= position(tensor))) continue;
     found = &tensor;
   }
   return found;

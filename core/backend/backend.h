@@ -74,7 +74,7 @@ class Marks {
 };
 
 // One copy of copy_all().
-struct CopyPart {
+struct CopyRange {
   void* to = nullptr;
   const void* from = nullptr;
   std::int64_t bytes = 0;
@@ -121,7 +121,7 @@ class Backend {
                          std::int64_t width, std::int64_t rows, Stream& stream) = 0;
   // Copies several parts as one piece of work. No part may write where another part reads or writes, and host memory
   // must come from allocate_host().
-  virtual void copy_all(std::span<const CopyPart> parts, Stream& stream) = 0;
+  virtual void copy_all(std::span<const CopyRange> parts, Stream& stream) = 0;
 
   virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own

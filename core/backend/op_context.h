@@ -23,7 +23,7 @@ struct OpContext {
 };
 
 // The addresses of an op's tensors in one run.
-struct OpPlaces {
+struct OpBuffers {
   const Binding& binding;
   const Slot& slot;
 

@@ -16,8 +16,8 @@ struct SingleOp {
   std::vector<Layout> present;  // the inputs' layouts, which are logical
 
   SingleOp(std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs, const std::string& name,
-           const Place& place)
-      : op{std::move(def), {}, {}, name, place} {
+           const SourceLocation& location)
+      : op{std::move(def), {}, {}, name, location} {
     for (const TensorType& type : inputs) {
       op.inputs.push_back(add(type));
       present.push_back(logical_layout(type));

@@ -21,7 +21,7 @@ struct Node {
   bool quoted = false;         // scalar only: '5' in quotes is a string, never a number
   std::vector<Node> items;     // sequence only
   std::vector<Entry> entries;  // map only, in the order of the file; repeated keys stay (the reader reports them)
-  Place place;                 // of the value's first character
+  SourceLocation location;     // of the value's first character
   std::string base_directory;  // the folder in which a relative path in this value starts
 
   bool is_null() const { return kind == Kind::null; }
@@ -35,7 +35,7 @@ struct Node {
 
 struct Node::Entry {
   std::string key;
-  Place key_place;
+  SourceLocation key_location;
   Node value;
 };
 

@@ -8,8 +8,8 @@
 namespace trainctl {
 namespace {
 
-std::string compose(const Place& place, std::string_view message, std::string_view remedy) {
-  std::string text = to_string(place);
+std::string compose(const SourceLocation& location, std::string_view message, std::string_view remedy) {
+  std::string text = to_string(location);
   if (!text.empty()) text += ": ";
   text += message;
   if (!remedy.empty()) {
@@ -53,31 +53,31 @@ int exit_code(ErrorKind kind) {
   return 1;
 }
 
-std::string to_string(const Place& place) {
-  if (!place.known()) return place.file;
-  std::string text = place.file.empty() ? std::string() : place.file + ":";
-  text += std::to_string(place.line);
-  if (place.column > 0) text += ":" + std::to_string(place.column);
+std::string to_string(const SourceLocation& location) {
+  if (!location.known()) return location.file;
+  std::string text = location.file.empty() ? std::string() : location.file + ":";
+  text += std::to_string(location.line);
+  if (location.column > 0) text += ":" + std::to_string(location.column);
   return text;
 }
 
 std::string to_string(const Diagnostic& diagnostic) {
-  std::string text = compose(diagnostic.place, diagnostic.message, {});
-  if (diagnostic.related.empty() && !diagnostic.related_place.known()) return text;
+  std::string text = compose(diagnostic.location, diagnostic.message, {});
+  if (diagnostic.related.empty() && !diagnostic.related_location.known()) return text;
   text += " (" + diagnostic.related;
-  if (diagnostic.related_place.known()) {
-    Place shown = diagnostic.related_place;
-    if (shown.file == diagnostic.place.file) shown.file.clear();
+  if (diagnostic.related_location.known()) {
+    SourceLocation shown = diagnostic.related_location;
+    if (shown.file == diagnostic.location.file) shown.file.clear();
     text += (diagnostic.related.empty() ? "at " : " at ") + to_string(shown);
   }
   return text + ")";
 }
 
 Error::Error(ErrorKind kind, std::string_view message, std::string_view remedy)
-    : Error(kind, Place{}, message, remedy) {}
+    : Error(kind, SourceLocation{}, message, remedy) {}
 
-Error::Error(ErrorKind kind, const Place& place, std::string_view message, std::string_view remedy)
-    : std::runtime_error(compose(place, message, remedy)), kind_(kind), place_(place) {}
+Error::Error(ErrorKind kind, const SourceLocation& location, std::string_view message, std::string_view remedy)
+    : std::runtime_error(compose(location, message, remedy)), kind_(kind), location_(location) {}
 
 ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
     : Error(ErrorKind::config, join(diagnostics)), diagnostics_(std::move(diagnostics)) {}

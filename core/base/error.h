@@ -24,23 +24,23 @@ enum class ErrorKind {
 int exit_code(ErrorKind kind);
 
 // The place of a value in a text; line and column count from 1, 0 means unknown.
-struct Place {
+struct SourceLocation {
   std::string file;
   int line = 0;
   int column = 0;
 
   bool known() const { return line > 0; }
-  bool operator==(const Place&) const = default;
+  bool operator==(const SourceLocation&) const = default;
 };
 
 // "mnist.yaml:14:5", or the file alone, or "" where nothing is known.
-std::string to_string(const Place& place);
+std::string to_string(const SourceLocation& location);
 
 // One finding about a config: where, what, and the other place involved (its `related` sentence may be empty).
 struct Diagnostic {
-  Place place;
+  SourceLocation location;
   std::string message;
-  Place related_place;
+  SourceLocation related_location;
   std::string related;
 
   bool operator==(const Diagnostic&) const = default;
@@ -53,14 +53,14 @@ std::string to_string(const Diagnostic& diagnostic);
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string_view message, std::string_view remedy = {});
-  Error(ErrorKind kind, const Place& place, std::string_view message, std::string_view remedy = {});
+  Error(ErrorKind kind, const SourceLocation& location, std::string_view message, std::string_view remedy = {});
 
   ErrorKind kind() const { return kind_; }
-  const Place& place() const { return place_; }
+  const SourceLocation& location() const { return location_; }
 
  private:
   ErrorKind kind_;
-  Place place_;
+  SourceLocation location_;
 };
 
 // An error that all ranks of a run throw together, at the same step: one rank reports the error, and all ranks leave in

@@ -17,7 +17,7 @@ namespace trainctl {
 namespace {
 
 Failure failure(ErrorKind kind, const std::string& message) {
-  return {exit_code(kind), message, {{Place{}, message, Place{}, ""}}};
+  return {exit_code(kind), message, {{SourceLocation{}, message, SourceLocation{}, ""}}};
 }
 
 bool is_shortage(const std::error_code& code) {
@@ -34,7 +34,7 @@ Failure of_file(const std::filesystem::filesystem_error& error) {
   const std::string message = error.code().message();
   Failure result = failure(shortage ? ErrorKind::resource : ErrorKind::data,
                            path.empty() ? message : format("{}: {}", path, message));
-  if (!path.empty()) result.errors = {{Place{path}, message, Place{}, ""}};
+  if (!path.empty()) result.errors = {{SourceLocation{path}, message, SourceLocation{}, ""}};
   return result;
 }
 
@@ -51,26 +51,26 @@ Failure of_system(const std::system_error& error) {
 bool is_of_a_number(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
 
 Json related(const Diagnostic& found) {
-  if (found.related.empty() && !found.related_place.known()) return nullptr;
-  return {{"file", found.related_place.file},
-          {"line", found.related_place.line},
-          {"column", found.related_place.column},
+  if (found.related.empty() && !found.related_location.known()) return nullptr;
+  return {{"file", found.related_location.file},
+          {"line", found.related_location.line},
+          {"column", found.related_location.column},
           {"message", found.related}};
 }
 
 Json entries(const std::vector<Diagnostic>& diagnostics) {
   Json all = Json::array();
   for (const Diagnostic& found : diagnostics) {
-    all.push_back({{"file", found.place.file},
-                   {"line", found.place.line},
-                   {"column", found.place.column},
+    all.push_back({{"file", found.location.file},
+                   {"line", found.location.line},
+                   {"column", found.location.column},
                    {"message", found.message},
                    {"related", related(found)}});
   }
   return all;
 }
 
-Place read_place(const Json& json) {
+SourceLocation read_place(const Json& json) {
   return {json.at("file").get<std::string>(), json.at("line").get<int>(), json.at("column").get<int>()};
 }
 
@@ -80,7 +80,7 @@ Failure described(const std::exception_ptr& exception) {
   } catch (const ConfigError& error) {
     return {exit_code(error.kind()), error.what(), error.diagnostics()};
   } catch (const Error& error) {
-    return {exit_code(error.kind()), error.what(), {{error.place(), without_place(error), Place{}, ""}}};
+    return {exit_code(error.kind()), error.what(), {{error.location(), without_place(error), SourceLocation{}, ""}}};
   } catch (const std::bad_alloc&) {
     return failure(ErrorKind::resource, "memory ran out on the host; use a smaller batch or fewer ranks on it");
   } catch (const std::length_error&) {
@@ -107,15 +107,15 @@ Failure described(const std::exception_ptr& exception) {
 }  // namespace
 
 std::string without_place(const Error& error) {
-  const std::string text = error.what(), place = to_string(error.place()) + ": ";
-  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
+  const std::string text = error.what(), location = to_string(error.location()) + ": ";
+  return location != ": " && text.starts_with(location) ? text.substr(location.size()) : text;
 }
 
 Failure failure_of(const std::exception_ptr& exception) {
   Failure found = described(exception);
   found.message = valid_utf8(found.message);
   for (Diagnostic& error : found.errors) {
-    for (std::string* text : {&error.place.file, &error.message, &error.related_place.file, &error.related}) {
+    for (std::string* text : {&error.location.file, &error.message, &error.related_location.file, &error.related}) {
       *text = valid_utf8(*text);
     }
   }
@@ -123,7 +123,7 @@ Failure failure_of(const std::exception_ptr& exception) {
 }
 
 std::string failure_json(const Failure& failure) {
-  const std::vector<Diagnostic> message = {{Place{}, failure.message, Place{}, ""}};
+  const std::vector<Diagnostic> message = {{SourceLocation{}, failure.message, SourceLocation{}, ""}};
   return json_line({{"ok", false},
                     {"errors", entries(failure.errors.empty() ? message : failure.errors)},
                     {"exit_code", failure.exit_code}});
@@ -135,9 +135,9 @@ std::vector<Diagnostic> read_diagnostics(const std::string& text) {
   std::vector<Diagnostic> all;
   try {
     for (const Json& entry : Json::parse(text)) {
-      Diagnostic found{read_place(entry), entry.at("message").get<std::string>(), Place{}, ""};
+      Diagnostic found{read_place(entry), entry.at("message").get<std::string>(), SourceLocation{}, ""};
       if (const Json& other = entry.at("related"); !other.is_null()) {
-        found.related_place = read_place(other);
+        found.related_location = read_place(other);
         found.related = other.at("message").get<std::string>();
       }
       all.push_back(std::move(found));

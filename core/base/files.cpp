@@ -44,7 +44,7 @@ std::string_view remedy_for(int error, const FileRole& role) {
 // Refuses a path with a zero byte: as a C string it would name another file.
 void check_name(const std::string& path, const FileRole& role) {
   if (path.find('\0') == std::string::npos) return;
-  throw Error(role.kind, Place{path.substr(0, path.find('\0'))}, "its name holds a zero byte");
+  throw Error(role.kind, SourceLocation{path.substr(0, path.find('\0'))}, "its name holds a zero byte");
 }
 
 FileType type_of(mode_t mode) {
@@ -91,7 +91,7 @@ struct CloseFolder {
 
 void throw_file_error(const std::string& path, std::string_view failed, int error, const FileRole& role) {
   const bool resource = error == EMFILE || error == ENFILE || error == ENOMEM;
-  throw Error(resource ? ErrorKind::resource : role.kind, Place{path},
+  throw Error(resource ? ErrorKind::resource : role.kind, SourceLocation{path},
               format("{}: {}", failed, std::generic_category().message(error)), remedy_for(error, role));
 }
 
@@ -126,7 +126,8 @@ InputFile::InputFile(std::string path, const FileRole& role) : path_(std::move(p
     // Without O_NONBLOCK a pipe would wait here for a writer.
     descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } while (descriptor_ < 0 && errno == EINTR);
-  if (descriptor_ < 0 && errno == ENXIO) throw Error(role_.kind, Place{path_}, "is not a regular file");  // a socket
+  if (descriptor_ < 0 && errno == ENXIO)
+    throw Error(role_.kind, SourceLocation{path_}, "is not a regular file");  // a socket
   if (descriptor_ < 0) throw_file_error(path_, "cannot be opened", errno, role_);
   struct stat status {};
   const int error = fstat(descriptor_, &status) == 0 ? 0 : errno;
@@ -136,7 +137,7 @@ InputFile::InputFile(std::string path, const FileRole& role) : path_(std::move(p
   }
   close(descriptor_);
   if (error != 0) throw_file_error(path_, "cannot be opened", error, role_);
-  throw Error(role_.kind, Place{path_}, format("is {}, not a regular file", description(status.st_mode)));
+  throw Error(role_.kind, SourceLocation{path_}, format("is {}, not a regular file", description(status.st_mode)));
 }
 
 InputFile::~InputFile() { close(descriptor_); }
@@ -157,7 +158,7 @@ std::int64_t InputFile::read_some(std::int64_t offset, void* to, std::int64_t mo
 
 void InputFile::read(std::int64_t offset, void* to, std::int64_t count) const {
   if (read_some(offset, to, count) == count) return;
-  throw Error(role_.kind, Place{path_}, "has become shorter since it was opened",
+  throw Error(role_.kind, SourceLocation{path_}, "has become shorter since it was opened",
               "leave the file as it is while it is in use");
 }
 
@@ -170,7 +171,7 @@ std::string read_file(const std::string& path, std::int64_t most, const FileRole
     text.resize(static_cast<std::size_t>(room));
     const std::int64_t got = file.read_some(before, text.data() + before, room - before);
     text.resize(static_cast<std::size_t>(before + got));
-    if (before + got > most) throw Error(role.kind, Place{path}, format("is larger than {} bytes", most));
+    if (before + got > most) throw Error(role.kind, SourceLocation{path}, format("is larger than {} bytes", most));
     if (before + got < room) return text;
   }
 }

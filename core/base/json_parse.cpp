@@ -5,7 +5,7 @@
 
 namespace trainctl {
 
-Json parse_json(std::string_view text, const Place& place) {
+Json parse_json(std::string_view text, const SourceLocation& location) {
   bool too_deep = false;
   const auto look = [&too_deep](int depth, Json::parse_event_t, const Json&) {
     too_deep |= depth > most_json_levels;
@@ -13,7 +13,7 @@ Json parse_json(std::string_view text, const Place& place) {
   };
   Json json = Json::parse(text, look);
   if (too_deep) {
-    throw Error(ErrorKind::data, place, format("holds JSON of more than {} levels", most_json_levels),
+    throw Error(ErrorKind::data, location, format("holds JSON of more than {} levels", most_json_levels),
                 "no program writes such a file: get it again");
   }
   return json;

@@ -13,6 +13,6 @@ inline constexpr int most_json_levels = 100;
 
 // The value that a text stands for. Throws Json::exception if it is no JSON, and Error{data} at `place` if it is nested
 // deeper than most_json_levels; memory stays in proportion to the text.
-Json parse_json(std::string_view text, const Place& place);
+Json parse_json(std::string_view text, const SourceLocation& location);
 
 }  // namespace trainctl

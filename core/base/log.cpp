@@ -60,7 +60,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     const int error = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 ? 0 : errno;
     if (error == 0 && S_ISREG(status.st_mode)) return;
     if (descriptor_ >= 0) close(descriptor_);
-    throw Error(ErrorKind::resource, Place{path},
+    throw Error(ErrorKind::resource, SourceLocation{path},
                 error == 0 || error == ENXIO ? "is not a regular file" : "cannot write: " + why(error),
                 "choose a run directory that can be written (--run-dir)");
   }

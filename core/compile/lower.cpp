@@ -88,8 +88,8 @@ class Lowerer {
               {op.inputs[0], op.inputs[1]},
               {made},
               op.name,
-              op.place});
-    lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.place});
+              op.location});
+    lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.location});
   }
 
   // Makes the compute copies of the parameters further outputs of their optimizer, which runs after all ops that read
@@ -127,7 +127,7 @@ class Lowerer {
     const TensorId target = add(std::move(copy), wanted);
     known.emplace(key, target);
 
-    Op reorder{std::make_shared<Reorder>(wanted), {id}, {target}, consumer.name, consumer.place};
+    Op reorder{std::make_shared<Reorder>(wanted), {id}, {target}, consumer.name, consumer.location};
     Lowering lowering = kernels_.lower(reorder, program_, {layout(id)});
     if (is_parameter) lowered_.copies.push_back({target, id});
     append(is_parameter ? lowered_.copies_segment : segment_, std::move(reorder), std::move(lowering));

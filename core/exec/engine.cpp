@@ -217,12 +217,12 @@ void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
 
 void Engine::read_parts(int buffer) {
   const StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(buffer)];
-  const PartSeconds seconds = backend_.asynchronous()
-                                  ? bound_[static_cast<std::size_t>(buffers.program)]->work->seconds(buffer)
-                                  : buffers.seconds;
-  const auto of = [&seconds](StepPart part) { return seconds[static_cast<std::size_t>(part)]; };
-  parts_ = {of(StepPart::forward), of(StepPart::backward), of(StepPart::communication), of(StepPart::update),
-            of(StepPart::upload)};
+  const PhaseSeconds seconds = backend_.asynchronous()
+                                   ? bound_[static_cast<std::size_t>(buffers.program)]->work->seconds(buffer)
+                                   : buffers.seconds;
+  const auto of = [&seconds](StepPhase part) { return seconds[static_cast<std::size_t>(part)]; };
+  parts_ = {of(StepPhase::forward), of(StepPhase::backward), of(StepPhase::communication), of(StepPhase::update),
+            of(StepPhase::upload)};
 }
 
 void Engine::finish(StepResult& result) {

@@ -51,7 +51,7 @@ class Engine final : public StepEngine {
   void repeat(int back, StepResult& result);
 
   void set_timing(bool on) override { timing_ = on; }
-  const Parts& parts() const override { return parts_; }
+  const Parts& decomposition() const override { return parts_; }
   // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) override { observer_ = observer; }
 
@@ -87,7 +87,7 @@ class Engine final : public StepEngine {
   void refresh_copies(int program);
   void stage_batch(StepBuffers& buffers, const Batch& batch);
   void queue(int buffer);
-  std::vector<CopyPart> results_of(int program, const StepBuffers& buffers) const;
+  std::vector<CopyRange> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
   const std::byte* on_device(const float* kept) const;

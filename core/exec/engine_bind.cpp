@@ -7,16 +7,16 @@
 namespace trainctl {
 namespace {
 
-StepPart part_of(Phase phase) {
+StepPhase part_of(Phase phase) {
   switch (phase) {
     case Phase::forward:
-      return StepPart::forward;
+      return StepPhase::forward;
     case Phase::backward:
-      return StepPart::backward;
+      return StepPhase::backward;
     case Phase::exchange:
-      return StepPart::communication;
+      return StepPhase::communication;
     default:
-      return StepPart::update;
+      return StepPhase::update;
   }
 }
 
@@ -107,7 +107,7 @@ void Engine::bind(int program) {
 }
 
 // The copies of the results that the host reads: each value with the rest of its 64 bytes, and one copy for neighbours.
-std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers) const {
+std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffers) const {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const StepTensors& step = placed.program.step;
   std::vector<TensorId> read{step.count, step.gradient_norm, step.agree};
@@ -128,7 +128,7 @@ std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers
     ranges.emplace_back(begin + rounded(first - begin), std::min(end, begin + rounded(first - begin + bytes + 63)));
   }
   std::sort(ranges.begin(), ranges.end());
-  std::vector<CopyPart> parts;
+  std::vector<CopyRange> parts;
   std::int64_t copied = 0;
   for (const auto& [first, end] : ranges) {
     const std::int64_t begin = std::max(first, copied);
@@ -188,7 +188,7 @@ std::vector<StepUnit> Engine::bind_segment(int program, int number, Bound& bound
     const bool communicates = op.op.def->trait() == OpTrait::collective;
     StepUnit unit;
     unit.kernel = kernel.get();
-    unit.part = communicates ? StepPart::communication : part_of(segment.phase);
+    unit.part = communicates ? StepPhase::communication : part_of(segment.phase);
     unit.recordable = !communicates || collectives_->recordable(programs_[static_cast<std::size_t>(program)], op.op);
     unit.slot = slot(0);
     unit.segment = number;

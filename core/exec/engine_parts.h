@@ -14,8 +14,8 @@ struct Engine::Bound {
   std::vector<std::unique_ptr<Kernel>> kernels;
   // By compute stream and segment, of what they run: the units, in slot 0.
   std::map<std::pair<int, int>, std::vector<StepUnit>> segments;
-  bool trains = false;                         // the program changes the weights
-  std::vector<std::vector<CopyPart>> results;  // copies of the results to the host, by step buffer
+  bool trains = false;                          // the program changes the weights
+  std::vector<std::vector<CopyRange>> results;  // copies of the results to the host, by step buffer
 };
 
 // The memory of one step under way, and its state.
@@ -28,7 +28,7 @@ struct Engine::StepBuffers {
   std::unique_ptr<Event> staged;  // recorded behind the copy to the device
   std::unique_ptr<Event> done;
   int program = 0;
-  PartSeconds seconds{};
+  PhaseSeconds seconds{};
 };
 
 }  // namespace trainctl

@@ -16,26 +16,26 @@ bool trains(const ParameterLayout& flat, TensorId parameter) {
 }  // namespace
 
 FreshCopies::FreshCopies(const std::vector<PlacedProgram>& programs) {
-  std::map<std::int64_t, std::size_t> places;  // by offset in the region: the copy's number in fresh_
+  std::map<std::int64_t, std::size_t> numbers;  // by offset in the region: the copy's number in fresh_
   for (std::size_t i = 0; i < programs.size(); ++i) {
     auto& copies = copies_.emplace_back();
     for (const ComputeCopy& copy : programs[i].copies) {
       const std::int64_t offset = programs[i].tensor(copy.tensor).offset;
-      const std::size_t place = places.try_emplace(offset, places.size()).first->second;
-      copies.push_back({place, trains(programs[i].program.flat, copy.parameter), copy.updated});
+      const std::size_t number = numbers.try_emplace(offset, numbers.size()).first->second;
+      copies.push_back({number, trains(programs[i].program.flat, copy.parameter), copy.updated});
     }
   }
-  fresh_.resize(places.size());
+  fresh_.resize(numbers.size());
 }
 
 void FreshCopies::trained(int program) {
   for (const auto& copies : copies_) {
     for (const Copy& copy : copies) {
-      if (copy.trains) fresh_[copy.place] = false;
+      if (copy.trains) fresh_[copy.number] = false;
     }
   }
   for (const Copy& copy : copies_[static_cast<std::size_t>(program)]) {
-    if (copy.updated) fresh_[copy.place] = true;
+    if (copy.updated) fresh_[copy.number] = true;
   }
 }
 

@@ -15,8 +15,8 @@ class FreshCopies {
   FreshCopies(const std::vector<PlacedProgram>& programs);
 
   // Whether a copy of a program is fresh, and the report that it was written; by its number in PlacedProgram::copies.
-  bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).place]; }
-  void written(int program, std::size_t copy) { fresh_[at(program, copy).place] = true; }
+  bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).number]; }
+  void written(int program, std::size_t copy) { fresh_[at(program, copy).number] = true; }
   // Reports that the program ran a training step: copies of trained parameters are stale, except those that its update
   // writes.
   void trained(int program);
@@ -25,14 +25,14 @@ class FreshCopies {
 
  private:
   struct Copy {
-    std::size_t place = 0;  // number in fresh_, equal for programs that share the copy
+    std::size_t number = 0;  // number in fresh_, equal for programs that share the copy
     bool trains = false;
     bool updated = false;
   };
   const Copy& at(int program, std::size_t copy) const { return copies_[static_cast<std::size_t>(program)][copy]; }
 
   std::vector<std::vector<Copy>> copies_;  // by program
-  std::vector<char> fresh_;                // by place
+  std::vector<char> fresh_;                // by number
 };
 
 }  // namespace trainctl

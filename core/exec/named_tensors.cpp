@@ -12,7 +12,7 @@ namespace {
 NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
   const Shape& shape = tensor.type.shape;
   if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
-  const TensorPart& part = *tensor.part;
+  const TensorShard& part = *tensor.part;
   TensorExtent held = part.extent;
   if (!extent.is_whole()) held = TensorExtent::range(part.whole, held, extent.offsets()[0], extent.sizes()[0]);
   return {std::move(name), part.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};

@@ -102,9 +102,9 @@ void StepWork::run_side_stream(void* side_stream) {
   side.compute->synchronize();
 }
 
-void StepWork::run_units(Units units, const StepSources& sources, PartSeconds* seconds) {
+void StepWork::run_units(Units units, const StepSources& sources, PhaseSeconds* seconds) {
   while (units.first < units.end) {
-    const StepPart part = units_[units.first].part;
+    const StepPhase part = units_[units.first].part;
     const double start = seconds == nullptr ? 0 : seconds_now();
     while (units.first < units.end && units_[units.first].part == part) {
       units.first = queue(units.first, sources, main_);
@@ -125,7 +125,7 @@ void StepWork::join_side_streams() {
   if (error) std::rethrow_exception(error);
 }
 
-void StepWork::run(const Section& section, const StepSources& sources, PartSeconds* seconds) {
+void StepWork::run(const Section& section, const StepSources& sources, PhaseSeconds* seconds) {
   if (section.of_stream.empty()) return;
   for (std::size_t stream = 1; stream < section.of_stream.size(); ++stream) {
     SideStream& side = *side_streams_[stream - 1];
@@ -142,10 +142,10 @@ void StepWork::run(const Section& section, const StepSources& sources, PartSecon
   if (section.of_stream.size() == 1) return;
   const double reached = seconds_now();
   join_side_streams();
-  if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(StepPart::communication)] += seconds_now() - reached;
+  if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(StepPhase::communication)] += seconds_now() - reached;
 }
 
-void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
+void StepWork::run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds) {
   for (const Section& section : sections_) run(section, sources, seconds);
   take_results_(buffer);
 }
@@ -199,15 +199,15 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
   take_results_(buffer);
 }
 
-void StepWork::run_timed(int buffer, const StepSources& sources, PartSeconds& seconds) {
+void StepWork::run_timed(int buffer, const StepSources& sources, PhaseSeconds& seconds) {
   seconds = {};
   if (!side_streams_.empty()) return run_streams(buffer, sources, &seconds);
   run_units({0, units_.size()}, sources, &seconds);
   take_results_(buffer);
 }
 
-PartSeconds StepWork::seconds(int buffer) const {
-  PartSeconds seconds{};
+PhaseSeconds StepWork::seconds(int buffer) const {
+  PhaseSeconds seconds{};
   if (marked_[static_cast<std::size_t>(buffer)] == 0) return seconds;
   const Marks& marks = *set_[static_cast<std::size_t>(buffer)];
   for (std::size_t i = 0; i < marks_.size(); ++i) {

@@ -14,13 +14,13 @@
 namespace trainctl {
 
 // The parts that a step's time is divided into.
-enum class StepPart { upload, forward, backward, communication, update };
-inline constexpr int step_parts = 5;
-using PartSeconds = std::array<double, step_parts>;
+enum class StepPhase { upload, forward, backward, communication, update };
+inline constexpr int step_phases = 5;
+using PhaseSeconds = std::array<double, step_phases>;
 
 // One unit of work: a kernel; where that is null, a copy from a source; where its bytes are 0, nothing.
 struct StepUnit {
-  StepPart part = StepPart::upload;
+  StepPhase part = StepPhase::upload;
   bool recordable = true;
   Kernel* kernel = nullptr;
   Slot slot;
@@ -65,11 +65,11 @@ class StepWork {
   void run_observed(int buffer, const StepSources& sources, OpObserver& observer);
   // Runs unit by unit and sets `seconds` to the time of each part on the host's clock; for devices that run in the
   // host's own time. With several compute streams: of stream 0, and the wait for the others as communication.
-  void run_timed(int buffer, const StepSources& sources, PartSeconds& seconds);
+  void run_timed(int buffer, const StepSources& sources, PhaseSeconds& seconds);
 
   // The seconds of each part of the buffer's last run, by the device's clock. Valid after the run has ended; zeros
   // without marks.
-  PartSeconds seconds(int buffer) const;
+  PhaseSeconds seconds(int buffer) const;
   // The op whose mark the device passed last in the buffer's run: "conv2d 'c3' in backward". "" without marks.
   std::string reached(int buffer) const;
 
@@ -83,13 +83,13 @@ class StepWork {
   // A mark, set before the unit of this number.
   struct Mark {
     std::size_t unit = 0;
-    StepPart part = StepPart::upload;
+    StepPhase part = StepPhase::upload;
   };
 
   // A stream on which units are queued, and memory for that.
   struct Queue {
     Stream* stream = nullptr;
-    std::vector<CopyPart> parts;  // of copies that are queued as one
+    std::vector<CopyRange> parts;  // of copies that are queued as one
   };
   // Units that run side by side, by compute stream, when those of the section before have run.
   struct Units {
@@ -112,13 +112,13 @@ class StepWork {
   // number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
   // Runs units on this thread, and adds their times where `seconds` is not null.
-  void run_units(Units units, const StepSources& sources, PartSeconds* seconds);
+  void run_units(Units units, const StepSources& sources, PhaseSeconds* seconds);
   void make_side_streams();
   static void run_side_stream(void* side_stream);
   void join_side_streams();
   // Runs the units of all streams, those of stream 0 on this thread; `seconds` as run_timed() has them, or null.
-  void run_streams(int buffer, const StepSources& sources, PartSeconds* seconds);
-  void run(const Section& section, const StepSources& sources, PartSeconds* seconds);
+  void run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds);
+  void run(const Section& section, const StepSources& sources, PhaseSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
 
   Backend& backend_;

@@ -6,7 +6,8 @@
 namespace trainctl {
 
 std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
-                                    const std::string& name, const Place& place, std::vector<std::string> suffixes) {
+                                    const std::string& name, const SourceLocation& location,
+                                    std::vector<std::string> suffixes) {
   std::vector<TensorType> types;
   for (TensorId input : inputs) types.push_back(tensor(input).type);
   const std::vector<TensorType> output_types = def->outputs(types);
@@ -19,10 +20,10 @@ std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vecto
     output.name = name + "/" + suffixes[i];
     output.type = output_types[i];
     output.alias_of = i == 0 && def->output_is_input() ? inputs[0] : no_tensor;
-    output.place = place;
+    output.location = location;
     outputs.push_back(add_tensor(std::move(output)));
   }
-  ops.push_back({std::move(def), std::move(inputs), outputs, name, place});
+  ops.push_back({std::move(def), std::move(inputs), outputs, name, location});
   return outputs;
 }
 

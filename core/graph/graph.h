@@ -78,7 +78,7 @@ struct Graph {
   // Appends an op. Its outputs become new activations named `name`/output, or `name`/`suffix` for the suffixes given;
   // the output of Reshape becomes an alias of its input. Returns the outputs.
   std::vector<TensorId> add_op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name,
-                               const Place& place, std::vector<std::string> suffixes = {});
+                               const SourceLocation& location, std::vector<std::string> suffixes = {});
 };
 
 // Adds the tensor of the numbers of a batch's samples to the graph, which has none.

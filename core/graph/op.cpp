@@ -5,8 +5,8 @@
 
 namespace trainctl {
 
-std::shared_ptr<const OpDef> OpDef::on_part(std::span<const TensorType>, std::span<const std::optional<int>>,
-                                            const PartOfRanks&) const {
+std::shared_ptr<const OpDef> OpDef::on_shard(std::span<const TensorType>, std::span<const std::optional<int>>,
+                                             const ShardPosition&) const {
   return nullptr;
 }
 

@@ -29,14 +29,14 @@ enum class OpTrait { kernel, alias, collective };
 
 // One of several ops that together compute the same as another op. Tensors are numbered: the inputs of that op, its
 // outputs, then, in order of appearance, outputs of parts that only later parts read.
-struct OpPart {
+struct SubOp {
   std::shared_ptr<const OpDef> def;
   std::vector<int> inputs, outputs;
 };
 
 // The ranks among which the operands of an op are divided in equal parts, and the number of the one whose part is
 // meant.
-struct PartOfRanks {
+struct ShardPosition {
   int count = 1;
   int index = 0;
 };
@@ -62,9 +62,9 @@ class OpDef {
   // What the op is on one rank's part of its inputs, whose whole types are `inputs`; `split` holds the dimension along
   // which the ranks divide each input, nothing for whole ones. Null, the default: it is the same op, if its placement
   // rule lets it work on such parts.
-  virtual std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs,
-                                               std::span<const std::optional<int>> split,
-                                               const PartOfRanks& ranks) const;
+  virtual std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs,
+                                                std::span<const std::optional<int>> split,
+                                                const ShardPosition& ranks) const;
   // The number of an input, the last one, that is added to the output along its last dimension (a bias) and that the op
   // can do without: of a sum over ranks it is added once, to the sum. -1, the default: there is no such input.
   virtual int bias() const { return -1; }
@@ -76,7 +76,7 @@ class OpDef {
   virtual std::vector<InPlace> in_place() const { return {}; }
   // Simpler ops that, run in order, compute the same apart from the order in which sums are added; used by devices that
   // have no kernel for this op. By default none.
-  virtual std::vector<OpPart> parts() const { return {}; }
+  virtual std::vector<SubOp> decomposition() const { return {}; }
   // The op that computes what this op and `reader` compute together, where the reader takes this op's first output as
   // input number `operand` and no other op reads it; nothing if there is no such op. By default none.
   virtual std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const;
@@ -97,7 +97,7 @@ struct Op {
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   std::string name;  // the layer's path, for timelines and errors
-  Place place;
+  SourceLocation location;
 
   template <class Def>
   const Def& as() const {

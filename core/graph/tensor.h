@@ -31,7 +31,7 @@ enum class Role {
 };
 
 // The part of a parameter or running statistic that a rank holds.
-struct TensorPart {
+struct TensorShard {
   Shape whole;          // shape of the whole tensor
   TensorExtent extent;  // as large as the shape of the Tensor
 };
@@ -50,9 +50,9 @@ struct Tensor {
   TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten), or lies in
   std::int64_t alias_offset = 0;      // where it begins in that memory, in elements
   std::vector<TensorId> members;      // of a bucket: the tensors that lie side by side in it
-  std::optional<TensorPart> part;     // nothing: the tensor is whole
+  std::optional<TensorShard> part;    // nothing: the tensor is whole
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
-  Place place;                        // config line of the layer
+  SourceLocation location;            // config line of the layer
 };
 
 }  // namespace trainctl

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 void check_layers(const T& options, const Node& node, Reader& reader) {
-  if (options.layers.empty()) reader.error(node.find("layers")->place, "layers is empty");
+  if (options.layers.empty()) reader.error(node.find("layers")->location, "layers is empty");
 }
 
 }  // namespace

@@ -11,16 +11,16 @@
 
 namespace trainctl {
 
-Layer::Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output)
+Layer::Layer(Expansion& expansion, std::string kind, std::string path, SourceLocation location, int output)
     : expansion_(expansion),
       kind_(std::move(kind)),
       path_(std::move(path)),
-      place_(std::move(place)),
+      location_(std::move(location)),
       output_(output),
       frozen_(expansion.freezes(path_)) {
   line_.name = path_;
   line_.kind = kind_;
-  line_.place = place_;
+  line_.location = location_;
 }
 
 bool Layer::training() const { return expansion_.options.training; }
@@ -38,8 +38,8 @@ DType Layer::compute() const { return expansion_.options.compute; }
 Shape Layer::batch_of(const Shape& sample) const { return sample.with_front(expansion_.options.batch); }
 
 Feature Layer::error(const std::string& message, const Feature& cause) const {
-  const std::string from = cause.place.known() ? format("from '{}'", cause.layer) : "from the input";
-  expansion_.reader.error(place_, format("{} '{}': {}", kind_, path_, message), cause.place, from);
+  const std::string from = cause.location.known() ? format("from '{}'", cause.layer) : "from the input";
+  expansion_.reader.error(location_, format("{} '{}': {}", kind_, path_, message), cause.location, from);
   return {};
 }
 
@@ -48,8 +48,8 @@ TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializ
   const auto [id, is_first] = weights(name, shape, Role::parameter);
   if (!is_first) return id;
   if (initializer.name == "identity" && shape.rank() != 2) {
-    expansion_.reader.error(place_, format("{} '{}': the initializer identity is for matrices, and {} is {}", kind_,
-                                           path_, name, to_string(shape)));
+    expansion_.reader.error(location_, format("{} '{}': the initializer identity is for matrices, and {} is {}", kind_,
+                                              path_, name, to_string(shape)));
   }
   line_.parameters = checked_add(line_.parameters, shape.count());
   if (!frozen_) line_.trainable = line_.parameters;
@@ -62,7 +62,7 @@ std::pair<TensorId, bool> Layer::weights(const std::string& name, const Shape& s
   tensor.name = without_uses(path_) + "/" + name;
   tensor.type.shape = shape;
   tensor.role = role;
-  tensor.place = place_;
+  tensor.location = location_;
   Graph& graph = expansion_.graph;
   const auto known = expansion_.weights_.find(tensor.name);
   if (known == expansion_.weights_.end()) {
@@ -73,11 +73,11 @@ std::pair<TensorId, bool> Layer::weights(const std::string& name, const Shape& s
   if (first.type.shape == shape) return {known->second, false};
   if (!std::exchange(is_other_shape_, true)) {
     expansion_.reader.error(
-        place_,
+        location_,
         format("{} '{}': a name that is used again is the same layer, with the same weights, and with this input its "
                "{} is {}, with that of its first use {}: give this one another name",
                kind_, without_uses(path_), name, to_string(shape), to_string(first.type.shape)),
-        first.place, "first use");
+        first.location, "first use");
   }
   return {graph.add_tensor(std::move(tensor)), false};  // for what follows to be checked
 }
@@ -98,7 +98,7 @@ std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<Te
   std::string first(def->kind());
   if (const int number = kinds_[first]++; number > 0) first += format("_{}", number);
   further.insert(further.begin(), std::move(first));
-  const auto outputs = graph.add_op(std::move(def), std::move(inputs), path_, place_, std::move(further));
+  const auto outputs = graph.add_op(std::move(def), std::move(inputs), path_, location_, std::move(further));
   tensors_.insert(tensors_.end(), outputs.begin(), outputs.end());
 
   const Op& op = graph.ops.back();

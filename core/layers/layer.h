@@ -22,7 +22,7 @@ inline constexpr double most_channels = 2'147'483'647;
 struct Feature {
   TensorId tensor = no_tensor;
   std::string layer;  // path of the layer that produced it; "input" for the model's input
-  Place place;
+  SourceLocation location;
 
   bool known() const { return tensor != no_tensor; }
 };
@@ -81,7 +81,7 @@ class Expansion;  // the expansion of the whole model (core/layers/model/expansi
 class Layer {
  public:
   // `output` is the number of the model's output that the layer gives, or no_output.
-  Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output);
+  Layer(Expansion& expansion, std::string kind, std::string path, SourceLocation location, int output);
 
   const std::string& path() const { return path_; }
   int model_output() const { return output_; }
@@ -115,7 +115,7 @@ class Layer {
   // The inputs of dropout: the samples' numbers and the step.
   std::vector<TensorId> dropout_inputs();
   // The feature of a tensor that this layer gives.
-  Feature output(TensorId tensor) const { return {tensor, path_, place_}; }
+  Feature output(TensorId tensor) const { return {tensor, path_, location_}; }
   // Expands layers below `path` (that of this layer, or one beneath it), none of which may have a name in `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
@@ -132,7 +132,7 @@ class Layer {
   Expansion& expansion_;
   std::string kind_;
   std::string path_;
-  Place place_;
+  SourceLocation location_;
   int output_;
   bool frozen_;
   std::vector<TensorId> tensors_;     // outputs of its ops

@@ -18,6 +18,6 @@ struct EnumNames<BalancedClasses> {
 
 // balanced: samples / (classes * samples of the class); or weights by the classes' names or numbers, 1 where none is
 // stated.
-using ClassWeights = Placed<std::variant<BalancedClasses, std::map<std::string, double>>>;
+using ClassWeights = Located<std::variant<BalancedClasses, std::map<std::string, double>>>;
 
 }  // namespace trainctl

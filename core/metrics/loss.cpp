@@ -60,21 +60,21 @@ const ChoiceTable& loss_choices() {
 
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader) {
   const auto& options = choice.as<LossOptions>();
-  ResolvedLoss loss{options.rule(), FinalActivation::none, choice.place};
+  ResolvedLoss loss{options.rule(), FinalActivation::none, choice.location};
   const LossLink link = link_of(loss.rule);
   if (link == LossLink::identity || options.from_logits == FromLogits::yes) return loss;
 
   const auto expected = link == LossLink::sigmoid ? FinalActivation::sigmoid : FinalActivation::softmax;
   if (network == FinalActivation::none) {
     if (options.from_logits == FromLogits::no) {
-      reader.error(choice.place,
+      reader.error(choice.location,
                    format("{} with from_logits: false takes probabilities, but the network does not end in "
                           "a {}: add one, or leave from_logits out",
                           choice.name, text(expected)));
     }
   } else if (network != expected) {
-    reader.error(choice.place, format("{} goes with a {} at the end of the network, not with a {}", choice.name,
-                                      text(expected), text(network)));
+    reader.error(choice.location, format("{} goes with a {} at the end of the network, not with a {}", choice.name,
+                                         text(expected), text(network)));
   } else {
     loss.folded = network;
   }

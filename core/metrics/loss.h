@@ -27,7 +27,7 @@ struct ResolvedLoss {
   // The activation at the end of the network that is left out in training because the loss op takes logits
   // (BuildOptions::logits). Applied to the op's input, it gives the predictions that users and some metrics take.
   FinalActivation folded = FinalActivation::none;
-  Place place;
+  SourceLocation location;
 };
 
 // Resolves a loss for a network that ends in `network`. Reports `from_logits: false` where the network does not end in

@@ -43,17 +43,17 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
                               output.back()};
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
-    ResolvedMetric metric{choice.name, choice.as<MetricOptions>().rule(), false, choice.place};
+    ResolvedMetric metric{choice.name, choice.as<MetricOptions>().rule(), false, choice.location};
     std::visit(
         [&](auto& rule) {
           const std::string problem = rule.adapt(setting);
-          if (!problem.empty()) reader.error(choice.place, problem);
+          if (!problem.empty()) reader.error(choice.location, problem);
           metric.of_predictions = rule.of_predictions(setting);
         },
         metric.rule);
     const bool repeated = std::any_of(metrics.begin(), metrics.end(),
                                       [&](const ResolvedMetric& other) { return other.name == metric.name; });
-    if (repeated) reader.error(choice.place, format("metric {} is given twice", choice.name));
+    if (repeated) reader.error(choice.location, format("metric {} is given twice", choice.name));
     metrics.push_back(std::move(metric));
   }
   return metrics;

@@ -21,7 +21,7 @@ struct ResolvedMetric {
   std::string name;             // as in the config: "accuracy"
   MetricRule rule;              // adapted to the loss
   bool of_predictions = false;  // its op takes the predictions, not the loss's logits
-  Place place;
+  SourceLocation location;
 };
 
 // Resolves the metrics of an output [n, K]. Reports metrics that have no meaning with the loss, and metrics named

@@ -6,7 +6,7 @@
 
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 
 namespace trainctl {
 
@@ -15,7 +15,7 @@ struct ResolvedOutput {
   ResolvedLoss loss;
   double weight = 1;                    // of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // as in the config
-  TargetForm target_form = TargetForm::values;
+  TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each one of a step's count
 

@@ -12,22 +12,22 @@ namespace {
 std::string outputs_text(std::int64_t width) { return format("{} output{}", width, width == 1 ? "" : "s"); }
 
 // The form of class numbers that the loss takes; nothing where the output has another width.
-std::optional<TargetForm> form_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
+std::optional<TargetEncoding> form_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
   if (loss == LossTargets::class_numbers) {
-    return width >= classes ? std::optional(TargetForm::class_number) : std::nullopt;
+    return width >= classes ? std::optional(TargetEncoding::class_number) : std::nullopt;
   }
   const bool one_value = (loss == LossTargets::labels && classes <= 2) || loss == LossTargets::values;
-  if (width == 1 && one_value) return TargetForm::class_value;
-  return width == classes ? std::optional(TargetForm::one_hot) : std::nullopt;
+  if (width == 1 && one_value) return TargetEncoding::class_value;
+  return width == classes ? std::optional(TargetEncoding::one_hot) : std::nullopt;
 }
 
-TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetFacts& targets, Reader& reader) {
+TargetEncoding match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetInfo& targets, Reader& reader) {
   const auto form = form_of_classes(targets_of(loss.rule), width, targets.classes);
-  const TargetForm stated = stated_form(targets);
-  if (form == TargetForm::class_value && targets_of(loss.rule) == LossTargets::values &&
+  const TargetEncoding stated = declared_encoding(targets);
+  if (form == TargetEncoding::class_value && targets_of(loss.rule) == LossTargets::values &&
       targets.class_names.size() > 2) {
     reader.error(
-        loss.place,
+        loss.location,
         format("{} takes values, but the data's targets are words ({}, {}, ...), whose numbers measure nothing: "
                "give the network an output for each of the {} classes, or use sparse_categorical_crossentropy",
                name_of(loss.rule), targets.class_names[0], targets.class_names[1], targets.classes));
@@ -35,24 +35,25 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
   }
   if (targets.label_mode == LabelMode::integer || form == stated) {
     if (form) return *form;
-    reader.error(loss.place, format("the data has {} classes, but the network has {}: give it an output for each class",
-                                    targets.classes, outputs_text(width)));
+    reader.error(loss.location,
+                 format("the data has {} classes, but the network has {}: give it an output for each class",
+                        targets.classes, outputs_text(width)));
     return stated;
   }
   const std::string_view mode = name_of(targets.label_mode);
-  const std::string_view gives = stated == TargetForm::one_hot ? "one value for each class" : "0 or 1";
+  const std::string_view gives = stated == TargetEncoding::one_hot ? "one value for each class" : "0 or 1";
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
-        loss.place,
+        loss.location,
         format("{} takes class numbers, but data.label_mode: {} gives {}: leave label_mode out, or use {}",
                name_of(loss.rule), mode, gives,
-               stated == TargetForm::one_hot ? "categorical_crossentropy" : "binary_crossentropy and one output"));
+               stated == TargetEncoding::one_hot ? "categorical_crossentropy" : "binary_crossentropy and one output"));
   } else {
-    reader.error(loss.place,
+    reader.error(loss.location,
                  format("data.label_mode: {} gives {}, which does not fit {} with {}: leave label_mode out, "
                         "or give the network {}",
                         mode, gives, name_of(loss.rule), outputs_text(width),
-                        outputs_text(stated == TargetForm::one_hot ? targets.classes : 1)));
+                        outputs_text(stated == TargetEncoding::one_hot ? targets.classes : 1)));
   }
   return stated;
 }
@@ -64,31 +65,32 @@ Shape positions(const Shape& output) {
 }
 
 // Reports targets whose classes are not those of the output's samples or positions.
-void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
+void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
   const std::string ends = to_string(output.without_front());
   if (targets.shape.rank() > 0) {
-    reader.error(loss.place, format("the data has a class for each of {} positions, but the network ends in {}: let it "
-                                    "keep the positions, and end it in a dense layer",
-                                    to_string(targets.shape), ends));
+    reader.error(loss.location,
+                 format("the data has a class for each of {} positions, but the network ends in {}: let it "
+                        "keep the positions, and end it in a dense layer",
+                        to_string(targets.shape), ends));
     return;
   }
-  reader.error(loss.place, format("{} takes one row of values for each sample, but the network ends in {}: end it "
-                                  "with flatten or global_average_pooling2d and dense",
-                                  name_of(loss.rule), ends));
+  reader.error(loss.location, format("{} takes one row of values for each sample, but the network ends in {}: end it "
+                                     "with flatten or global_average_pooling2d and dense",
+                                     name_of(loss.rule), ends));
 }
 
 void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& values, Reader& reader) {
   const std::int64_t width = output.without_front().count();
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
-        loss.place,
+        loss.location,
         format("{} takes class numbers, but the data's targets are values: store classes as integers from 0, or use a "
                "loss that takes values (mean_squared_error)",
                name_of(loss.rule)));
   } else if (values.count() > 0 && values.count() != width) {
     const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
     reader.error(
-        loss.place,
+        loss.location,
         format("the data's targets are {} value{} for each sample, but the network has {}: let it end in {}{}",
                values.count(), values.count() == 1 ? "" : "s", outputs_text(width), outputs_text(values.count()),
                one ? ", or state data.classes where whole numbers are classes" : ""));
@@ -97,16 +99,16 @@ void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& va
 
 }  // namespace
 
-TargetForm stated_form(const TargetFacts& targets) {
-  if (targets.classes == 0) return TargetForm::values;
-  if (targets.label_mode == LabelMode::binary) return TargetForm::class_value;
+TargetEncoding declared_encoding(const TargetInfo& targets) {
+  if (targets.classes == 0) return TargetEncoding::values;
+  if (targets.label_mode == LabelMode::binary) return TargetEncoding::class_value;
   const bool number = targets.label_mode == LabelMode::integer && !targets.mixed;
-  return number ? TargetForm::class_number : TargetForm::one_hot;
+  return number ? TargetEncoding::class_number : TargetEncoding::one_hot;
 }
 
-TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
+TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
   const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
-  const TargetForm unknown = sparse ? TargetForm::class_number : TargetForm::values;
+  const TargetEncoding unknown = sparse ? TargetEncoding::class_number : TargetEncoding::values;
   if (output.rank() < 2 ||
       (targets.classes > 0 && targets.shape.count() > 0 && !(targets.shape == positions(output)))) {
     report_positions(loss, output, targets, reader);
@@ -114,7 +116,7 @@ TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const Ta
   }
   const std::int64_t width = output.back();
   if ((sparse || targets_of(loss.rule) == LossTargets::distributions) && width < 2) {
-    reader.error(loss.place,
+    reader.error(loss.location,
                  format("{} wants an output for each class, but the network has one output; for two classes "
                         "use binary_crossentropy or two outputs",
                         name_of(loss.rule)));
@@ -123,31 +125,31 @@ TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const Ta
   if (targets.classes > 0) return match_classes(loss, width, targets, reader);
   if (targets.shape.rank() > 0) {
     check_values(loss, output, targets.shape, reader);
-    return TargetForm::values;
+    return TargetEncoding::values;
   }
   return unknown;
 }
 
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader) {
   if (weight.rank() == 0 || weight == positions(output)) return;
-  reader.error(loss.place, format("the data has weights for each of {} positions, but the network ends in {}",
-                                  to_string(weight), to_string(output.without_front())));
+  reader.error(loss.location, format("the data has weights for each of {} positions, but the network ends in {}",
+                                     to_string(weight), to_string(output.without_front())));
 }
 
-TensorType target_type(TargetForm form, const Shape& output) {
-  if (form == TargetForm::class_number) return {positions(output).with_front(output[0]), DType::int32};
+TensorType target_type(TargetEncoding form, const Shape& output) {
+  if (form == TargetEncoding::class_number) return {positions(output).with_front(output[0]), DType::int32};
   return {output, DType::float32};
 }
 
-TensorType sample_target_type(TargetForm form, const TargetFacts& targets) {
+TensorType sample_target_type(TargetEncoding form, const TargetInfo& targets) {
   switch (form) {
-    case TargetForm::class_number:
+    case TargetEncoding::class_number:
       return {targets.shape, DType::int32};
-    case TargetForm::one_hot:
+    case TargetEncoding::one_hot:
       return {targets.shape.with_behind(targets.classes), DType::float32};
-    case TargetForm::class_value:
+    case TargetEncoding::class_value:
       return {targets.shape.with_behind(1), DType::float32};
-    case TargetForm::values:
+    case TargetEncoding::values:
       break;
   }
   return {targets.shape, DType::float32};

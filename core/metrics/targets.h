@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/graph/tensor_type.h"
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 #include "core/spec/values.h"
 #include "core/tensor/shape.h"
 
@@ -23,20 +23,20 @@ struct EnumNames<LabelMode> {
 
 // The form in which the targets of a data set reach a loss behind an output [n, P..., K] with positions P. Reports
 // targets that do not fit, with the remedy, at the loss's line.
-TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);
+TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader);
 
 // Reports weights of positions that an output [n, P..., K] does not have. `weight` is the shape of one sample's
 // weights.
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
 
 // The form of targets without a loss.
-TargetForm stated_form(const TargetFacts& targets);
+TargetEncoding declared_encoding(const TargetInfo& targets);
 
 // The type of a micro-batch's targets for an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
-TensorType target_type(TargetForm form, const Shape& output);
+TensorType target_type(TargetEncoding form, const Shape& output);
 
 // The type of one sample's target in a form, for a data set with these targets.
-TensorType sample_target_type(TargetForm form, const TargetFacts& targets);
+TensorType sample_target_type(TargetEncoding form, const TargetInfo& targets);
 
 // Whether a loss takes values: whole numbers in the targets are then values, not classes.
 bool takes_values(const Choice& loss);

@@ -30,11 +30,11 @@ void check_piecewise(const PiecewiseSchedule& schedule, const Node& node, Reader
   const std::size_t before = reader.count();
   for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
   if (reader.count() == before && !ascending(schedule.boundaries)) {
-    reader.error(node.find("boundaries")->place, "boundaries must ascend");
+    reader.error(node.find("boundaries")->location, "boundaries must ascend");
   }
   if (schedule.values.size() != schedule.boundaries.size() + 1) {
-    reader.error(node.find("values")->place, format("values must be one more than boundaries: {}, not {}",
-                                                    schedule.boundaries.size() + 1, schedule.values.size()));
+    reader.error(node.find("values")->location, format("values must be one more than boundaries: {}, not {}",
+                                                       schedule.boundaries.size() + 1, schedule.values.size()));
   }
 }
 

@@ -23,7 +23,7 @@ struct PolynomialSchedule final : ScheduleOptions {
 void check_polynomial(const PolynomialSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.decay_steps) check_steps(*schedule.decay_steps, "decay_steps", node, reader);
   if (schedule.cycle && !schedule.decay_steps) {
-    reader.error(node.find("cycle")->place, "cycle needs decay_steps: how long the first fall takes");
+    reader.error(node.find("cycle")->location, "cycle needs decay_steps: how long the first fall takes");
   }
 }
 

@@ -8,7 +8,7 @@ namespace trainctl {
 void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader) {
   if (duration.unit != Duration::Unit::seconds && duration.amount >= 0) return;
   const Node* value = node.find(key);
-  reader.error(value ? value->place : node.place,
+  reader.error(value ? value->location : node.location,
                format("{} must be a number of steps or epochs, not '{}'", key, to_string(duration)));
 }
 

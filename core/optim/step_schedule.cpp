@@ -19,10 +19,10 @@ struct StepSchedule final : ScheduleOptions {
 
 void check_step(const StepSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.every.has_value() == !schedule.boundaries.empty()) {
-    reader.error(node.place, "step needs either every or boundaries: when the learning rate falls");
+    reader.error(node.location, "step needs either every or boundaries: when the learning rate falls");
   }
   if (schedule.every) check_steps(*schedule.every, "every", node, reader);
-  if (schedule.every && schedule.every->amount == 0) reader.error(node.place, "every must be more than 0");
+  if (schedule.every && schedule.every->amount == 0) reader.error(node.location, "every must be more than 0");
   for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
 }
 

@@ -184,7 +184,7 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
   }
   program.shards = shards;
   program = distributed(std::move(program), parallelism);
-  const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
+  const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.location, spec.clip_norm,
                           builder.statistics(), spec.moving_average};
   return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);
 }

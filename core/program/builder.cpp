@@ -80,7 +80,7 @@ void ProgramBuilder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRan
     const OutputHead& end = ends_.back();
     step.predictions.push_back(end.predictions);
     if (spec_.predicts()) continue;
-    program_.target_forms.push_back(end.output.target_form);
+    program_.target_encodings.push_back(end.output.target_encoding);
     program_.batch.targets.push_back(end.targets);
     step.losses.push_back(end.loss);
     step.metrics.insert(step.metrics.end(), end.metrics.begin(), end.metrics.end());
@@ -211,7 +211,7 @@ void ProgramBuilder::penalize(Backward& backward) {
           {parameter.tensor, own_count_},
           {written},
           graph_.tensor(parameter.tensor).name,
-          graph_.tensor(parameter.tensor).place};
+          graph_.tensor(parameter.tensor).location};
     if (program_.step.loss_scale != no_tensor) op.inputs.push_back(program_.step.loss_scale);
     backward.ops.insert(last.base(), std::move(op));
   }

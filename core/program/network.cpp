@@ -27,7 +27,7 @@ ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reade
 void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Shape& shape,
                   ResolvedOutput& resolved, Reader& reader) {
   const std::size_t before = reader.count();
-  resolved.target_form = match_targets(resolved.loss, shape, output.target, reader);
+  resolved.target_encoding = match_targets(resolved.loss, shape, output.target, reader);
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
   if (reader.count() != before) return;
@@ -37,14 +37,15 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
 
 // Says that an output has more values than its targets have classes; "" where it has not. Classes of positions, such as
 // tokens, are those of a vocabulary, of which data may have a part.
-std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetFacts& targets) {
-  const bool of_classes = output.target_form == TargetForm::class_number && shape.rank() == 2 && targets.classes > 0;
+std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetInfo& targets) {
+  const bool of_classes =
+      output.target_encoding == TargetEncoding::class_number && shape.rank() == 2 && targets.classes > 0;
   if (!of_classes || shape.back() <= targets.classes) return "";
   const std::int64_t useless = shape.back() - targets.classes;
   return format(
       "{}: the output{} has {} values and the data {} classes, so that {} never right: state {} units in the last "
       "layer",
-      to_string(output.loss.place), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
+      to_string(output.loss.location), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
       targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
 }
 

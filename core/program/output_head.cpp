@@ -69,7 +69,7 @@ Op gather(TensorId part, TensorId whole, std::string name, const MeshRank& rank)
 void add_class_sums(OutputHead& end, Graph& graph, const MeshRank& rank) {
   const Shape logits = graph.tensor(end.logits).type.shape;
   const int ranks = rank.size(MeshAxis::tensor);
-  end.classes = ColumnPart{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
+  end.classes = ColumnRange{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
   const std::string name = end.output.prefixed("class_sums");
   const TensorType own{logits.with_back(class_sums), DType::float32},
       all{logits.with_back(class_sums * ranks), own.dtype};
@@ -79,13 +79,13 @@ void add_class_sums(OutputHead& end, Graph& graph, const MeshRank& rank) {
                     {end.logits, end.targets},
                     {end.class_sums},
                     name,
-                    end.output.loss.place},
+                    end.output.loss.location},
                    gather(end.class_sums, end.all_class_sums, name, rank)};
 }
 
 // Whether a metric of an output whose classes are split can be computed from class sums.
 bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
-  return std::holds_alternative<Accuracy>(metric.rule) && output.target_form == TargetForm::class_number;
+  return std::holds_alternative<Accuracy>(metric.rule) && output.target_encoding == TargetEncoding::class_number;
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, Graph& graph, con
   const TensorType type = graph.tensor(logits).type;
   const int ranks = states_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
   const TensorType whole{type.shape.with_back(type.shape.back() * ranks), type.dtype};
-  end.targets = add(graph, output.prefixed("targets"), target_type(output.target_form, whole.shape), Role::input);
+  end.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
   add_sums(end, graph);
   if (graph.training) {
     end.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
@@ -141,7 +141,7 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
     if (!predicts && is_over_classes(outputs[i].loss.rule)) continue;
     const auto makes = [&](const Op& op) { return std::ranges::find(op.outputs, output) != op.outputs.end(); };
     const std::string layer = std::ranges::find_if(graph.ops, makes)->name;
-    output = graph.add_op(gather_columns(rank), {output}, layer, graph.tensor(output).place, {"gathered"})[0];
+    output = graph.add_op(gather_columns(rank), {output}, layer, graph.tensor(output).location, {"gathered"})[0];
   }
 }
 
@@ -156,7 +156,7 @@ std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool co
                    {taken, end.targets, shared.weights},
                    {end.metrics[i]},
                    output.prefixed(metric.name),
-                   metric.place});
+                   metric.location});
   }
   const bool scales = shared.loss_scale != no_tensor;
   std::vector<TensorId> results{end.loss};
@@ -166,13 +166,13 @@ std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool co
   std::vector<TensorId> taken{end.logits, end.targets, shared.weights};
   if (end.classes) taken.push_back(end.all_class_sums);
   ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, end.classes),
-                 std::move(taken), std::move(results), output.prefixed("loss"), output.loss.place});
+                 std::move(taken), std::move(results), output.prefixed("loss"), output.loss.location});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),
                    {end.unscaled_gradient, shared.loss_scale},
                    {end.loss_gradient},
                    output.prefixed("loss_scale"),
-                   output.loss.place});
+                   output.loss.location});
   }
   return ops;
 }

@@ -14,9 +14,9 @@ namespace trainctl {
 // Of programs for prediction the predictions alone; of an output that another stage of the pipeline holds, the sums.
 struct OutputHead {
   ResolvedOutput output;
-  TensorId logits = no_tensor;        // the graph's output, which the loss takes
-  std::optional<ColumnPart> classes;  // that this rank's logits are of, where ranks have parts of them
-  TensorId class_sums = no_tensor;    // of these classes, and then those of all ranks
+  TensorId logits = no_tensor;         // the graph's output, which the loss takes
+  std::optional<ColumnRange> classes;  // that this rank's logits are of, where ranks have parts of them
+  TensorId class_sums = no_tensor;     // of these classes, and then those of all ranks
   TensorId all_class_sums = no_tensor;
   TensorId whole_logits = no_tensor;  // the logits, gathered where ranks have parts; no_tensor where nothing reads them
   TensorId targets = no_tensor;       // role input

@@ -261,11 +261,11 @@ class AxisWalk {
 
   [[noreturn]] void fail(const Op& op, const std::string& problem) const {
     throw Error(
-        ErrorKind::internal, place_of(program_, op),
+        ErrorKind::internal, location_of(program_, op),
         format("{} '{}' of '{}' on the {} axis: {}", op.def->kind(), op.name, program_.name, name_of(axis_), problem));
   }
   [[noreturn]] void fail(const Tensor& of, const std::string& problem) const {
-    throw Error(ErrorKind::internal, of.place,
+    throw Error(ErrorKind::internal, of.location,
                 format("'{}' of '{}' on the {} axis {}", of.name, program_.name, name_of(axis_), problem));
   }
 
@@ -292,14 +292,14 @@ bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEnt
   return is_first_holder(program.tensor(entry.parameter), rank);
 }
 
-Place place_of(const Program& program, const Op& op) {
-  if (op.place.known()) return op.place;
+SourceLocation location_of(const Program& program, const Op& op) {
+  if (op.location.known()) return op.location;
   const Members members(program);
   for (const auto* list : {&op.inputs, &op.outputs}) {
     for (TensorId id : *list) {
-      if (program.tensor(id).place.known()) return program.tensor(id).place;
+      if (program.tensor(id).location.known()) return program.tensor(id).location;
       for (TensorId member : members.of(id)) {
-        if (program.tensor(member).place.known()) return program.tensor(member).place;
+        if (program.tensor(member).location.known()) return program.tensor(member).location;
       }
     }
   }

@@ -29,6 +29,6 @@ bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEnt
 
 // The config line of an op, else of a tensor that it reads or writes or that lies within one; unknown where none has a
 // line. For errors.
-Place place_of(const Program& program, const Op& op);
+SourceLocation location_of(const Program& program, const Op& op);
 
 }  // namespace trainctl

@@ -11,7 +11,7 @@
 #include "core/graph/op.h"
 #include "core/layers/model/layer_line.h"
 #include "core/metrics/result.h"
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 #include "core/program/logical_shards.h"
 #include "core/program/parameter_layout.h"
 
@@ -100,12 +100,12 @@ struct Program {
   BatchTensors rest;  // of the micro-batch of rest_samples
   ShardedStep shards;
   std::map<std::string, Penalty> penalties;  // on parameters that train, by name; of several stages', the first's alone
-  std::vector<TargetForm> target_forms;      // of batch.targets; equal in all programs of a run
-  std::vector<MetricResult> results;         // results computed from the sums of step.losses and step.metrics
-  std::vector<std::string> warnings;         // of what is likely a mistake in the network
-  double chance_loss = 0;                    // expected loss before any training: ln(classes); 0: not known
-  std::vector<LayerLine> layers;             // one line for each layer that the user wrote
-  std::set<std::string> blocks;              // paths of residual blocks and of the bodies of repeats
+  std::vector<TargetEncoding> target_encodings;  // of batch.targets; equal in all programs of a run
+  std::vector<MetricResult> results;             // results computed from the sums of step.losses and step.metrics
+  std::vector<std::string> warnings;             // of what is likely a mistake in the network
+  double chance_loss = 0;                        // expected loss before any training: ln(classes); 0: not known
+  std::vector<LayerLine> layers;                 // one line for each layer that the user wrote
+  std::set<std::string> blocks;                  // paths of residual blocks and of the bodies of repeats
 
   // The samples of this rank in a step.
   std::int64_t samples() const { return micro_batch_samples * micro_batches + rest_samples; }

@@ -21,7 +21,7 @@ struct ProgramSpec {
     Choice loss;        // empty in prediction programs, which have no targets, metrics and optimizer
     double weight = 1;  // of the loss in the weighted sum of all outputs' losses
     std::vector<Choice> metrics;
-    TargetFacts target;  // of this output's targets in the data set
+    TargetInfo target;  // of this output's targets in the data set
   };
 
   const ModelOptions* model = nullptr;

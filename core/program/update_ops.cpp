@@ -45,7 +45,7 @@ Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor,
       {bucket.gradient, step.learning_rate, step.updates, divisor, step.agree, step.gradient_norm},
       std::move(changed),
       "update",
-      update.place};
+      update.location};
 }
 
 // Moves the averages of `count` parameters.
@@ -100,7 +100,7 @@ void require_whole_parameters(const Program& program, const UpdateSpec& update) 
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
     if (entry.gradient == no_tensor || (!tensor.part && !program.flat.shares(Quantity::states))) continue;
-    throw Error(ErrorKind::config, update.place,
+    throw Error(ErrorKind::config, update.location,
                 format("the optimizer takes norms of whole parameters, and ranks hold parts of '{}'", tensor.name),
                 "use another optimizer, such as adamw, or strategy.data alone");
   }

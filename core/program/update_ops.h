@@ -18,8 +18,8 @@ struct StatisticUpdate {
 
 struct UpdateSpec {
   const OptimizerOptions& optimizer;
-  Place place;           // the line of the optimizer in the config
-  double clip_norm = 0;  // largest norm of the gradient; 0: not clipped
+  SourceLocation location;  // the line of the optimizer in the config
+  double clip_norm = 0;     // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
   std::optional<float> moving_average;  // of the parameters: its momentum
 };

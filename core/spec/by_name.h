@@ -17,8 +17,8 @@ namespace trainctl {
 template <class T>
 struct ByName {
   struct Entry {
-    std::string name;  // empty: the value was given without a name
-    Place place;       // of the name or, without a name, of the value
+    std::string name;         // empty: the value was given without a name
+    SourceLocation location;  // of the name or, without a name, of the value
     T value;
   };
   std::vector<Entry> entries;  // empty: not given; otherwise one without a name, or all with names
@@ -55,13 +55,13 @@ struct Value<ByName<T>> {
     value.entries.clear();
     const bool choice = Value<T>::type().kind == TypeInfo::Kind::choice;  // {name: sgd, momentum: 0.9} is one
     if (!node.is_map() || node.entries.empty() || (choice && node.find("name"))) {
-      value.entries.push_back({"", node.place, {}});
+      value.entries.push_back({"", node.location, {}});
       return Value<T>::read(node, reader, value.entries.back().value);
     }
     bool good = keys_are_unique(node, reader);
     for (const Node::Entry& entry : node.entries) {
       const ReadingContext context(reader, entry.key);
-      value.entries.push_back({entry.key, entry.key_place, {}});
+      value.entries.push_back({entry.key, entry.key_location, {}});
       good &= Value<T>::read(entry.value, reader, value.entries.back().value);
     }
     return good;
@@ -84,28 +84,28 @@ template <class T>
 void check_names(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
                  Coverage coverage, Reader& reader) {
   if (values.empty()) return;
-  const Place& place = values.entries.front().place;
+  const SourceLocation& location = values.entries.front().location;
   if (!values.named()) {
     if (names.size() == 1) return;
-    reader.error(
-        place, format("the model has several {}s: state one for each, {{{}: ..., {}: ...}}", what, names[0], names[1]));
+    reader.error(location, format("the model has several {}s: state one for each, {{{}: ..., {}: ...}}", what, names[0],
+                                  names[1]));
     return;
   }
   if (names.front().empty()) {
-    reader.error(place, format("'{}' names an {}, and the model names none: state the value alone, or `{}s` under "
-                               "`model`",
-                               values.entries.front().name, what, what));
+    reader.error(location, format("'{}' names an {}, and the model names none: state the value alone, or `{}s` under "
+                                  "`model`",
+                                  values.entries.front().name, what, what));
     return;
   }
   for (const auto& entry : values.entries) {
     if (std::find(names.begin(), names.end(), entry.name) != names.end()) continue;
     std::string hint = suggestion(entry.name, names);
     if (hint.empty()) hint = "; there is " + join_or(names);
-    reader.error(entry.place, format("the model has no {} '{}'{}", what, entry.name, hint));
+    reader.error(entry.location, format("the model has no {} '{}'{}", what, entry.name, hint));
   }
   for (const std::string& name : names) {
     if (coverage == Coverage::all && !values.find(name)) {
-      reader.error(place, format("nothing is stated for the {} '{}'", what, name));
+      reader.error(location, format("nothing is stated for the {} '{}'", what, name));
     }
   }
 }

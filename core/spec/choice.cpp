@@ -14,28 +14,28 @@ std::vector<std::string> names_of(const ChoiceTable& table) {
   return names;
 }
 
-const Section* find(const ChoiceTable& table, const std::string& name, const Place& place, Reader& reader) {
+const Section* find(const ChoiceTable& table, const std::string& name, const SourceLocation& location, Reader& reader) {
   if (const Section* section = table.find(name)) return section;
   std::string hint = suggestion(name, names_of(table));
   if (hint.empty()) hint = "; there is " + join_or(names_of(table));
-  reader.error(place, format("unknown {} '{}'{}", table.what, name, hint));
+  reader.error(location, format("unknown {} '{}'{}", table.what, name, hint));
   return nullptr;
 }
 
 // Reads a choice's options from a node: a map, the shorthand's value, or null for all defaults.
-bool fill(const Section& section, const Node& node, const Place& place, Reader& reader, Choice& choice,
+bool fill(const Section& section, const Node& node, const SourceLocation& location, Reader& reader, Choice& choice,
           std::string_view ignored = {}) {
   const auto options = section.make();
   const ReadingContext context(reader, section.name);
   const bool good = section.read(node, reader, dynamic_cast<void*>(options.get()), ignored);
-  choice = {section.name, place, options};
+  choice = {section.name, location, options};
   return good;
 }
 
 // A null node at the place of a bare name, which stands for all defaults.
 Node nothing_at(const Node& node) {
   Node nothing;
-  nothing.place = node.place;
+  nothing.location = node.location;
   nothing.base_directory = node.base_directory;
   return nothing;
 }
@@ -44,21 +44,21 @@ Node nothing_at(const Node& node) {
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
   if (!open.section) return false;
-  return fill(*open.section, node, node.place, reader, choice, "name");
+  return fill(*open.section, node, node.location, reader, choice, "name");
 }
 
 bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name") {
     const Node::Entry& entry = node.entries[0];
-    const Section* section = find(table, entry.key, entry.key_place, reader);
+    const Section* section = find(table, entry.key, entry.key_location, reader);
     return section &&
-           fill(*section, entry.value.is_null() ? nothing_at(node) : entry.value, node.place, reader, choice);
+           fill(*section, entry.value.is_null() ? nothing_at(node) : entry.value, node.location, reader, choice);
   }
   if (node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key)) {
     const Node::Entry& second = node.entries[1];
-    reader.error(second.key_place,
+    reader.error(second.key_location,
                  format("'{}' stands beside {} '{}', not below it", second.key, table.what, node.entries[0].key),
-                 node.entries[0].key_place, "indent it further, or begin a list item with '-';");
+                 node.entries[0].key_location, "indent it further, or begin a list item with '-';");
     return false;
   }
   return read_choice(table, node, reader, choice);
@@ -75,15 +75,15 @@ OpenChoice open_choice(const ChoiceTable& table, const Node& name, Reader& reade
     reader.expected(name, format("the name of one {}", table.what));
     return {};
   }
-  const Section* section = find(table, name.text, name.place, reader);
+  const Section* section = find(table, name.text, name.location, reader);
   if (!section) return {};
   return {section, section->make()};
 }
 
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   if (node.is_scalar()) {
-    const Section* section = find(table, node.text, node.place, reader);
-    return section && fill(*section, nothing_at(node), node.place, reader, choice);
+    const Section* section = find(table, node.text, node.location, reader);
+    return section && fill(*section, nothing_at(node), node.location, reader, choice);
   }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
   reader.expected(node, format("the name of one {} or a map with its name", table.what));

@@ -21,7 +21,7 @@ struct Options {
 
 struct Choice {
   std::string name;  // empty: not given
-  Place place;
+  SourceLocation location;
   std::shared_ptr<const Options> options;
 
   explicit operator bool() const { return options != nullptr; }

@@ -106,11 +106,12 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       found = key;
       const ReadingContext context(reader, entry.key);
       const bool wrong =
-          reader.reported(entry.value.place) || (!key->flatten && !key->read(entry.value, reader, target.object));
+          reader.reported(entry.value.location) || (!key->flatten && !key->read(entry.value, reader, target.object));
       if (wrong) outcome.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
-    reader.error(entry.key_place, format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
+    reader.error(entry.key_location,
+                 format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
     outcome.good = false;
   }
 }
@@ -119,7 +120,7 @@ void report_missing(const Section& section, const Node& map, Reader& reader, Out
   for (const Key& key : section.keys) {
     if (!key.required || map.find(key.name)) continue;
     const std::string who = section.name.empty() ? "the config" : section.name;
-    reader.error(map.place, format("{} needs '{}': {}", who, key.name, key.meaning));
+    reader.error(map.location, format("{} needs '{}': {}", who, key.name, key.meaning));
     outcome.failed(key, nullptr);
   }
 }
@@ -140,7 +141,7 @@ void check_groups(const Section& section, const Node& map, Reader& reader) {
       const Node* value = value_of(map, key);
       if (!value) continue;
       if (first) {
-        reader.error(value->place, format("{} beside {}; state one of them", key, name), first->place, name);
+        reader.error(value->location, format("{} beside {}; state one of them", key, name), first->location, name);
       } else {
         first = value;
         name = key;
@@ -154,7 +155,7 @@ void check_groups(const Section& section, const Node& map, Reader& reader) {
       found = found || value_of(map, key);
       quoted.push_back("'" + key + "'");
     }
-    if (!found) reader.error(map.place, format("{} needs {}: {}", section.name, join_or(quoted), group.meaning));
+    if (!found) reader.error(map.location, format("{} needs {}: {}", section.name, join_or(quoted), group.meaning));
   }
 }
 
@@ -196,9 +197,9 @@ bool Section::read(const Node& node, Reader& reader, void* object, std::string_v
     return false;
   }
   Node map = map_node();
-  map.place = node.place;
+  map.location = node.location;
   map.base_directory = node.base_directory;
-  if (!node.is_null()) map.entries.push_back({shorthand, node.place, node});
+  if (!node.is_null()) map.entries.push_back({shorthand, node.location, node});
   return read_map(map, reader, object, ignored);
 }
 
@@ -207,7 +208,7 @@ bool Section::read_map(const Node& map, Reader& reader, void* object, std::strin
   Outcome outcome;
   for (const Key& key : keys) {
     const Node* name = key.flatten ? map.find(key.name) : nullptr;
-    if (!name || reader.reported(name->place)) continue;
+    if (!name || reader.reported(name->location)) continue;
     const ReadingContext context(reader, key.name);
     const Key::Flattened choice = key.flatten(*name, reader, object);
     if (choice.section) targets.push_back({choice.section, choice.object, key.type.table().what});
@@ -247,7 +248,7 @@ bool check_range(const Range& range, const Node& node, Reader& reader) {
   if (!node.is_scalar()) return good;
   const auto number = leading_number(node.text);
   if (!number || in_range(range, *number)) return true;
-  reader.error(node.place, format("{} must be {}, not {}", reader.key(), range_phrase(range), node.text));
+  reader.error(node.location, format("{} must be {}, not {}", reader.key(), range_phrase(range), node.text));
   return false;
 }
 

@@ -118,7 +118,7 @@ class Keys {
     section_.keys.back().flatten = [member](const Node& node, Reader& reader, void* object) -> Key::Flattened {
       const OpenChoice open = open_choice(Value<Member>::type().table(), node, reader);
       if (!open.section) return {};
-      static_cast<Choice&>(static_cast<T*>(object)->*member) = {open.section->name, node.place, open.options};
+      static_cast<Choice&>(static_cast<T*>(object)->*member) = {open.section->name, node.location, open.options};
       return {open.section, dynamic_cast<void*>(open.options.get())};
     };
     return std::move(*this);

@@ -70,34 +70,35 @@ std::string describe(const TypeInfo& type) {
   return join_or(words) + (type.by_name ? ", or a map of names to such" : "");
 }
 
-void Reader::error(const Place& place, std::string message, const Place& related_place, std::string related) {
+void Reader::error(const SourceLocation& location, std::string message, const SourceLocation& related_location,
+                   std::string related) {
   if (diagnostics_.size() >= ConfigLimits::errors) {
     ++unreported_;
     return;
   }
-  diagnostics_.push_back({place, std::move(message), related_place, std::move(related)});
+  diagnostics_.push_back({location, std::move(message), related_location, std::move(related)});
 }
 
-bool Reader::refuse(const Place& place, std::size_t most, const char* what) {
+bool Reader::refuse(const SourceLocation& location, std::size_t most, const char* what) {
   if (!std::exchange(refused_, true)) {
-    error(place, format("the config comes to more than {} {}, with all that it includes and repeats", most, what));
+    error(location, format("the config comes to more than {} {}, with all that it includes and repeats", most, what));
   }
   return false;
 }
 
-bool Reader::take_file(const Place& place) {
-  return ++files_ <= ConfigLimits::files || refuse(place, ConfigLimits::files, "files");
+bool Reader::take_file(const SourceLocation& location) {
+  return ++files_ <= ConfigLimits::files || refuse(location, ConfigLimits::files, "files");
 }
 
-bool Reader::take(const Place& place, std::size_t values, std::size_t bytes) {
+bool Reader::take(const SourceLocation& location, std::size_t values, std::size_t bytes) {
   values_ += values;
   bytes_ += bytes;
-  if (values_ > ConfigLimits::values) return refuse(place, ConfigLimits::values, "values");
-  return bytes_ <= ConfigLimits::bytes || refuse(place, ConfigLimits::bytes, "bytes");
+  if (values_ > ConfigLimits::values) return refuse(location, ConfigLimits::values, "values");
+  return bytes_ <= ConfigLimits::bytes || refuse(location, ConfigLimits::bytes, "bytes");
 }
 
 void Reader::expected(const Node& node, std::string_view what) {
-  error(node.place, context_.key + " must be " + std::string(what) + ", not " + describe(node));
+  error(node.location, context_.key + " must be " + std::string(what) + ", not " + describe(node));
 }
 
 void Reader::expected(const Node& node, const TypeInfo& type) {
@@ -105,36 +106,38 @@ void Reader::expected(const Node& node, const TypeInfo& type) {
   all.names.insert(all.names.begin(), context_.words.begin(), context_.words.end());
   std::string message = context_.key + " must be " + describe(all) + ", not " + describe(node);
   if (node.is_scalar()) message += suggestion(node.text, all.names);
-  error(node.place, std::move(message));
+  error(node.location, std::move(message));
 }
 
-bool Reader::reported(const Place& place) const {
-  return !place.file.empty() && std::any_of(diagnostics_.begin(), diagnostics_.end(),
-                                            [&](const Diagnostic& diagnostic) { return diagnostic.place == place; });
+bool Reader::reported(const SourceLocation& location) const {
+  return !location.file.empty() &&
+         std::any_of(diagnostics_.begin(), diagnostics_.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.location == location; });
 }
 
 void Reader::throw_if_failed() const {
   if (ok()) return;
   std::vector<std::string> files;
-  auto file_index = [&](const Place& place) {
-    const auto found = std::find(files.begin(), files.end(), place.file);
+  auto file_index = [&](const SourceLocation& location) {
+    const auto found = std::find(files.begin(), files.end(), location.file);
     const auto index = found - files.begin();
-    if (found == files.end()) files.push_back(place.file);
+    if (found == files.end()) files.push_back(location.file);
     return index;
   };
   std::vector<Diagnostic> sorted;
   for (const Diagnostic& diagnostic : diagnostics_) {
-    file_index(diagnostic.place);
+    file_index(diagnostic.location);
     if (std::find(sorted.begin(), sorted.end(), diagnostic) == sorted.end()) sorted.push_back(diagnostic);
   }
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Diagnostic& a, const Diagnostic& b) {
-    const auto file_a = file_index(a.place);
-    const auto file_b = file_index(b.place);
+    const auto file_a = file_index(a.location);
+    const auto file_b = file_index(b.location);
     if (file_a != file_b) return file_a < file_b;
-    return a.place.line != b.place.line ? a.place.line < b.place.line : a.place.column < b.place.column;
+    return a.location.line != b.location.line ? a.location.line < b.location.line
+                                              : a.location.column < b.location.column;
   });
   if (unreported_ > 0) {
-    const Place file{sorted.front().place.file, 0, 0};
+    const SourceLocation file{sorted.front().location.file, 0, 0};
     sorted.push_back({file, format("and {} more", unreported_), {}, {}});
   }
   throw ConfigError(std::move(sorted));

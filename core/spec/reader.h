@@ -26,13 +26,14 @@ struct ConfigLimits {
 class Reader {
  public:
   // Reports an error at a place. Errors beyond ConfigLimits::errors are only counted.
-  void error(const Place& place, std::string message) { error(place, std::move(message), {}, {}); }
-  void error(const Place& place, std::string message, const Place& related_place, std::string related);
+  void error(const SourceLocation& location, std::string message) { error(location, std::move(message), {}, {}); }
+  void error(const SourceLocation& location, std::string message, const SourceLocation& related_location,
+             std::string related);
 
   // Counts files, and values with the bytes of their text (0 bytes for text counted before). False once the config
   // exceeds ConfigLimits, which is reported once.
-  bool take_file(const Place& place);
-  bool take(const Place& place, std::size_t values, std::size_t bytes);
+  bool take_file(const SourceLocation& location);
+  bool take(const SourceLocation& location, std::size_t values, std::size_t bytes);
 
   // Reports "epochs must be a whole number or none, not 'ten'": the key being read, the expected value, the value of
   // the node.
@@ -46,7 +47,7 @@ class Reader {
   // Whether the config exceeds ConfigLimits; errors that follow from this need no report.
   bool refused() const { return refused_; }
   // Whether an error was reported at this place already.
-  bool reported(const Place& place) const;
+  bool reported(const SourceLocation& location) const;
   // Throws ConfigError with all errors, file by file, each file's in the order of its lines.
   void throw_if_failed() const;
 
@@ -59,7 +60,7 @@ class Reader {
     std::string key = "the value";
     std::vector<std::string> words;
   };
-  bool refuse(const Place& place, std::size_t most, const char* what);
+  bool refuse(const SourceLocation& location, std::size_t most, const char* what);
 
   std::vector<Diagnostic> diagnostics_;
   std::size_t unreported_ = 0;

@@ -32,7 +32,7 @@ bool read_unquoted(const Node& node, Reader& reader, Kind kind, T& value, Parse 
 // Reports an amount above `most`, the largest that clocks and counters hold; `text` is that limit with its unit.
 bool in_bounds(const Node& node, Reader& reader, double amount, double most, std::string_view text) {
   if (std::abs(amount) <= most) return true;
-  reader.error(node.place, format("{} must be at most {}, not {}", reader.key(), text, describe(node)));
+  reader.error(node.location, format("{} must be at most {}, not {}", reader.key(), text, describe(node)));
   return false;
 }
 
@@ -208,9 +208,9 @@ bool keys_are_unique(const Node& map, Reader& reader) {
   bool unique = true;
   std::unordered_map<std::string_view, const Place*> first;
   for (const Node::Entry& entry : map.entries) {
-    const auto [found, added] = first.try_emplace(entry.key, &entry.key_place);
+    const auto [found, added] = first.try_emplace(entry.key, &entry.key_location);
     if (added) continue;
-    reader.error(entry.key_place, "repeated key '" + entry.key + "'", *found->second, "first");
+    reader.error(entry.key_location, "repeated key '" + entry.key + "'", *found->second, "first");
     unique = false;
   }
   return unique;

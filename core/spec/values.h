@@ -2,7 +2,7 @@
 //
 // bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node (any
 // value); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
-// Placed<T>, std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
+// Located<T>, std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
 // std::map<std::string, T>; structs with keys(); ChoiceOf<table> and ChoicesOf<table>.
 #pragma once
 
@@ -42,11 +42,11 @@ struct Auto {
 
 // An option with the place in the config where its value stands, for errors that come to light later.
 template <class T>
-struct Placed {
+struct Located {
   T value;
-  Place place;  // unknown where the value is the default
+  SourceLocation location;  // unknown where the value is the default
 
-  Placed(T v = {}, Place p = {}) : value(std::move(v)), place(std::move(p)) {}
+  Located(T v = {}, SourceLocation p = {}) : value(std::move(v)), location(std::move(p)) {}
   bool operator==(const Placed& other) const { return value == other.value; }
 };
 
@@ -144,13 +144,13 @@ bool is_word(const Node& node, std::string_view word);
 TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words);
 
 template <class T>
-struct Value<Placed<T>> {
+struct Value<Located<T>> {
   static TypeInfo type() { return Value<T>::type(); }
-  static bool read(const Node& node, Reader& reader, Placed<T>& value) {
-    value.place = node.place;
+  static bool read(const Node& node, Reader& reader, Located<T>& value) {
+    value.location = node.location;
     return Value<T>::read(node, reader, value.value);
   }
-  static Node write(const Placed<T>& value) { return Value<T>::write(value.value); }
+  static Node write(const Located<T>& value) { return Value<T>::write(value.value); }
 };
 
 template <class T>

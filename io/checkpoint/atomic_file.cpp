@@ -48,7 +48,7 @@ std::string shortage(const std::string& folder, std::int64_t need) {
     message += shortage(folder_of(path), need);
     remedy = "make room there, or choose another run directory (--run-dir), then run again";
   }
-  throw Error(ErrorKind::resource, Place{path}, message, remedy);
+  throw Error(ErrorKind::resource, SourceLocation{path}, message, remedy);
 }
 
 // open() and fsync(), again where a signal came first.
@@ -186,7 +186,7 @@ void create_folders(const std::string& path) {
   fs::create_directories(path, error);
   if (!error) return;
   if (fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
-    throw Error(ErrorKind::resource, Place{path},
+    throw Error(ErrorKind::resource, SourceLocation{path},
                 format("it is a link to {}, which is not there", fs::read_symlink(path, ignored).string()),
                 "make that folder, or choose another one (for a run: --run-dir)");
   }

@@ -52,9 +52,9 @@ Json to_json(const ComparedTensor& tensor) {
   return json;
 }
 
-std::string fact(const LoadedCheckpoint& checkpoint, const std::string& name) {
-  const auto found = checkpoint.snapshot.facts.find(name);
-  return found == checkpoint.snapshot.facts.end() ? "" : found->second;
+std::string metadata_value(const LoadedCheckpoint& checkpoint, const std::string& name) {
+  const auto found = checkpoint.snapshot.metadata.find(name);
+  return found == checkpoint.snapshot.metadata.end() ? "" : found->second;
 }
 
 // The line that says whether the runs computed with the same kernels; empty where a checkpoint does not say it.
@@ -76,8 +76,8 @@ bool CheckpointComparison::equal() const {
 
 CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b) {
   CheckpointComparison comparison{a.path, b.path, a.snapshot.step, b.snapshot.step, {}};
-  comparison.kernels = {fact(a, "kernel_hash"), fact(b, "kernel_hash"),
-                        changed_choices(fact(a, "kernel_choices"), fact(b, "kernel_choices"))};
+  comparison.kernels = {metadata_value(a, "kernel_hash"), metadata_value(b, "kernel_hash"),
+                        changed_choices(metadata_value(a, "kernel_choices"), metadata_value(b, "kernel_choices"))};
   compare(a.snapshot.weights, b.snapshot.weights, SnapshotContent::weights, comparison.tensors);
   compare(a.snapshot.state, b.snapshot.state, SnapshotContent::state, comparison.tensors);
   return comparison;

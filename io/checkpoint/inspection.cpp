@@ -45,15 +45,15 @@ std::string line(const char* name, const std::string& text) { return format("{:<
 // Facts that are sums of an epoch under way, of use to a resume alone.
 bool is_internal(const std::string& fact) { return fact.starts_with("epoch/"); }
 
-std::string facts_text(const std::map<std::string, std::string>& facts) {
+std::string facts_text(const SnapshotMetadata& metadata) {
   std::string text;
-  for (const auto& [name, value] : facts) {
+  for (const auto& [name, value] : metadata) {
     if (is_internal(name) || name == "kernel_hash") continue;
     const auto lines = std::count(value.begin(), value.end(), '\n');
     if (name == "kernel_choices") {
-      const auto hash = facts.find("kernel_hash");
+      const auto hash = metadata.find("kernel_hash");
       text += line("kernels", format("{}{} choices (--json lists them)",
-                                     hash == facts.end() ? "" : "hash " + hash->second + ", ", lines));
+                                     hash == metadata.end() ? "" : "hash " + hash->second + ", ", lines));
     } else {
       text += line(name.c_str(), lines > 0 || value.empty() ? format("{} choices (--json lists them)", lines) : value);
     }
@@ -152,7 +152,7 @@ std::vector<Inspection> inspect_all(const std::string& path) {
     }
     if (!found.empty()) return found;
     if (attempt < reading_attempts && !newest_checkpoints_first(path).empty()) continue;
-    throw Error(ErrorKind::config, Place{path}, "neither a checkpoint nor a run directory that holds one");
+    throw Error(ErrorKind::config, SourceLocation{path}, "neither a checkpoint nor a run directory that holds one");
   }
 }
 
@@ -168,7 +168,7 @@ Json to_json(const Inspection& inspection) {
   json["weights_sha256"] = inspection.weights_sha256.empty() ? Json() : Json(inspection.weights_sha256);
   json["metrics"] = json_numbers(manifest.metrics);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
-  json["facts"] = Json(manifest.facts);
+  json["facts"] = Json(manifest.metadata);
   json["files"] = Json::array();
   for (const Manifest::File& file : manifest.files) {
     Json tensors = Json::array();
@@ -196,7 +196,7 @@ std::string describe(const Inspection& inspection) {
     text +=
         line("best", format("{} {:.6g} at step {}", manifest.best->monitor, manifest.best->value, manifest.best->step));
   }
-  text += facts_text(manifest.facts);
+  text += facts_text(manifest.metadata);
   if (!inspection.weights_sha256.empty()) text += line("weights", "sha256 " + inspection.weights_sha256);
   text += tensors_text(manifest.files_of(SnapshotContent::weights), inspection.weights);
   text += tensors_text(manifest.files_of(SnapshotContent::state), inspection.state);

@@ -21,7 +21,8 @@ namespace trainctl {
 namespace fs = std::filesystem;
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
-  if (!exists(path)) throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no manifest.json");
+  if (!exists(path))
+    throw Error(ErrorKind::data, SourceLocation{checkpoint}, "not a checkpoint: it has no manifest.json");
   return parse_manifest(read_file(path, largest_manifest), path);
 }
 
@@ -33,7 +34,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.snapshot.step = manifest.step;
   loaded.snapshot.position = manifest.position;
   loaded.snapshot.mesh = manifest.mesh;
-  loaded.snapshot.facts = manifest.facts;
+  loaded.snapshot.metadata = manifest.metadata;
   loaded.snapshot.metrics = manifest.metrics;
   loaded.snapshot.best = manifest.best;
   if (manifest.files_of(SnapshotContent::weights).empty()) throw_damaged(path, "the manifest names no weights");
@@ -100,8 +101,8 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
     if (gone > 0 && attempt < reading_attempts) continue;
     if (folders.empty()) return std::nullopt;
     for (const std::string& what : passed_over) log::warning(what);
-    throw Error(ErrorKind::data, Place{run_directory}, format("none of its {} checkpoints is whole", folders.size()),
-                "start anew (--resume never)");
+    throw Error(ErrorKind::data, SourceLocation{run_directory},
+                format("none of its {} checkpoints is whole", folders.size()), "start anew (--resume never)");
   }
 }
 
@@ -109,7 +110,7 @@ LoadedCheckpoint load_named_checkpoint(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path + "/checkpoints", ignored)) {
     if (auto newest = load_newest_checkpoint(path)) return std::move(*newest);
-    throw Error(ErrorKind::data, Place{path}, "the run directory holds no checkpoint");
+    throw Error(ErrorKind::data, SourceLocation{path}, "the run directory holds no checkpoint");
   }
   for (int attempt = 1;; ++attempt) {
     const std::string folder = followed(path);

@@ -70,7 +70,7 @@ class ManifestReader {
     for (const auto& [name, value] : json.at("metrics").items()) {
       manifest.metrics[name] = number_of(value);
     }
-    manifest.facts = json.at("facts").get<std::map<std::string, std::string>>();
+    manifest.metadata = json.at("facts").get<std::map<std::string, std::string>>();
     if (const auto best = json.find("best"); best != json.end() && !best->is_null()) manifest.best = read_best(*best);
     for (const auto& [name, value] : json.at("files").items()) manifest.files.push_back(read_file(name, value));
     return manifest;
@@ -98,7 +98,7 @@ class ManifestReader {
   static constexpr std::int64_t largest = std::int64_t{1} << 53;
 
   [[noreturn]] void fail(const std::string& name, const Json& value) const {
-    throw Error(ErrorKind::data, Place{path_},
+    throw Error(ErrorKind::data, SourceLocation{path_},
                 format("the checkpoint is damaged: {} is {}", name, value.dump(-1, ' ', true).substr(0, 40)),
                 "--resume auto takes the newest whole one");
   }
@@ -175,7 +175,7 @@ std::string to_text(const Manifest& manifest) {
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
   json["mesh"] = manifest.mesh;
   json["metrics"] = json_numbers(manifest.metrics);
-  json["facts"] = Json(manifest.facts);
+  json["facts"] = Json(manifest.metadata);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["files"] = Json::object();
   for (const Manifest::File& file : manifest.files) json["files"][file.name] = to_json(file);
@@ -187,20 +187,20 @@ std::string to_text(const Manifest& manifest) {
 Manifest parse_manifest(const std::string& text, const std::string& path) {
   const std::size_t end = text.rfind(",\n  \"manifest_sha256\"");
   if (end == std::string::npos || text.substr(end) != seal_of(text.substr(0, end))) {
-    throw Error(ErrorKind::data, Place{path}, "the manifest is damaged");
+    throw Error(ErrorKind::data, SourceLocation{path}, "the manifest is damaged");
   }
   try {
-    const Json json = parse_json(text, Place{path});
+    const Json json = parse_json(text, SourceLocation{path});
     const Json& version = json.at("format_version");
     if (!version.is_number_integer() || version < 1 || version > present_format) {
       throw Error(
-          ErrorKind::data, Place{path},
+          ErrorKind::data, SourceLocation{path},
           format("the checkpoint has format version {}, this trainctl reads 1 to {}", version.dump(), present_format),
           "use the version of trainctl that wrote it");
     }
     return ManifestReader(path).read(json);
   } catch (const Json::exception& failure) {
-    throw Error(ErrorKind::data, Place{path}, std::string("not a checkpoint's manifest: ") + failure.what());
+    throw Error(ErrorKind::data, SourceLocation{path}, std::string("not a checkpoint's manifest: ") + failure.what());
   }
 }
 

@@ -44,7 +44,7 @@ struct Manifest {
   std::vector<int> mesh;       // data, pipeline, tensor
   std::string weights_sha256;  // of format versions 1 and 2; "" in later ones, where the files' hashes stand for it
   std::map<std::string, double> metrics;
-  std::map<std::string, std::string> facts;
+  SnapshotMetadata metadata;
   std::optional<BestResult> best;  // of the run, up to this checkpoint
   std::vector<File> files;
 

@@ -25,7 +25,7 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
         if (options.every.unit != Duration::Unit::seconds) return;
         const Node* value = node.find("every");
-        reader.error(value ? value->place : node.place,
+        reader.error(value ? value->location : node.location,
                      format("every must be a number of steps or epochs, not '{}'", to_string(options.every)));
       });
 }

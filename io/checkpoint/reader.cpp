@@ -95,7 +95,7 @@ std::vector<NamedTensor> read_parts(const std::string& path, const Manifest::Fil
 }  // namespace
 
 void throw_damaged(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::data, Place{path}, "the checkpoint is damaged: " + why,
+  throw Error(ErrorKind::data, SourceLocation{path}, "the checkpoint is damaged: " + why,
               "--resume auto takes the newest whole one");
 }
 

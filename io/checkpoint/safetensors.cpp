@@ -38,8 +38,7 @@ std::string_view dtype_name(DType dtype) {
 
 }  // namespace
 
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const SnapshotMetadata& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
@@ -60,12 +59,12 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
 }
 
 SafetensorsFile::SafetensorsFile(std::string path) : file_(std::move(path)) {
-  if (file_.size() < 8) throw Error(ErrorKind::data, Place{file_.path()}, "too short for a safetensors file");
+  if (file_.size() < 8) throw Error(ErrorKind::data, SourceLocation{file_.path()}, "too short for a safetensors file");
   std::uint64_t length = 0;
   file_.read(0, &length, sizeof length);
   if (length > static_cast<std::uint64_t>(std::min(file_.size() - 8, largest_safetensors_header))) {
     throw Error(
-        ErrorKind::data, Place{file_.path()},
+        ErrorKind::data, SourceLocation{file_.path()},
         format("not a valid safetensors file: it claims a header of {} bytes in a file of {}", length, file_.size()));
   }
   std::string text(length, '\0');

@@ -150,7 +150,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t d
     if (events.problem.empty()) events.problem = find_wrong_offsets(tensors, data_bytes);
   }
   if (!events.problem.empty()) {
-    throw Error(ErrorKind::data, Place{path}, "not a valid safetensors file: " + events.problem);
+    throw Error(ErrorKind::data, SourceLocation{path}, "not a valid safetensors file: " + events.problem);
   }
   return std::move(events.header);
 }

@@ -67,7 +67,7 @@ SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
   target_.bytes = bytes;
   abandon();
   begun_ = std::make_unique<AtomicFolder>(target_.path);
-  target_.place = fs::absolute(begun_->temporary()).string();
+  target_.address = fs::absolute(begun_->temporary()).string();
   return target_;
 }
 
@@ -80,12 +80,12 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   manifest.position = snapshot.position;
   manifest.mesh = snapshot.mesh;
   manifest.metrics = snapshot.metrics;
-  manifest.facts = snapshot.facts;
+  manifest.metadata = snapshot.metadata;
   manifest.best = snapshot.best;
   for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
     const std::string text = to_text(manifest);
-    OutputFile file(target_.place + "/" + manifest_file, target_.path, target_.bytes);
+    OutputFile file(target_.address + "/" + manifest_file, target_.path, target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
   }
@@ -132,7 +132,7 @@ void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int
 std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,
                               std::span<const NamedTensor> parts) {
   const std::string name = file_name(file);
-  OutputFile output(target.place + "/" + name, target.path, target.bytes);
+  OutputFile output(target.address + "/" + name, target.path, target.bytes);
   write_safetensors(output, parts, {{"format", "trainctl"}});
   Manifest::File record{name, output.finish(), {}};
   for (const NamedTensor& part : parts) {

@@ -11,13 +11,13 @@ namespace {
 
 using Parts = std::vector<std::shared_ptr<const Dataset>>;
 
-std::string values_text(const DatasetFacts& facts) {
-  return facts.classes > 0 ? "classes" : format("{} values", facts.target.count());
+std::string values_text(const DatasetInfo& info) {
+  return info.classes > 0 ? "classes" : format("{} values", info.target.count());
 }
 
 // Throws Error{data} where the samples of `part` are not of the form of those of `first`.
 void check_alike(const Dataset& part, const Dataset& first, bool any_size) {
-  const DatasetFacts &a = first.facts(), &b = part.facts();
+  const DatasetInfo &a = first.info(), &b = part.info();
   const auto refuse = [&](const std::string& what, const std::string& have, const std::string& others_have) {
     data_error(part.name_of(0), format("has {} {}, and {} has {}", what, have, first.name_of(0), others_have),
                "the paths of a data set hold samples of one form");
@@ -39,20 +39,20 @@ void check_alike(const Dataset& part, const Dataset& first, bool any_size) {
 
 class Concatenated final : public Dataset {
  public:
-  Concatenated(Parts parts, bool any_size) : parts_(std::move(parts)), facts_(parts_[0]->facts()) {
+  Concatenated(Parts parts, bool any_size) : parts_(std::move(parts)), info_(parts_[0]->info()) {
     for (const auto& part : parts_) {
       check_alike(*part, *parts_[0], any_size);
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + part->size());
       if (part == parts_[0]) continue;
-      const DatasetFacts& facts = part->facts();
-      facts_.classes = std::max(facts_.classes, facts.classes);
-      if (facts_.class_names.empty()) facts_.class_names = facts.class_names;
-      facts_.fingerprint += "; " + facts.fingerprint;
-      if (!facts.warning.empty()) facts_.warning += (facts_.warning.empty() ? "" : "; ") + facts.warning;
+      const DatasetInfo& info = part->info();
+      info_.classes = std::max(info_.classes, info.classes);
+      if (info_.class_names.empty()) info_.class_names = info.class_names;
+      info_.fingerprint += "; " + info.fingerprint;
+      if (!info.warning.empty()) info_.warning += (info_.warning.empty() ? "" : "; ") + info.warning;
     }
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return ends_.back(); }
   bool in_memory() const override {
     return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->in_memory(); });
@@ -73,7 +73,7 @@ class Concatenated final : public Dataset {
   }
 
   Parts parts_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::vector<std::int64_t> ends_;  // part p has the samples [ends_[p - 1], ends_[p])
 };
 

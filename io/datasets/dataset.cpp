@@ -8,7 +8,7 @@
 namespace trainctl {
 
 void data_error(const std::string& path, const std::string& message, const std::string& remedy) {
-  throw Error(ErrorKind::data, Place{path}, message, remedy);
+  throw Error(ErrorKind::data, SourceLocation{path}, message, remedy);
 }
 
 Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable) {

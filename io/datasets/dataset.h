@@ -17,22 +17,22 @@
 
 namespace trainctl {
 
-struct TableFacts;
+struct TableInfo;
 
-// The facts of a data set that are known without reading a sample. A data set of inputs alone has the target shape [0],
+// The info of a data set that are known without reading a sample. A data set of inputs alone has the target shape [0],
 // one of targets alone the sample shape [0].
-struct DatasetFacts {
+struct DatasetInfo {
   Shape sample;                // as stored: [28, 28, 1]; where images differ in size, the shape of the first
   DType dtype = DType::uint8;  // of the values that read() gives: uint8, float32, or int32 for tokens
   std::int64_t classes = 0;    // number of classes; 0: targets are values
   Shape target;  // of one sample: scalar for a class number, [P...] for those of positions, or the shape of its values
   Shape weight;  // shape of one sample's weights: scalar, or [P...] for its positions
-  std::vector<std::string> class_names;     // may be empty
-  std::string fingerprint;                  // hash of the samples; equal for a copy of the data
-  std::string warning;                      // names data that is not read; may be empty
-  bool masks = false;                       // samples are masks: bytes [height, width, 1] of class numbers
-  double scale = 1, offset = 0;             // a stored value v stands for scale * v + offset
-  std::shared_ptr<const TableFacts> table;  // csv: what the other splits take over from the training split's columns
+  std::vector<std::string> class_names;    // may be empty
+  std::string fingerprint;                 // hash of the samples; equal for a copy of the data
+  std::string warning;                     // names data that is not read; may be empty
+  bool masks = false;                      // samples are masks: bytes [height, width, 1] of class numbers
+  double scale = 1, offset = 0;            // a stored value v stands for scale * v + offset
+  std::shared_ptr<const TableInfo> table;  // csv: what the other splits take over from the training split's columns
 };
 
 // The size that a resize brings images to.
@@ -60,9 +60,9 @@ struct Sample {
 
   Shape shape;
   Shape whole;                 // set by decoders of images: the stored image's shape
-  DType dtype = DType::uint8;  // as facts().dtype
+  DType dtype = DType::uint8;  // as info().dtype
   const void* values = nullptr;
-  const float* target = nullptr;  // facts().target.count() values; only where targets are values
+  const float* target = nullptr;  // info().target.count() values; only where targets are values
 
   std::vector<std::byte> buffer;  // float32 values converted from other types, or a decoded image
   std::vector<float> target_buffer;
@@ -78,15 +78,15 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  virtual const DatasetFacts& facts() const = 0;
+  virtual const DatasetInfo& info() const = 0;
   virtual std::int64_t size() const = 0;
   // Reads sample `index` in [0, size()). Throws Error{data} that names the file.
   virtual void read(std::int64_t index, Sample& sample) const = 0;
   // The class of a sample, without reading the sample; only for data sets with classes.
   virtual std::int32_t label(std::int64_t index) const = 0;
-  // Writes the classes of a sample's positions: facts().target.count() labels.
+  // Writes the classes of a sample's positions: info().target.count() labels.
   virtual void read_labels(std::int64_t index, std::int32_t* labels) const { *labels = label(index); }
-  // Writes the weights of a sample or of its positions: facts().weight.count() values.
+  // Writes the weights of a sample or of its positions: info().weight.count() values.
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
@@ -105,11 +105,11 @@ struct ArrayUse {
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
 };
 
-// Statements of the config about a data set and, for validation and test, the facts of the training split.
-struct StatedFacts {
+// Statements of the config about a data set and, for validation and test, the info of the training split.
+struct DeclaredInfo {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
-  const DatasetFacts* training = nullptr;
+  const DatasetInfo* training = nullptr;
   ArrayUse use;
   bool skip_unreadable = false;  // opening goes on where a sample cannot be read but another one can
   // The numbers of the samples that train, where the config splits others off; empty: all do. Statistics that a data
@@ -117,7 +117,7 @@ struct StatedFacts {
   std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
   bool target_is_input = false;  // the network learns its input: targets need not be there
 
-  // The number of classes, which labels must be below, where it is stated.
+  // The number of classes, which labels must be below, where it is declared.
   std::optional<std::int64_t> known_classes() const {
     return training ? std::optional<std::int64_t>(training->classes) : classes;
   }

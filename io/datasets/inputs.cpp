@@ -36,39 +36,40 @@ std::string array_in(const std::string& path) {
 }
 
 // "samples of 28x28x1", "7 tokens below 20".
-std::string wanted_text(const StatedFacts& stated) {
-  const std::string shape = to_string(stated.training->sample);
-  const std::int64_t tokens = stated.use.tokens;
+std::string wanted_text(const DeclaredInfo& declared) {
+  const std::string shape = to_string(declared.training->sample);
+  const std::int64_t tokens = declared.use.tokens;
   return tokens > 0 ? format("{} tokens, whole numbers below {}", shape, tokens) : format("{} numbers", shape);
 }
 
 // Why paths of which none is an array cannot be read, where the network takes no images.
-[[noreturn]] void refuse_images(const std::string& path, const StatedFacts& stated) {
+[[noreturn]] void refuse_images(const std::string& path, const DeclaredInfo& declared) {
   if (!exists(path)) data_error(path, "does not exist");
-  data_error(path, "is no array, and the network was trained on arrays of numbers",
-             format("give an .npy file whose samples are {} each, as those of the training data", wanted_text(stated)));
+  data_error(
+      path, "is no array, and the network was trained on arrays of numbers",
+      format("give an .npy file whose samples are {} each, as those of the training data", wanted_text(declared)));
 }
 
-void check_tokens(const Array& array, const StatedFacts& stated) {
-  if (stated.use.tokens == 0 || is_integer(array.type)) return;
+void check_tokens(const Array& array, const DeclaredInfo& declared) {
+  if (declared.use.tokens == 0 || is_integer(array.type)) return;
   data_error(array.path, "holds values, and the network takes tokens",
-             format("store them as whole numbers below {}: x.astype(numpy.int32)", stated.use.tokens));
+             format("store them as whole numbers below {}: x.astype(numpy.int32)", declared.use.tokens));
 }
 
-// A data set of images alone (DatasetFacts::target [0]): files in the order of the list, those of a folder and of the
+// A data set of images alone (DatasetInfo::target [0]): files in the order of the list, those of a folder and of the
 // folders below it in bytewise order. Decoded to the channels of the training split's samples. Throws Error{data} where
 // a path is missing, or a folder has no images.
 class ImageList final : public Dataset {
  public:
-  ImageList(const std::vector<std::string>& paths, const StatedFacts& stated) : skips_(stated.skip_unreadable) {
+  ImageList(const std::vector<std::string>& paths, const DeclaredInfo& declared) : skips_(declared.skip_unreadable) {
     with_all_errors(paths, [&](const std::string& path) { add(path); });
-    const Shape sample = stated.training ? stated.training->sample : stated.sample.value_or(Shape{0, 0, 3});
+    const Shape sample = declared.training ? declared.training->sample : declared.sample.value_or(Shape{0, 0, 3});
     if (sample.rank() == 3 && sample.back() == 1) channels_ = 1;
-    facts_.sample = first_readable_shape(*this, paths[0], skips_);
-    facts_.target = {0};
+    info_.sample = first_readable_shape(*this, paths[0], skips_);
+    info_.target = {0};
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(files_); }
   bool holds_files() const override { return true; }
   bool in_memory() const override { return false; }
@@ -91,7 +92,7 @@ class ImageList final : public Dataset {
   }
 
   std::vector<std::string> files_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::int64_t channels_ = 3;
   bool skips_ = false;
 };
@@ -100,12 +101,12 @@ class ImageList final : public Dataset {
 class InputArrays {
  public:
   // `files` are those of the config's `x`.
-  InputArrays(const std::vector<std::string>& paths, const std::vector<NamedFacts>& inputs,
+  InputArrays(const std::vector<std::string>& paths, const std::vector<NamedInfo>& inputs,
               const ByName<OneOrMore<Path>>& files)
       : paths_(paths), inputs_(inputs), files_(files) {
     for (const std::string& path : paths) {
       const std::string name = path.substr(0, path.find('='));
-      const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const NamedFacts& i) { return i.name == name; });
+      const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const NamedInfo& i) { return i.name == name; });
       if (known && name.size() < path.size()) named_[name] = path.substr(name.size() + 1);
     }
     if (paths.size() != (named_.empty() ? 1 : named_.size())) refuse("other paths are given");
@@ -126,7 +127,7 @@ class InputArrays {
  private:
   [[noreturn]] void refuse(const std::string& what) const {
     std::string names, example;
-    for (const NamedFacts& input : inputs_) {
+    for (const NamedInfo& input : inputs_) {
       names += (names.empty() ? "" : ", ") + input.name;
       example += format(" {}=FILE.npy", input.name);
     }
@@ -137,16 +138,16 @@ class InputArrays {
   // The file of the input's name or, where there is none, of the name that the config's file has.
   std::string file_in_folder(const std::string& input) const {
     std::string file = npy_in_folder(paths_[0], input);
-    const auto* stated = files_.find(input);
-    if (file.empty() && stated && !stated->items.empty()) {
-      file = npy_in_folder(paths_[0], std::filesystem::path(stated->items[0].text).stem().string());
+    const auto* declared = files_.find(input);
+    if (file.empty() && declared && !declared->items.empty()) {
+      file = npy_in_folder(paths_[0], std::filesystem::path(declared->items[0].text).stem().string());
     }
     if (file.empty()) refuse(format("{} has no {}.npy", paths_[0], input));
     return file;
   }
 
   const std::vector<std::string>& paths_;
-  const std::vector<NamedFacts>& inputs_;
+  const std::vector<NamedInfo>& inputs_;
   const ByName<OneOrMore<Path>>& files_;
   std::map<std::string, std::string> named_;  // by input: "NAME=PATH"
 };
@@ -154,34 +155,34 @@ class InputArrays {
 }  // namespace
 
 std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std::string>& paths,
-                                                           const StatedFacts& stated) const {
+                                                           const DeclaredInfo& declared) const {
   std::vector<std::string> found;
   std::transform(paths.begin(), paths.end(), std::back_inserter(found), array_in);
   const auto array = std::find_if(found.begin(), found.end(), is_array);
   if (array == found.end()) {
-    const DatasetFacts* training = stated.training;
+    const DatasetInfo* training = declared.training;
     const bool takes_images = !training || (training->dtype == DType::uint8 && training->sample.rank() == 3);
-    if (takes_images) return std::make_shared<ImageList>(found, stated);
-    refuse_images(found[0], stated);
+    if (takes_images) return std::make_shared<ImageList>(found, declared);
+    refuse_images(found[0], declared);
   }
   if (found.size() > 1) {
     throw Error(ErrorKind::config, *array + " is an array, and these are read one at a time",
                 "ask once for each of them");
   }
   Array read = read_array(*array);
-  check_tokens(read, stated);
-  return array_inputs(std::move(read), stated);
+  check_tokens(read, declared);
+  return array_inputs(std::move(read), declared);
 }
 
 std::vector<std::shared_ptr<const Dataset>> DatasetOptions::open_all_inputs(
-    const std::vector<std::string>& paths, const std::vector<NamedFacts>& inputs) const {
-  if (inputs.size() == 1) return {open_inputs(paths, inputs[0].stated)};
+    const std::vector<std::string>& paths, const std::vector<NamedInfo>& inputs) const {
+  if (inputs.size() == 1) return {open_inputs(paths, inputs[0].declared)};
   const InputArrays arrays(paths, inputs, x);
   std::vector<std::shared_ptr<const Dataset>> datasets;
-  for (const NamedFacts& input : inputs) {
+  for (const NamedInfo& input : inputs) {
     Array array = arrays.read(input.name);
-    check_tokens(array, input.stated);
-    datasets.push_back(array_inputs(std::move(array), input.stated));
+    check_tokens(array, input.declared);
+    datasets.push_back(array_inputs(std::move(array), input.declared));
     if (datasets.back()->size() == datasets[0]->size()) continue;
     data_error(
         datasets.back()->name_of(0),

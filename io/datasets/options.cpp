@@ -20,7 +20,7 @@ namespace {
 
 // Calls visit(list) for each list of paths.
 template <class Visit>
-void for_each_list(const StatedLocation& where, Visit visit) {
+void for_each_list(const DataLocations& where, Visit visit) {
   for (const auto* list : {&where.path, &where.images, &where.labels, &where.weights, &where.masks}) visit(*list);
   for (const auto* by_name : {&where.x, &where.y}) {
     for (const auto& entry : by_name->entries) visit(entry.value);
@@ -31,13 +31,13 @@ Path item(const OneOrMore<Path>& list, std::size_t i) { return i < list.items.si
 
 ByName<Path> item(const ByName<OneOrMore<Path>>& lists, std::size_t i) {
   ByName<Path> found;
-  for (const auto& entry : lists.entries) found.entries.push_back({entry.name, entry.place, item(entry.value, i)});
+  for (const auto& entry : lists.entries) found.entries.push_back({entry.name, entry.location, item(entry.value, i)});
   return found;
 }
 
 }  // namespace
 
-std::vector<DataLocation> StatedLocation::pieces() const {
+std::vector<DataLocation> DataLocations::pieces() const {
   std::size_t count = 1;
   for_each_list(*this, [&](const OneOrMore<Path>& list) { count = std::max(count, list.items.size()); });
   std::vector<DataLocation> found;
@@ -48,7 +48,7 @@ std::vector<DataLocation> StatedLocation::pieces() const {
   return found;
 }
 
-void StatedLocation::check_lengths(const Place& place, Reader& reader) const {
+void DataLocations::check_lengths(const SourceLocation& location, Reader& reader) const {
   std::optional<std::size_t> count;
   bool uneven = false;
   for_each_list(*this, [&](const OneOrMore<Path>& list) {
@@ -56,14 +56,14 @@ void StatedLocation::check_lengths(const Place& place, Reader& reader) const {
     uneven = uneven || count.value_or(list.items.size()) != list.items.size();
     count = list.items.size();
   });
-  if (uneven) reader.error(place, "lists of files that belong together must be equally long");
+  if (uneven) reader.error(location, "lists of files that belong together must be equally long");
 }
 
-StatedFacts stated_of_both(const StatedGroup& stated) {
-  require(stated.inputs.size() == 1 && stated.targets.size() == 1, "a data set with one input and one target");
-  StatedFacts both = stated.targets[0];
-  both.sample = stated.inputs[0].sample;
-  both.use.tokens = stated.inputs[0].use.tokens;
+DeclaredInfo declared_of_both(const DeclaredGroup& declared) {
+  require(declared.inputs.size() == 1 && declared.targets.size() == 1, "a data set with one input and one target");
+  DeclaredInfo both = declared.targets[0];
+  both.sample = declared.inputs[0].sample;
+  both.use.tokens = declared.inputs[0].use.tokens;
   return both;
 }
 
@@ -76,17 +76,18 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
   return paths;
 }
 
-DatasetGroup DatasetOptions::open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
+DatasetGroup DatasetOptions::open_group(const DataLocation& where, SplitKind split, const DeclaredGroup& declared,
                                         std::uint64_t seed) const {
-  const std::shared_ptr<const Dataset> dataset = open(where, split, stated_of_both(stated), seed);
+  const std::shared_ptr<const Dataset> dataset = open(where, split, declared_of_both(declared), seed);
   return {{dataset}, {dataset}};
 }
 
 DatasetGroup DatasetOptions::open_pieces(const std::vector<DataLocation>& pieces, SplitKind split,
-                                         const StatedGroup& stated, std::uint64_t seed) const {
-  if (pieces.size() == 1) return open_group(pieces[0], split, stated, seed);
+                                         const DeclaredGroup& declared, std::uint64_t seed) const {
+  if (pieces.size() == 1) return open_group(pieces[0], split, declared, seed);
   std::vector<DatasetGroup> groups;
-  with_all_errors(pieces, [&](const DataLocation& piece) { groups.push_back(open_group(piece, split, stated, seed)); });
+  with_all_errors(pieces,
+                  [&](const DataLocation& piece) { groups.push_back(open_group(piece, split, declared, seed)); });
   return concatenated(groups, holds_image_files());
 }
 

@@ -32,7 +32,7 @@ struct DataLocation {
 
 // The location of a split's samples as the config states it: each key names one file or folder, or several whose
 // samples follow each other. `validation` and `test` have the same keys as the data set.
-struct StatedLocation {
+struct DataLocations {
   OneOrMore<Path> path;
   OneOrMore<Path> images, labels;
   ByName<OneOrMore<Path>> x, y;
@@ -42,13 +42,13 @@ struct StatedLocation {
   // A location for each item of the lists, of which there is one at least; items with the same number belong together.
   std::vector<DataLocation> pieces() const;
   // Reports lists that differ in length at the place of the section.
-  void check_lengths(const Place& place, Reader& reader) const;
+  void check_lengths(const SourceLocation& location, Reader& reader) const;
 };
 
 // The statements about an input, and its name.
-struct NamedFacts {
+struct NamedInfo {
   std::string name;
-  StatedFacts stated;
+  DeclaredInfo declared;
 };
 
 // The meaning of the data for the network, by its inputs and outputs; the name of a single one is empty.
@@ -70,14 +70,14 @@ struct DataUse {
 };
 
 // The statements about each of a group's data sets.
-struct StatedGroup {
-  std::vector<StatedFacts> inputs, targets;
+struct DeclaredGroup {
+  std::vector<DeclaredInfo> inputs, targets;
   DataUse use;  // in the same order
 };
 
-struct DatasetOptions : Options, StatedLocation {
+struct DatasetOptions : Options, DataLocations {
   // Opens one piece of a split at its location `where`. `seed` is the run's seed. Throws Error{data}.
-  virtual std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
+  virtual std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                               std::uint64_t seed) const = 0;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
@@ -88,25 +88,25 @@ struct DatasetOptions : Options, StatedLocation {
   virtual bool holds_image_files() const { return false; }
   // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
   // Throws Error{data}.
-  virtual DatasetGroup open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
+  virtual DatasetGroup open_group(const DataLocation& where, SplitKind split, const DeclaredGroup& declared,
                                   std::uint64_t seed) const;
   // Opens a split in one or several pieces; by default each for itself, and then one after another (concatenated.h).
   // Throws Error{data} that names all pieces that cannot be opened.
-  virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind split, const StatedGroup& stated,
-                                   std::uint64_t seed) const;
-  // Opens samples without targets for a network that was trained on this data set, whose facts are stated.training:
+  virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind split,
+                                   const DeclaredGroup& declared, std::uint64_t seed) const;
+  // Opens samples without targets for a network that was trained on this data set, whose info are declared.training:
   // images and folders of them, or an array (.npy, .npz, IDX); of a table further tables. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
-                                                     const StatedFacts& stated) const;
+                                                     const DeclaredInfo& declared) const;
   // The same for each of a network's inputs. Of several, a path is NAME=PATH for each, or an only one is a folder or an
   // .npz file with an array for each: of its name or, in a folder, of the name of the file that the config states as
   // `x`. Throws Error{config} where an input has no path.
   std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
-                                                              const std::vector<NamedFacts>& inputs) const;
+                                                              const std::vector<NamedInfo>& inputs) const;
 };
 
 // The statements about a data set with one input and one target.
-StatedFacts stated_of_both(const StatedGroup& stated);
+DeclaredInfo declared_of_both(const DeclaredGroup& declared);
 // The paths of pieces, each of which has one. Throws Error{config} where there is none, as "csv needs `path`".
 std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const char* dataset);
 

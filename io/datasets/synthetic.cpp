@@ -55,16 +55,16 @@ class SyntheticDataset : public Dataset {
         count_(shape.count()),
         pattern_{seed, Purpose::synthetic, 0, of_pattern},
         noise_{seed, Purpose::synthetic, 0, of_noise} {
-    facts_.sample = shape;
-    facts_.dtype = dtype;
-    facts_.classes = classes;
-    if (classes == 0) facts_.target = Shape{1};
-    facts_.fingerprint =
+    info_.sample = shape;
+    info_.dtype = dtype;
+    info_.classes = classes;
+    if (classes == 0) info_.target = Shape{1};
+    info_.fingerprint =
         format("synthetic {} {} {} {} {} {}", trainctl::name_of(dtype), to_string(shape), classes, first, size, seed);
     require_memory(checked_multiply(count_, size_of(DType::float32)));
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return size_; }
   bool in_memory() const override { return false; }
   std::string name_of(std::int64_t index) const override { return format("synthetic sample {}", first_ + index); }
@@ -82,7 +82,7 @@ class SyntheticDataset : public Dataset {
 
   std::int64_t classes_, first_, size_, count_;
   RandomKey pattern_, noise_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
 };
 
 class SyntheticValues final : public SyntheticDataset {
@@ -95,7 +95,7 @@ class SyntheticValues final : public SyntheticDataset {
   }
 
   void read(std::int64_t index, Sample& sample) const override {
-    sample.shape = facts_.sample;
+    sample.shape = info_.sample;
     sample.dtype = DType::float32;
     sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
     auto* values = reinterpret_cast<float*>(sample.buffer.data());
@@ -112,7 +112,7 @@ class SyntheticValues final : public SyntheticDataset {
   }
 
  private:
-  // Generated on first use: a data set whose facts alone are asked for takes no memory.
+  // Generated on first use: a data set whose info alone are asked for takes no memory.
   struct Pattern {
     std::once_flag made;
     std::vector<float> values;
@@ -135,12 +135,12 @@ class SyntheticImages final : public SyntheticDataset {
  public:
   SyntheticImages(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
       : SyntheticDataset(shape, DType::uint8, classes, first, size, seed) {
-    facts_.scale = 2 * byte_step;
-    facts_.offset = -2;
+    info_.scale = 2 * byte_step;
+    info_.offset = -2;
   }
 
   void read(std::int64_t index, Sample& sample) const override {
-    sample.shape = facts_.sample;
+    sample.shape = info_.sample;
     sample.dtype = DType::uint8;
     sample.buffer.resize(static_cast<std::size_t>(2 * count_));
     auto* values = reinterpret_cast<std::uint8_t*>(sample.buffer.data());
@@ -157,7 +157,7 @@ class SyntheticImages final : public SyntheticDataset {
     double product = 0;
     for (std::int64_t i = 0; i < count_; ++i) {
       values[i] = half_sum(values[i], zero);
-      product += (facts_.scale * values[i] + facts_.offset) * (byte_step * pattern[i] - 1);
+      product += (info_.scale * values[i] + info_.offset) * (byte_step * pattern[i] - 1);
     }
     set_target(product, sample);
   }
@@ -166,14 +166,15 @@ class SyntheticImages final : public SyntheticDataset {
 struct SyntheticOptions final : DatasetOptions {
   SyntheticOptions() { samples = 1024; }
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                       std::uint64_t seed) const override {
-    if (!stated.sample || !(stated.training || stated.classes)) {
+    if (!declared.sample || !(declared.training || declared.classes)) {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
     // Offset of the split's samples in the endless sequence.
     const std::int64_t first = static_cast<std::int64_t>(split) * most_synthetic_samples;
-    return synthetic_dataset(*stated.sample, *stated.known_classes(), first, where.samples.value_or(*samples), seed);
+    return synthetic_dataset(*declared.sample, *declared.known_classes(), first, where.samples.value_or(*samples),
+                             seed);
   }
 };
 

@@ -38,12 +38,12 @@ void require_utf8_text(const std::string& file, std::string_view where, std::str
              format("convert the file: iconv -f LATIN1 -t UTF-8 '{0}' > '{0}.utf8' ({1})", name, which_encoding));
 }
 
-void require_utf8_facts(const std::string& path, const DatasetFacts& facts) {
-  require_utf8_words(path, "a class", facts.class_names);
-  if (!facts.table) return;
-  require_utf8_words(path, "a target column", facts.table->targets);
-  require_utf8_words(path, "the weight column", {facts.table->weight});
-  for (const TableFacts::Column& column : facts.table->columns) {
+void require_utf8_info(const std::string& path, const DatasetInfo& info) {
+  require_utf8_words(path, "a class", info.class_names);
+  if (!info.table) return;
+  require_utf8_words(path, "a target column", info.table->targets);
+  require_utf8_words(path, "the weight column", {info.table->weight});
+  for (const TableInfo::Column& column : info.table->columns) {
     require_utf8_words(path, "a column", {column.name});
     require_utf8_words(path, format("column '{}'", valid_utf8(column.name)), column.vocabulary);
   }

@@ -15,7 +15,7 @@ void require_utf8_path(const std::string& path);
 // The same for text that a file holds at the place `where`, such as "line 3, column 'kind'".
 void require_utf8_text(const std::string& file, std::string_view where, std::string_view text);
 
-// The same for all names that the facts of a data set hold, wherever they came from; `path` is where the data set lies.
-void require_utf8_facts(const std::string& path, const DatasetFacts& facts);
+// The same for all names that the info of a data set hold, wherever they came from; `path` is where the data set lies.
+void require_utf8_info(const std::string& path, const DatasetInfo& info);
 
 }  // namespace trainctl

@@ -23,10 +23,10 @@ namespace trainctl {
 namespace {
 
 void set_place(Node& node, const std::string& path) {
-  node.place.file = path;
+  node.location.file = path;
   for (Node& item : node.items) set_place(item, path);
   for (Node::Entry& entry : node.entries) {
-    entry.key_place.file = path;
+    entry.key_location.file = path;
     set_place(entry.value, path);
   }
 }
@@ -127,7 +127,7 @@ class Importer {
     try {
       return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, Place{path_}, format("no network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{path_}, format("no network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
     }
   }

@@ -56,7 +56,7 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
     const auto [known, is_new] = paths.emplace(layer, path);
     if (is_new) layers.push_back(layer);
     if (known->second != path) {
-      throw Error(ErrorKind::config, tensor.place,
+      throw Error(ErrorKind::config, tensor.location,
                   format("layers '{}' and '{}' are both called '{}' in a file of Keras", known->second, path, layer),
                   "export the weights as safetensors");
     }

@@ -75,15 +75,15 @@ class Walk {
   using Uses = std::vector<std::size_t>;
 
   // `inputs` are those of a network inside another; the outermost makes its own.
-  Uses expand(const Json& saved, const std::string& prefix, const std::string& place, Uses inputs, int level) {
+  Uses expand(const Json& saved, const std::string& prefix, const std::string& location, Uses inputs, int level) {
     if (level > deepest_network) damaged("its networks are nested too deep");
     count();
     const Json& config = saved.at("config");
-    return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, place, inputs, level)
-                                                  : expand_functional(config, prefix, place, inputs, level);
+    return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, location, inputs, level)
+                                                  : expand_functional(config, prefix, location, inputs, level);
   }
 
-  Uses expand_sequential(const Json& saved, const Json& config, const std::string& prefix, const std::string& place,
+  Uses expand_sequential(const Json& saved, const Json& config, const std::string& prefix, const std::string& location,
                          Uses last, int level) {
     // Keras 1 wrote the list alone.
     const Json& layers = config.is_array() ? config : config.at("layers");
@@ -96,7 +96,7 @@ class Walk {
         if (level == 0) last = {add_input(layer_name(layer), shape_of(layer.at("config")))};
         continue;
       }
-      last = use(layer, prefix, place, last, {}, level);
+      last = use(layer, prefix, location, last, {}, level);
     }
     return last;
   }
@@ -115,7 +115,7 @@ class Walk {
     return {};
   }
 
-  Uses expand_functional(const Json& config, const std::string& prefix, const std::string& place, const Uses& inputs,
+  Uses expand_functional(const Json& config, const std::string& prefix, const std::string& location, const Uses& inputs,
                          int level) {
     struct Node {
       const Json* layer = nullptr;
@@ -171,7 +171,7 @@ class Walk {
         const auto known = numbers.find(name);
         const bool is_known = known != numbers.end() && node.number < known->second.size();
         const std::size_t number = is_known ? known->second[node.number] : node.number;
-        done[{name, number}] = use(*node.layer, prefix, place, from, node.arguments, level);
+        done[{name, number}] = use(*node.layer, prefix, location, from, node.arguments, level);
       }
       waiting = std::move(later);
     }
@@ -197,11 +197,11 @@ class Walk {
   }
 
   // One use of a layer, or of all layers of a network inside.
-  Uses use(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from,
+  Uses use(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from,
            const CallArguments& arguments, int level) {
     const std::string name = layer_name(layer), kind = layer_class(layer);
     if (is_operation(layer)) {
-      return {add({config_name(prefix, place, name), &layer, from, {}, false, arguments.operands, arguments.other})};
+      return {add({config_name(prefix, location, name), &layer, from, {}, false, arguments.operands, arguments.other})};
     }
     if (from.size() == 1 && does_nothing_in_prediction(kind)) {
       const std::string left_out = format("{} '{}'", kind, prefix + name);
@@ -216,13 +216,13 @@ class Walk {
       reader_.error({path_},
                     format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name, other));
     }
-    if (is_keras_network(kind)) return expand(layer, prefix + name + ".", place + name + "/", from, level + 1);
-    if (kind == "Bidirectional") return use_both_ways(layer, prefix, place, from);
-    return {add({config_name(prefix, place, name, shared_layer(layer)), &layer, from})};
+    if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
+    if (kind == "Bidirectional") return use_both_ways(layer, prefix, location, from);
+    return {add({config_name(prefix, location, name, shared_layer(layer)), &layer, from})};
   }
 
   // A Bidirectional layer as its two layers and one that puts their outputs together.
-  Uses use_both_ways(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from) {
+  Uses use_both_ways(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from) {
     const std::string name = layer_name(layer);
     const Json &config = layer.at("config"), &inner = config.at("layer");
     const auto stated = config.find("backward_layer");
@@ -249,29 +249,29 @@ class Walk {
       }
       network_.parts.push_back(std::make_shared<const Json>(std::move(json)));
       both.push_back(
-          add({config_name(prefix + name + ".", place + name + "/", part), network_.parts.back().get(), from}));
+          add({config_name(prefix + name + ".", location + name + "/", part), network_.parts.back().get(), from}));
     }
     Json merged{{"class_name", merge->second}, {"config", {{"name", name}, {"trainable", true}}}};
     network_.parts.push_back(std::make_shared<const Json>(std::move(merged)));
-    return {add({config_name(prefix, place, name), network_.parts.back().get(), both})};
+    return {add({config_name(prefix, location, name), network_.parts.back().get(), both})};
   }
 
   // The name in the config of the layer `name` of the network at `place` ("outer/inner/", or ""), always the same, also
   // for a layer that stands in several networks.
-  std::string config_name(const std::string& prefix, const std::string& place, const std::string& name,
+  std::string config_name(const std::string& prefix, const std::string& location, const std::string& name,
                           const std::string& shared = "") {
-    const auto [known, is_new] = names_.try_emplace(shared.empty() ? place + "\n" + name : "\n" + shared);
+    const auto [known, is_new] = names_.try_emplace(shared.empty() ? location + "\n" + name : "\n" + shared);
     if (!is_new) return known->second;
     const std::string usual = as_name(prefix + name);
     std::string own = usual;
     for (int number = 2; !taken_.insert(own).second; ++number) own = format("{}_{}", usual, number);
-    if (own != name || !place.empty()) {
+    if (own != name || !location.empty()) {
       // A rule for names gives { a meaning.
-      if ((place + name).find('{') != std::string::npos) {
+      if ((location + name).find('{') != std::string::npos) {
         reader_.error({path_},
-                      format("layer '{}': no name with a {{ can be imported: rename it in Keras", place + name));
+                      format("layer '{}': no name with a {{ can be imported: rename it in Keras", location + name));
       }
-      network_.renamed.push_back({own, place + name});
+      network_.renamed.push_back({own, location + name});
     }
     return known->second = own;
   }
@@ -337,7 +337,7 @@ class Walk {
   }
 
   [[noreturn]] void damaged(const std::string& what) const {
-    throw Error(ErrorKind::data, Place{path_}, "no network as Keras saves it: " + what,
+    throw Error(ErrorKind::data, SourceLocation{path_}, "no network as Keras saves it: " + what,
                 "save the network again, with model.save(\"network.keras\")");
   }
 

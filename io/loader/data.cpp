@@ -1,4 +1,4 @@
-// Opens the data of a run: the facts that a model needs, the transforms, and sources of batches.
+// Opens the data of a run: the info that a model needs, the transforms, and sources of batches.
 #include "io/loader/data.h"
 
 #include <sched.h>
@@ -52,7 +52,7 @@ class TrainingStatistics final : public StatisticsSource {
 std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
   std::vector<DType> types;
   for (const auto& split : splits) {
-    if (split) types.push_back(split->group.inputs[input]->facts().dtype);
+    if (split) types.push_back(split->group.inputs[input]->info().dtype);
   }
   return types;
 }
@@ -60,7 +60,7 @@ std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
 void check_shape(const DataOptions& options, const ModelInput& input) {
   const std::optional<Shape> stated = stated_shape(options, input.name);
   if (!stated || input.sample == *stated) return;
-  throw Error(ErrorKind::data, options.dataset.place,
+  throw Error(ErrorKind::data, options.dataset.location,
               format("samples have shape {} behind the transforms, the config states {}", to_string(input.sample),
                      to_string(*stated)),
               "state the right `shape`, or change `transform`");
@@ -68,7 +68,7 @@ void check_shape(const DataOptions& options, const ModelInput& input) {
 
 void check_label_mode(const DataOptions& options, LabelMode mode, std::int64_t classes) {
   if (mode == LabelMode::binary && classes != 2) {
-    throw Error(ErrorKind::config, options.dataset.place,
+    throw Error(ErrorKind::config, options.dataset.location,
                 format("`label_mode: binary` needs 2 classes, not {}", classes));
   }
 }
@@ -82,11 +82,11 @@ bool mixes(const DataOptions& options) {
 }
 
 ModelInput model_input(const DataOptions& options, const std::string& name, const DataSplit& split, std::size_t number,
-                       const DatasetFacts& facts, const InputPlan& plan) {
+                       const DatasetInfo& info, const InputPlan& plan) {
   ModelInput input{name, split.input_type(number).shape, {}};
   if (plan.stored) {
     input.format =
-        facts.dtype == DType::int32 ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.plan.affine, input.sample);
+        info.dtype == DType::int32 ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.plan.affine, input.sample);
   }
   check_shape(options, input);
   return input;
@@ -106,12 +106,12 @@ bool looks_channels_first(const Shape& sample) {
 static void check_target(const DataOptions& options, const DataUse& use) {
   if (!options.target_is_input()) return;
   if (use.inputs.size() > 1 || use.targets.size() > 1) {
-    throw Error(ErrorKind::config, options.dataset.place,
+    throw Error(ErrorKind::config, options.dataset.location,
                 format("`label_mode: input` is for one input and one output, and the model has {} and {}",
                        use.inputs.size(), use.targets.size()));
   }
   if (use.inputs[0].tokens > 0) {
-    throw Error(ErrorKind::config, options.dataset.place,
+    throw Error(ErrorKind::config, options.dataset.location,
                 "`label_mode: input` is for values, and the samples are tokens");
   }
 }
@@ -127,8 +127,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error,
                                   measure, measured_);
     plans.push_back(
-        plan_input(options, training.inputs[i]->facts(), stored_types(opened, i), use.inputs[i].name, statistics));
-    kept_.push_back({training.inputs[i]->facts(), {measured_.begin() + before, measured_.end()}});
+        plan_input(options, training.inputs[i]->info(), stored_types(opened, i), use.inputs[i].name, statistics));
+    kept_.push_back({training.inputs[i]->info(), {measured_.begin() + before, measured_.end()}});
   }
   std::string fingerprints;
   for (std::size_t p = 0; p < opened.size(); ++p) {
@@ -143,25 +143,25 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
       info_.cached_bytes = checked_add(info_.cached_bytes, splits_[p]->cached_bytes());
     }
     for (const Dataset* dataset : group.distinct()) {
-      fingerprints += dataset->facts().fingerprint + '\n';
-      const std::string& warning = dataset->facts().warning;
+      fingerprints += dataset->info().fingerprint + '\n';
+      const std::string& warning = dataset->info().warning;
       if (!warning.empty() && (p == 0 || group.inputs != training.inputs)) info_.warnings.push_back(warning);
     }
   }
   info_.inputs.clear();
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const DatasetFacts& facts = training.inputs[i]->facts();
-    info_.inputs.push_back(model_input(options, use.inputs[i].name, *splits_[0], i, facts, plans[i]));
-    if (looks_channels_first(facts.sample)) {
+    const DatasetInfo& info = training.inputs[i]->info();
+    info_.inputs.push_back(model_input(options, use.inputs[i].name, *splits_[0], i, info, plans[i]));
+    if (looks_channels_first(info.sample)) {
       info_.warnings.push_back(
           format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
                  "turn the array with numpy.moveaxis(x, 1, -1)",
-                 to_string(facts.sample)));
+                 to_string(info.sample)));
     }
   }
   info_.targets.clear();
   for (std::size_t i = 0; i < training.targets.size(); ++i) {
-    info_.targets.push_back(splits_[0]->target_facts(i, options.label_mode.of(use.targets[i].name)));
+    info_.targets.push_back(splits_[0]->target_info(i, options.label_mode.of(use.targets[i].name)));
     info_.targets.back().mixed = mixes(options);
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
@@ -177,15 +177,16 @@ int Data::workers(int cores) const {
   return options_.workers.or_else(std::clamp(cores, 1, 16));
 }
 
-std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) const {
+std::vector<TargetEncoding> Data::forms_of(const std::vector<TargetEncoding>& wanted) const {
   if (!wanted.empty()) return wanted;
-  std::vector<TargetForm> forms;
-  for (const TargetFacts& target : info_.targets) forms.push_back(stated_form(target));
+  std::vector<TargetEncoding> forms;
+  for (const TargetInfo& target : info_.targets) forms.push_back(declared_encoding(target));
   return forms;
 }
 
-LoaderOptions Data::training_loader(std::int64_t batch_size, const Sharer& rank, const DataPosition& start, int cores,
-                                    const std::vector<TargetForm>& targets, const AllocateBatch& allocate) const {
+LoaderOptions Data::training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
+                                    int cores, const std::vector<TargetEncoding>& targets,
+                                    const AllocateBatch& allocate) const {
   return {batch_size,
           rank,
           start,
@@ -200,17 +201,18 @@ LoaderOptions Data::training_loader(std::int64_t batch_size, const Sharer& rank,
 
 std::int64_t Data::samples(SplitKind kind) const { return has(kind) ? split(kind)->size() : 0; }
 
-std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
-                                            int cores, const std::vector<TargetForm>& targets,
-                                            const AllocateBatch& allocate,
+std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const BatchDivision& division,
+                                            const DataPosition& start, int cores,
+                                            const std::vector<TargetEncoding>& targets, const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
   LoaderOptions options = training_loader(batch_size, rank, start, cores, targets, allocate);
   options.stop_requested = stop_requested;
   return make_loader(split(SplitKind::training), options);
 }
 
-std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batch_size, const Sharer& rank, int cores,
-                                              const std::vector<TargetForm>& targets, const AllocateBatch& allocate,
+std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batch_size, const BatchDivision& division,
+                                              int cores, const std::vector<TargetEncoding>& targets,
+                                              const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
   require(has(split), "a split that is evaluated");
   const DataPosition start{seed_, 0, 0};
@@ -219,21 +221,21 @@ std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batc
                       options_.prefetch, forms_of(targets), allocate, stop_requested});
 }
 
-std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,
-                         const std::vector<TargetForm>& forms) {
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
+                         const BatchDivision& division, const std::vector<TargetEncoding>& forms) {
   std::vector<TensorType> inputs, targets;
   for (const ModelInput& input : info.inputs) inputs.push_back({input.sample, input.format.dtype});
   for (std::size_t i = 0; i < forms.size(); ++i) targets.push_back(sample_target_type(forms[i], info.targets[i]));
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
-  const auto add = [&](std::int64_t samples, std::int64_t batch, const Sharer& of) {
+  const auto add = [&](std::int64_t samples, std::int64_t batch, const BatchDivision& division) {
     if (samples == 0) return;
     const BufferPlan plan =
         plan_buffers(inputs, targets, info.weight.count(), std::min(batch, samples), of, workers, options.prefetch);
     bytes = checked_add(bytes, plan.bytes());
   };
   add(info.training_samples, batch_size, who);
-  add(info.validation_samples, evaluation_batch(batch_size, who), evaluation_sharer(who));
+  add(info.validation_samples, evaluation_batch(batch_size, who), evaluation_division(who));
   return bytes;
 }
 
@@ -264,16 +266,16 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
       info.targets.push_back({0, info.inputs[0].sample});
       continue;
     }
-    TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
-    check_label_mode(options, mode, facts.classes);
+    TargetInfo info{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
+    check_label_mode(options, mode, info.classes);
     // Without reading an array the number of values in a target is not known.
-    if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
+    if (info.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) info.shape = {0};
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
-      facts.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
+      info.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
       info.is_masked = dataset.weighs_pixels();
-      if (info.is_masked) info.weight = facts.shape;
+      if (info.is_masked) info.weight = info.shape;
     }
-    info.targets.push_back(std::move(facts));
+    info.targets.push_back(std::move(info));
   }
   return info;
 }

@@ -1,4 +1,4 @@
-// The opened data of a run: the facts that a model needs, and sources of batches.
+// The opened data of a run: the info that a model needs, and sources of batches.
 #pragma once
 
 #include <array>
@@ -43,23 +43,25 @@ class Data {
   // `cores` bounds this rank's workers where `workers` is auto; 0: the cores that the process may use. `targets` are
   // the forms that the program reads; where empty, label_mode states the forms. The inputs lie in memory of `allocate`.
   // `stop_requested` is that of LoaderOptions.
-  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
-                                        int cores = 0, const std::vector<TargetForm>& targets = {},
+  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const BatchDivision& division,
+                                        const DataPosition& start, int cores = 0,
+                                        const std::vector<TargetEncoding>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
   // The options of the loader that training() makes, of the same arguments.
-  LoaderOptions training_loader(std::int64_t batch_size, const Sharer& rank, const DataPosition& start, int cores,
-                                const std::vector<TargetForm>& targets, const AllocateBatch& allocate) const;
+  LoaderOptions training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
+                                int cores, const std::vector<TargetEncoding>& targets,
+                                const AllocateBatch& allocate) const;
   // The batches of a split from its first sample to its last, without augmentation, in the same order every time;
   // begins again after the batch that is the last of its epoch. Arguments as in training().
-  std::unique_ptr<BatchSource> evaluation(SplitKind split, std::int64_t batch_size, const Sharer& rank, int cores = 0,
-                                          const std::vector<TargetForm>& targets = {},
+  std::unique_ptr<BatchSource> evaluation(SplitKind split, std::int64_t batch_size, const BatchDivision& division,
+                                          int cores = 0, const std::vector<TargetEncoding>& targets = {},
                                           const AllocateBatch& allocate = {},
                                           const std::function<bool()>& stop_requested = {}) const;
 
  private:
   int workers(int cores) const;
-  std::vector<TargetForm> forms_of(const std::vector<TargetForm>& wanted) const;
+  std::vector<TargetEncoding> forms_of(const std::vector<TargetEncoding>& wanted) const;
 
   DataOptions options_;
   std::uint64_t seed_;
@@ -72,10 +74,10 @@ class Data {
 // Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its
 // training and validation sources, where that is most. `batch_size` counts the samples of all ranks and `who` has a
 // share of them, both of training; a split without samples has no source.
-std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,
-                         const std::vector<TargetForm>& forms);
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
+                         const BatchDivision& division, const std::vector<TargetEncoding>& forms);
 
-// The facts of the data for a model. Where the config states the shapes and classes, files are not read: the numbers of
+// The info of the data for a model. Where the config states the shapes and classes, files are not read: the numbers of
 // samples are then 0, and the shape of targets that are values is [0]. Otherwise the data is opened; throws as Data()
 // does.
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use = {});

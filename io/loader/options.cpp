@@ -17,7 +17,7 @@ void check_keys(const DataOptions& options, const Node& node, const char* split,
   for (const Node::Entry& entry : held_out->entries) {
     const bool absent = entry.value.is_scalar() && entry.value.text == "none";
     if (entry.key == "split" || entry.key == "stratify" || absent || dataset->find(entry.key)) continue;
-    reader.error(entry.key_place, format("{} has no key '{}'", options.dataset.name, entry.key));
+    reader.error(entry.key_location, format("{} has no key '{}'", options.dataset.name, entry.key));
   }
 }
 
@@ -47,16 +47,16 @@ Keys<ValidationOptions> ValidationOptions::keys() {
       .check([](const ValidationOptions& options, const Node& node, Reader& reader) {
         const bool located = !options.path.empty() || !options.images.empty() || !options.x.empty() || options.samples;
         if (located == options.split.has_value()) {
-          reader.error(node.place, "validation takes either a place (`path`) or a `split`");
+          reader.error(node.location, "validation takes either a place (`path`) or a `split`");
         }
-        options.check_lengths(node.place, reader);
+        options.check_lengths(node.location, reader);
       });
 }
 
 Keys<TestOptions> TestOptions::keys() {
   return with_location(Keys<TestOptions>("test", "Samples that only `trainctl eval` reads."))
       .check([](const TestOptions& options, const Node& node, Reader& reader) {
-        options.check_lengths(node.place, reader);
+        options.check_lengths(node.location, reader);
       });
 }
 
@@ -72,7 +72,7 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   if (label_mode.named() || label_mode.of("") != LabelMode::integer) {
     check_names(label_mode, outputs, "output", Coverage::some, reader);
   }
-  const auto check_files = [&](const StatedLocation& where) {
+  const auto check_files = [&](const DataLocations& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
     check_names(where.y, outputs, "output", Coverage::all, reader);
   };
@@ -139,7 +139,7 @@ Keys<DataOptions> DataOptions::keys() {
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);
-        if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.place, reader);
+        if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.location, reader);
       });
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 #include "core/spec/by_name.h"
 #include "io/datasets/options.h"
 #include "io/loader/inputs/finite_read.h"
@@ -19,14 +19,14 @@ const ChoiceTable& augment_choices();
 enum class CacheKind { none, memory, disk };
 
 // The validation split: samples of its own location, or a share of the training samples.
-struct ValidationOptions : StatedLocation {
+struct ValidationOptions : DataLocations {
   std::optional<double> split;
   bool stratify = false;
 
   static Keys<ValidationOptions> keys();
 };
 
-struct TestOptions : StatedLocation {
+struct TestOptions : DataLocations {
   static Keys<TestOptions> keys();
 };
 

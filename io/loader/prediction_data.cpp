@@ -13,14 +13,14 @@ namespace trainctl {
 namespace {
 
 // What opening the training split would state for others, without targets.
-DatasetFacts facts_without_targets(const DatasetFacts& kept) {
-  DatasetFacts facts = kept;
-  if (!facts.table) return facts;
-  TableFacts table = *facts.table;
+DatasetInfo facts_without_targets(const DatasetInfo& kept) {
+  DatasetInfo info = kept;
+  if (!info.table) return info;
+  TableInfo table = *info.table;
   table.targets.clear();
   table.weight.clear();
-  facts.table = std::make_shared<const TableFacts>(std::move(table));
-  return facts;
+  info.table = std::make_shared<const TableInfo>(std::move(table));
+  return info;
 }
 
 }  // namespace
@@ -28,27 +28,27 @@ DatasetFacts facts_without_targets(const DatasetFacts& kept) {
 PredictionData::PredictionData(const DataOptions& options, const std::vector<KeptInput>& kept,
                                const std::vector<DataUse::Input>& inputs, const std::vector<std::string>& paths)
     : options_(options), paths_(paths) {
-  std::vector<DatasetFacts> training;
-  for (const KeptInput& input : kept) training.push_back(facts_without_targets(input.facts));
-  std::vector<NamedFacts> stated;
+  std::vector<DatasetInfo> training;
+  for (const KeptInput& input : kept) training.push_back(facts_without_targets(input.info));
+  std::vector<NamedInfo> declared;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    StatedFacts facts;
-    facts.sample = training[i].sample;
-    facts.training = &training[i];
-    facts.use.tokens = inputs[i].tokens;
-    facts.skip_unreadable = options.on_error == OnError::skip;
-    stated.push_back({inputs[i].name, facts});
+    DeclaredInfo info;
+    info.sample = training[i].sample;
+    info.training = &training[i];
+    info.use.tokens = inputs[i].tokens;
+    info.skip_unreadable = options.on_error == OnError::skip;
+    declared.push_back({inputs[i].name, info});
   }
-  const auto datasets = options.dataset.as<DatasetOptions>().open_all_inputs(paths, stated);
+  const auto datasets = options.dataset.as<DatasetOptions>().open_all_inputs(paths, declared);
   std::vector<DataSplit::Input> read;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const DatasetFacts& facts = datasets[i]->facts();
-    if (!facts.warning.empty()) warnings_.push_back(facts.warning);
-    InputPlan plan = kept_plan(options, inputs[i].name, kept[i], facts.dtype);
-    plan.stored = facts.dtype == DType::int32;
+    const DatasetInfo& info = datasets[i]->info();
+    if (!info.warning.empty()) warnings_.push_back(info.warning);
+    InputPlan plan = kept_plan(options, inputs[i].name, kept[i], info.dtype);
+    plan.stored = info.dtype == DType::int32;
     check_alike(*datasets[i], training[i].sample, plan.plan.fixed);
-    if (i == 0 && facts.dtype == DType::uint8) scaling_ = plan.plan.affine;
-    const auto transform = transform_of(plan, training[i].sample, facts.dtype);
+    if (i == 0 && info.dtype == DType::uint8) scaling_ = plan.plan.affine;
+    const auto transform = transform_of(plan, training[i].sample, info.dtype);
     inputs_.push_back(
         {inputs[i].name, transform->output_shape(), {plan.stored ? DType::int32 : DType::float32, {}, {}}});
     read.push_back({datasets[i], transform});
@@ -73,7 +73,7 @@ std::string PredictionData::short_name_of(std::int64_t sample) const {
   return name.substr(name.rfind('/') + 1);
 }
 
-std::unique_ptr<BatchSource> PredictionData::batches(std::int64_t batch_size, const Sharer& rank, int cores,
+std::unique_ptr<BatchSource> PredictionData::batches(std::int64_t batch_size, const BatchDivision& division, int cores,
                                                      const AllocateBatch& allocate) const {
   const int workers = options_.workers.or_else(std::clamp(cores, 1, 16));
   return make_loader(

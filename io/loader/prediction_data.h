@@ -34,7 +34,7 @@ class PredictionData {
   std::string short_name_of(std::int64_t sample) const;
 
   // All samples in their order, once; later batches begin again. Arguments as of Data::evaluation().
-  std::unique_ptr<BatchSource> batches(std::int64_t batch_size, const Sharer& rank, int cores,
+  std::unique_ptr<BatchSource> batches(std::int64_t batch_size, const BatchDivision& division, int cores,
                                        const AllocateBatch& allocate) const;
 
  private:

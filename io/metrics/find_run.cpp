@@ -71,7 +71,7 @@ std::string first_of(const std::vector<std::string>& lines) {
 RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file) {
   const std::vector<std::string> runs = runs_of(name);
   if (runs.empty()) {
-    throw Error(ErrorKind::data, Place{"runs/" + name}, "there is no run with a checkpoint",
+    throw Error(ErrorKind::data, SourceLocation{"runs/" + name}, "there is no run with a checkpoint",
                 "train first (trainctl run), or name a run (--run) or a checkpoint (--checkpoint)");
   }
   std::optional<RunOfConfig> alike;
@@ -85,7 +85,7 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
     if (!model.empty() && other_model.empty()) other_model = std::move(model);
   }
   if (alike) return *alike;
-  throw Error(ErrorKind::config, Place{config_file},
+  throw Error(ErrorKind::config, SourceLocation{config_file},
               format("its model is another than that of {}/config.yaml:{}\n", runs.front(), first_of(other_model)),
               "train it first (trainctl run), or name a run of this model (--run)");
 }

@@ -77,7 +77,7 @@ MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(p
     const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
                         ftruncate(descriptor_, whole_lines(path_, descriptor_, status.st_size)) == 0;
     if (opened) return;
-    throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno),
+    throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno),
                 "choose a run directory that can be written (--run-dir)");
   } catch (...) {
     if (descriptor_ >= 0) close(descriptor_);
@@ -91,7 +91,7 @@ void MetricsJsonl::write(const std::string& text) {
   const int error = write_all(descriptor_, text);
   if (error == 0) return;
   const std::string why = std::generic_category().message(error);
-  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why, "make room there, then run again");
+  throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + why, "make room there, then run again");
 }
 
 void MetricsJsonl::start(const StartEvent& e) {

@@ -8,12 +8,12 @@ namespace {
 
 void check_histograms(const LogOptions& options, const Node& node, Reader& reader) {
   if (!options.histograms) return;
-  const Place& place = node.find("histograms")->place;
+  const SourceLocation& location = node.find("histograms")->location;
   if (options.histograms->unit == Duration::Unit::seconds || options.histograms->amount <= 0) {
-    reader.error(place, format("histograms must be none, or a number of steps or epochs, not '{}'",
-                               to_string(*options.histograms)));
+    reader.error(location, format("histograms must be none, or a number of steps or epochs, not '{}'",
+                                  to_string(*options.histograms)));
   } else if (!options.tensorboard) {
-    reader.error(place, "histograms are shown by TensorBoard, and tensorboard is false: leave out one of both");
+    reader.error(location, "histograms are shown by TensorBoard, and tensorboard is false: leave out one of both");
   }
 }
 

@@ -16,7 +16,7 @@ struct LogOptions {
   bool tensorboard = true;
   std::optional<Duration> histograms;
   std::optional<int> samples = 8;
-  std::optional<Placed<ListenAddress>> prometheus;
+  std::optional<Located<ListenAddress>> prometheus;
   ChoicesOf<callback_choices> callbacks;
 
   static Keys<LogOptions> keys();

@@ -74,7 +74,7 @@ FoundRun inspect_run(const std::string& path, const Node& config) {
   if (type == fs::file_type::not_found) return {};
   if (!error && type != fs::file_type::directory) error = std::make_error_code(std::errc::not_a_directory);
   if (error) {
-    throw Error(ErrorKind::resource, Place{path}, "cannot write: " + error.message(),
+    throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + error.message(),
                 "choose a run directory that can be written (--run-dir)");
   }
   const std::vector<FolderEntry> entries = list_folder(path);
@@ -97,7 +97,7 @@ FoundRun inspect_run(const std::string& path, const Node& config) {
 
 RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path) {
   const auto refuse = [&](const std::string& why, const char* remedy) -> RunVerdict {
-    throw Error(ErrorKind::config, Place{path}, why, remedy);
+    throw Error(ErrorKind::config, SourceLocation{path}, why, remedy);
   };
   switch (found.state) {
     case FoundRun::State::nothing:
@@ -178,10 +178,10 @@ void RunDirectory::claim(const Node& config) {
   bool writes_config = false;
   try {
     if (!was_held && inspect_run(path_, request_.config).state != found_) {
-      throw Error(ErrorKind::config, Place{path_}, "another run has begun there meanwhile", "run again");
+      throw Error(ErrorKind::config, SourceLocation{path_}, "another run has begun there meanwhile", "run again");
     }
     if (verdict_ == RunVerdict::start_anew && unlink(metrics_path().c_str()) != 0 && errno != ENOENT) {
-      throw Error(ErrorKind::resource, Place{metrics_path()},
+      throw Error(ErrorKind::resource, SourceLocation{metrics_path()},
                   "cannot be removed: " + std::generic_category().message(errno));
     }
     remove_leftovers(path_);

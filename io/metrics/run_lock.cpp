@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void throw_unwritable(const std::string& folder, int error) {
-  throw Error(ErrorKind::resource, Place{folder}, "cannot write: " + std::generic_category().message(error),
+  throw Error(ErrorKind::resource, SourceLocation{folder}, "cannot write: " + std::generic_category().message(error),
               "choose a run directory that can be written (--run-dir)");
 }
 
@@ -35,7 +35,8 @@ namespace {
   const ssize_t bytes = pread(descriptor, text, sizeof text, 0);
   std::string who(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
   who.resize(std::min(who.size(), who.find('\n')));
-  throw Error(ErrorKind::config, Place{folder}, "another trainctl is running there" + (who.empty() ? "" : ": " + who),
+  throw Error(ErrorKind::config, SourceLocation{folder},
+              "another trainctl is running there" + (who.empty() ? "" : ": " + who),
               "wait until it has ended, or choose another directory (--run-dir)");
 }
 
@@ -104,7 +105,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     if (descriptor_ < 0) throw_unwritable(folder, errno);
     if (!is_regular(descriptor_)) {
       release();
-      throw Error(ErrorKind::resource, Place{file}, "is not a regular file, and cannot be the lock of a run",
+      throw Error(ErrorKind::resource, SourceLocation{file}, "is not a regular file, and cannot be the lock of a run",
                   "remove it, or choose another run directory (--run-dir)");
     }
     int error = 0;

@@ -117,7 +117,7 @@ std::int64_t write_onnx(const std::string& path, const OnnxModel& model) {
   const std::string front = frame_of(model).beginning(7, graph_bytes).bytes();
   const std::int64_t bytes = std::ssize(front) + graph_bytes;
   if (bytes > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorKind::config, Place{path},
+    throw Error(ErrorKind::config, SourceLocation{path},
                 format("the network takes {}, and an ONNX file holds 2 GB at most", byte_text(bytes)),
                 "--dtype bfloat16 halves it, --format safetensors has no limit");
   }

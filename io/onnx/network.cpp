@@ -45,7 +45,7 @@ OnnxModel onnx_model(const Graph& graph, std::span<const NamedTensor> weights, c
     if (products.contains(op.outputs[0])) continue;
     const auto found = translations().find(op.def->kind());
     if (found == translations().end()) {
-      throw Error(ErrorKind::config, op.place,
+      throw Error(ErrorKind::config, op.location,
                   format("layer '{}' ({}) has no counterpart in ONNX", op.name, op.def->kind()));
     }
     found->second(OnnxOp(translation, op));

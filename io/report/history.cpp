@@ -108,9 +108,9 @@ RunHistory read_history(const std::string& path) {
   int line = 1;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
     try {
-      add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), Place{path, line}));
+      add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), SourceLocation{path, line}));
     } catch (const Json::exception&) {
-      throw Error(ErrorKind::data, Place{path, line}, "this is no event of a run",
+      throw Error(ErrorKind::data, SourceLocation{path, line}, "this is no event of a run",
                   "remove the line, or restore the file");
     }
   }

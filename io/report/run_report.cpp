@@ -123,13 +123,13 @@ std::string RunReport::name() const {
 RunReport load_run_report(const std::string& directory) {
   const std::string config = directory + "/config.yaml", metrics = directory + "/metrics.jsonl";
   if (!is_folder(directory) || !exists(config)) {
-    throw Error(ErrorKind::data, Place{directory}, "this is no run directory: it has no config.yaml",
+    throw Error(ErrorKind::data, SourceLocation{directory}, "this is no run directory: it has no config.yaml",
                 "name a folder that `trainctl run` has made, such as runs/NAME");
   }
   RunReport run{
       directory, read_history(metrics), read_file(config, longest_file), load_run_config(directory), {}, {}, {}, {}};
   if (run.history.empty()) {
-    throw Error(ErrorKind::data, Place{metrics}, "the run has not begun to train: no start is told here",
+    throw Error(ErrorKind::data, SourceLocation{metrics}, "the run has not begun to train: no start is told here",
                 "run it first: trainctl run " + config + " --run-dir " + directory);
   }
   if (const Node* resolved = run.config.find("resolved")) {

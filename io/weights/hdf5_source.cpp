@@ -22,11 +22,11 @@ Hdf5Source::Hdf5Source(Bytes file, std::string shown)
       left_(most_readings * static_cast<std::uint64_t>(file_.size()) + always_read) {}
 
 void Hdf5Source::damaged(const std::string& what) const {
-  throw Error(ErrorKind::data, Place{shown_}, "a damaged HDF5 file: " + what, "get the file again");
+  throw Error(ErrorKind::data, SourceLocation{shown_}, "a damaged HDF5 file: " + what, "get the file again");
 }
 
 void Hdf5Source::unknown(const std::string& what) const {
-  throw Error(ErrorKind::data, Place{shown_}, "an HDF5 file with " + what + ", which is not read here",
+  throw Error(ErrorKind::data, SourceLocation{shown_}, "an HDF5 file with " + what + ", which is not read here",
               "save it anew from Keras, or by h5py without options");
 }
 

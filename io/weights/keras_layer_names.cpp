@@ -152,7 +152,7 @@ class LayerNames {
 
   [[noreturn]] void strange(const std::string& group, const std::string& what) const {
     throw Error(
-        ErrorKind::data, Place{shown_},
+        ErrorKind::data, SourceLocation{shown_},
         format("the weights in the group '{}' are not those of the layer in the file's network: {}", group, what),
         "save the network again, with model.save(\"network.keras\")");
   }

@@ -80,10 +80,10 @@ class Groups {
   std::map<std::string, Layer> layers;  // by group
 
  private:
-  void walk(const Json& network, const std::string& group, const std::string& place) {
+  void walk(const Json& network, const std::string& group, const std::string& location) {
     std::map<std::string, int> used;
     for (const Json* layer : layers_of(network)) {
-      const std::string path = place + layer_name(*layer), kind = layer_class(*layer);
+      const std::string path = location + layer_name(*layer), kind = layer_class(*layer);
       const std::string id = shared_layer(*layer);
       const auto saved = id.empty() ? saved_.end() : saved_.find(id);
       if (saved != saved_.end() && !counts_saved_) {
@@ -135,7 +135,7 @@ std::string stated_name(const Hdf5File& file, const std::string& path) {
 }
 
 [[noreturn]] void strange(const std::string& shown, const std::string& what) {
-  throw Error(ErrorKind::data, Place{shown},
+  throw Error(ErrorKind::data, SourceLocation{shown},
               "the file does not name its layers, and its groups are not those that the layers have in their order in "
               "config.json: " +
                   what,

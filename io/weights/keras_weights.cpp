@@ -23,7 +23,7 @@ class KerasWeights final : public WeightsFile {
     try {
       names = keras_names(file_, network, shown);
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, Place{shown}, format("no network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{shown}, format("no network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
     }
     keep_names_unique(names);
@@ -79,7 +79,7 @@ std::unique_ptr<WeightsFile> open_zipped_weights(const std::string& path) {
     const std::string shown = path + "/" + member;
     return std::make_unique<KerasWeights>(zip_bytes(archive, found, shown), shown, saved_model_in_zip(archive, path));
   }
-  throw Error(ErrorKind::data, Place{path}, "no .keras file: it holds no " + member);
+  throw Error(ErrorKind::data, SourceLocation{path}, "no .keras file: it holds no " + member);
 }
 
 }  // namespace trainctl

@@ -130,7 +130,7 @@ class Matcher {
     report_rest(unused, "of the file's tensors are taken by none, too");
     for (std::size_t i = 0; i < options_.skip.size(); ++i) {
       if (skips_.contains(i)) continue;
-      reader_.error(options_.skip[i].place,
+      reader_.error(options_.skip[i].location,
                     format("'{}' skips no tensor, neither of the network nor of the file", options_.skip[i].name));
     }
     return match;
@@ -222,7 +222,7 @@ class Matcher {
   }
 
   void error(std::string message) {
-    reader_.error(options_.file.place, format("{}: {}", options_.file.value.text, message));
+    reader_.error(options_.file.location, format("{}: {}", options_.file.value.text, message));
   }
   void report_strange_names() {
     std::string there, here;

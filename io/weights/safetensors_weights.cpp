@@ -40,7 +40,8 @@ std::unique_ptr<WeightsFile> open_safetensors_weights(const std::string& path) {
   try {
     return std::make_unique<SafetensorsWeights>(path);
   } catch (const OverflowError&) {
-    throw Error(ErrorKind::data, Place{path}, "not a valid safetensors file: a tensor is larger than any file");
+    throw Error(ErrorKind::data, SourceLocation{path},
+                "not a valid safetensors file: a tensor is larger than any file");
   }
 }
 

@@ -17,7 +17,8 @@ constexpr std::int64_t most_text = 8 << 20;
 constexpr int deepest_json = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::data, Place{path}, what, "save the network again, with model.save(\"network.keras\")");
+  throw Error(ErrorKind::data, SourceLocation{path}, what,
+              "save the network again, with model.save(\"network.keras\")");
 }
 
 Json parse(const std::string& text, const std::string& path) {

@@ -23,9 +23,9 @@ class Loader {
       : variables_(variables), reader_(reader), files_(files) {}
 
   // `from` is where the file is named: an include's place, or the file itself.
-  Node load(const std::string& file, const std::string& shown, const Place& from) {
+  Node load(const std::string& file, const std::string& shown, const SourceLocation& from) {
     Node nothing;
-    nothing.place = {shown, 1, 1};
+    nothing.location = {shown, 1, 1};
     if (!reader_.take_file(from)) return nothing;
     const std::string path = files_.absolute(file);
     const std::string* text = text_of(file, path, shown, from);
@@ -41,7 +41,7 @@ class Loader {
  private:
   // The text of a file; null after reporting one that cannot be read.
   const std::string* text_of(const std::string& file, const std::string& path, const std::string& shown,
-                             const Place& from) {
+                             const SourceLocation& from) {
     if (const std::string* known = files_.find(path)) return known;
     const bool included = from.file != shown;
     auto text = read_text(file, included ? FileKind::regular : FileKind::any, from,
@@ -68,10 +68,10 @@ class Loader {
     if (found == node.entries.end()) return;
     const Node::Entry entry = *found;
     node.entries.erase(found);
-    if (reader_.reported(entry.value.place)) return;
+    if (reader_.reported(entry.value.location)) return;
     if (const auto second = std::find_if(node.entries.begin(), node.entries.end(), is_include);
         second != node.entries.end()) {
-      reader_.error(second->key_place, "repeated key 'include'", entry.key_place, "first");
+      reader_.error(second->key_location, "repeated key 'include'", entry.key_location, "first");
       return;
     }
     depth_ += depth;
@@ -83,18 +83,18 @@ class Loader {
   void merge(Node& node, const Node& name, const std::string& key) {
     const fs::path file = (fs::path(name.base_directory) / name.text).lexically_normal();
     if (std::find(open_.begin(), open_.end(), identity(file)) != open_.end()) {
-      reader_.error(name.place, "'" + name.text + "' includes itself");
+      reader_.error(name.location, "'" + name.text + "' includes itself");
       return;
     }
     const fs::path shown = fs::path(name.text).is_absolute() ? file : file.lexically_proximate(files_.directory());
-    Node other = load(file.string(), shown.string(), name.place);
-    if (reader_.reported(name.place) || other.is_null()) return;
+    Node other = load(file.string(), shown.string(), name.location);
+    if (reader_.reported(name.location) || other.is_null()) return;
     if (!other.is_map()) {
-      reader_.error(name.place, "included file '" + shown.string() + "' must hold a map, not " + describe(other));
+      reader_.error(name.location, "included file '" + shown.string() + "' must hold a map, not " + describe(other));
       return;
     }
     if (depth_ + extent_of(other).levels > ConfigLimits::levels) {
-      reader_.error(name.place, format("more than {} levels", ConfigLimits::levels));
+      reader_.error(name.location, format("more than {} levels", ConfigLimits::levels));
       return;
     }
     if (const Node* section = key.empty() ? nullptr : other.find(key); section != nullptr && section->is_map()) {

@@ -18,7 +18,7 @@ namespace trainctl {
 namespace {
 
 struct Refused {
-  Place place;
+  SourceLocation location;
   std::string message;  // "": reported already
 };
 
@@ -27,21 +27,21 @@ class Builder final : public YAML::EventHandler {
  public:
   Builder(std::string file, std::string base_directory, Reader& reader)
       : file_(std::move(file)), base_directory_(std::move(base_directory)), reader_(reader) {
-    root_.place = {file_, 1, 1};
+    root_.location = {file_, 1, 1};
     root_.base_directory = base_directory_;
   }
 
   Node take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw Refused{place(mark), "a second document begins here; a config is one document"};
+    if (documents_++ > 0) throw Refused{location(mark), "a second document begins here; a config is one document"};
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(make(mark, Node::Kind::null), anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_tag(mark, tag);
-    if (text.find('\0') != std::string::npos) throw Refused{place(mark), "a text holds no NUL character"};
+    if (text.find('\0') != std::string::npos) throw Refused{location(mark), "a text holds no NUL character"};
     Node node = make(mark, Node::Kind::scalar);
     node.text = text;
     node.quoted = tag == "!";
@@ -49,7 +49,7 @@ class Builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refused{place(mark), "an alias inside of what it stands for"};
+    if (found == anchors_.end()) throw Refused{location(mark), "an alias inside of what it stands for"};
     const Anchored& anchored = found->second;
     check_levels(mark, stack_.size() + anchored.extent.levels);
     count(anchored.extent.values, anchored.extent.bytes, mark);
@@ -73,25 +73,26 @@ class Builder final : public YAML::EventHandler {
     bool has_key = false;
   };
 
-  Place place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+  SourceLocation location(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
   Node make(const YAML::Mark& mark, Node::Kind kind) {
     count(1, 0, mark);
     Node node;
     node.kind = kind;
-    node.place = place(mark);
+    node.location = location(mark);
     node.base_directory = base_directory_;
     return node;
   }
   void count(std::size_t values, std::size_t bytes, const YAML::Mark& mark) {
-    if (!reader_.take(place(mark), values, bytes)) throw Refused{};
+    if (!reader_.take(location(mark), values, bytes)) throw Refused{};
   }
   void check_levels(const YAML::Mark& mark, std::size_t levels) const {
-    if (levels > ConfigLimits::levels) throw Refused{place(mark), format("more than {} levels", ConfigLimits::levels)};
+    if (levels > ConfigLimits::levels)
+      throw Refused{location(mark), format("more than {} levels", ConfigLimits::levels)};
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag != "?" && tag != "!" && !tag.empty())
-      throw Refused{place(mark), "tags such as '" + tag + "' have no meaning here"};
+      throw Refused{location(mark), "tags such as '" + tag + "' have no meaning here"};
   }
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
     refuse_tag(mark, tag);
@@ -106,7 +107,7 @@ class Builder final : public YAML::EventHandler {
   void add(Node node, YAML::anchor_t anchor) {
     if (anchor != 0) {
       const Extent extent = extent_of(node);
-      if (!reader_.take(node.place, extent.values, extent.bytes)) throw Refused{};
+      if (!reader_.take(node.location, extent.values, extent.bytes)) throw Refused{};
       anchors_[anchor] = {node, extent};
     }
     if (stack_.empty()) {
@@ -118,13 +119,14 @@ class Builder final : public YAML::EventHandler {
       parent.node.items.push_back(std::move(node));
     } else if (!parent.has_key) {
       if (node.is_null()) node.text = "null";
-      if (node.is_sequence() || node.is_map()) throw Refused{node.place, "a key must be a word, not " + describe(node)};
-      parent.node.entries.push_back({std::move(node.text), std::move(node.place), {}});
+      if (node.is_sequence() || node.is_map())
+        throw Refused{node.location, "a key must be a word, not " + describe(node)};
+      parent.node.entries.push_back({std::move(node.text), std::move(node.location), {}});
       parent.has_key = true;
     } else {
       // Where nothing stands after a key, the parser's place is that of what comes next.
-      const Place& key = parent.node.entries.back().key_place;
-      if (node.is_null() && node.place.line != key.line) node.place = key;
+      const SourceLocation& key = parent.node.entries.back().key_location;
+      if (node.is_null() && node.location.line != key.line) node.location = key;
       parent.node.entries.back().value = std::move(node);
       parent.has_key = false;
     }
@@ -168,7 +170,7 @@ std::string hint(const std::string& text, int line) {
   return variable ? "; inside [ ] and { } a value with ${...} needs quotes" : "";
 }
 
-Place place_in(const std::string& text, std::size_t offset, const std::string& file) {
+SourceLocation place_in(const std::string& text, std::size_t offset, const std::string& file) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(offset);
   const auto line = std::count(text.begin(), end, '\n');
   const std::size_t start = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
@@ -180,8 +182,8 @@ Place place_in(const std::string& text, std::size_t offset, const std::string& f
 
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader) {
   Node nothing;
-  nothing.place = {file, 1, 1};
-  if (!reader.take(nothing.place, 0, text.size())) return nothing;
+  nothing.location = {file, 1, 1};
+  if (!reader.take(nothing.location, 0, text.size())) return nothing;
   if (const auto invalid = find_invalid_utf8(text)) {
     reader.error(place_in(text, *invalid, file), format("the byte 0x{:02x} is not UTF-8; save the text as UTF-8",
                                                         static_cast<unsigned char>(text[*invalid])));
@@ -199,7 +201,7 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
     }
     return builder.take();
   } catch (const Refused& refused) {
-    if (!refused.message.empty()) reader.error(refused.place, refused.message);
+    if (!refused.message.empty()) reader.error(refused.location, refused.message);
   } catch (const YAML::Exception& failure) {
     reader.error({file, failure.mark.line + 1, failure.mark.column + 1},
                  "not YAML: " + failure.msg + hint(text, failure.mark.line));

@@ -30,19 +30,19 @@ Node load_preset_file(const Node& preset, const VariableLookup& variables, Reade
   try {
     if (!path.empty()) type = files.find(path) != nullptr ? FileType::regular : file_type(path, {ErrorKind::config});
   } catch (const Error& error) {
-    reader.error(preset.place, format("preset {}", error.what()));
+    reader.error(preset.location, format("preset {}", error.what()));
     return {};
   }
   if (type == FileType::regular) return load_yaml(path, variables, reader, files);
   if (is_path(preset.text)) {
-    reader.error(preset.place, type == FileType::absent ? format("there is no preset file '{}'", path)
-                                                        : format("preset '{}' is no regular file", path));
+    reader.error(preset.location, type == FileType::absent ? format("there is no preset file '{}'", path)
+                                                           : format("preset '{}' is no regular file", path));
     return {};
   }
   const std::vector<std::string> names = preset_names();
   std::string hint = suggestion(preset.text, names);
   if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
-  reader.error(preset.place, format("there is no preset '{}'{}", preset.text, hint));
+  reader.error(preset.location, format("there is no preset '{}'{}", preset.text, hint));
   return {};
 }
 

@@ -24,46 +24,46 @@ std::vector<std::string> split(const std::string& path) {
 }
 
 // Messages name the setting, not a line in it.
-void place_all(Node& node, const Place& place) {
-  node.place = place;
-  for (Node& item : node.items) place_all(item, place);
+void place_all(Node& node, const SourceLocation& location) {
+  node.location = location;
+  for (Node& item : node.items) place_all(item, location);
   for (Node::Entry& entry : node.entries) {
-    entry.key_place = place;
-    place_all(entry.value, place);
+    entry.key_location = location;
+    place_all(entry.value, location);
   }
 }
 
 // A bare choice becomes a map that can take options: `adam` to `{name: adam}`, in a list `dense` to `{dense: {}}`.
 void open_scalar(Node& node, const std::string& next, bool in_list) {
   Node map = map_node();
-  map.place = node.place;
+  map.location = node.location;
   map.base_directory = node.base_directory;
   if (in_list && node.text == next) {
     Node options = map;
-    map.entries.push_back({node.text, node.place, std::move(options)});
+    map.entries.push_back({node.text, node.location, std::move(options)});
   } else if (node.is_scalar()) {
-    map.entries.push_back({"name", node.place, node});
+    map.entries.push_back({"name", node.location, node});
   }
   node = std::move(map);
 }
 
 // The value at the path, made where it is absent; null after an error was reported.
-Node* descend(Node& document, const std::vector<std::string>& parts, const Place& place, Reader& reader) {
+Node* descend(Node& document, const std::vector<std::string>& parts, const SourceLocation& location, Reader& reader) {
   Node* node = &document;
   bool in_list = false;
   for (const std::string& part : parts) {
     if (part.empty()) {
-      reader.error(place, "the path has an empty part; write it as train.epochs");
+      reader.error(location, "the path has an empty part; write it as train.epochs");
       return nullptr;
     }
     if (node->is_sequence()) {
       const auto index = parse_integer(part);
       const auto size = static_cast<std::int64_t>(node->items.size());
       if (!index || *index < 0 || *index >= size) {
-        reader.error(place,
+        reader.error(location,
                      format("'{}' is no item of this list: it has {}", part,
                             size == 0 ? "none" : format("items 0 to {}", size - 1)),
-                     node->place, "list");
+                     node->location, "list");
         return nullptr;
       }
       node = &node->items[static_cast<std::size_t>(*index)];
@@ -76,8 +76,8 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Place
                               [&](const Node::Entry& candidate) { return candidate.key == part; });
     if (entry == node->entries.end()) {
       Node empty;
-      empty.place = place;
-      node->entries.push_back({part, place, std::move(empty)});
+      empty.location = location;
+      node->entries.push_back({part, location, std::move(empty)});
       entry = node->entries.end() - 1;
     }
     node = &entry->value;
@@ -100,24 +100,24 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
     return;
   }
   const std::string path = setting.substr(0, equals);
-  const Place place{"--set " + path, 0, 0};
+  const SourceLocation location{"--set " + path, 0, 0};
   Reader syntax;
   std::error_code failure;
   const std::string here = directory.empty() ? std::filesystem::current_path(failure).string() : directory;
-  Node value = parse_yaml(setting.substr(equals + 1), place.file, here, syntax);
+  Node value = parse_yaml(setting.substr(equals + 1), location.file, here, syntax);
   if (!syntax.ok()) {
-    reader.error(place, syntax.diagnostics().front().message);
+    reader.error(location, syntax.diagnostics().front().message);
     return;
   }
   const Extent extent = extent_of(value);
-  if (!reader.take(place, extent.values, extent.bytes)) return;
+  if (!reader.take(location, extent.values, extent.bytes)) return;
   if (split(path).size() + extent.levels > ConfigLimits::levels) {
-    reader.error(place, format("more than {} levels", ConfigLimits::levels));
+    reader.error(location, format("more than {} levels", ConfigLimits::levels));
     return;
   }
-  place_all(value, place);
+  place_all(value, location);
   expand_variables(value, variables, reader, here);
-  if (Node* target = descend(document, split(path), place, reader)) *target = std::move(value);
+  if (Node* target = descend(document, split(path), location, reader)) *target = std::move(value);
 }
 
 }  // namespace trainctl

@@ -45,10 +45,10 @@ std::string wait_for_text(int descriptor, bool has_writer, bool written) {
 
 }  // namespace
 
-std::optional<std::string> read_text(const std::string& file, FileKind kind, const Place& place,
+std::optional<std::string> read_text(const std::string& file, FileKind kind, const SourceLocation& location,
                                      const std::string& what, Reader& reader) {
   const auto fail = [&](const std::string& message) {
-    reader.error(place, what + " " + message);
+    reader.error(location, what + " " + message);
     return std::nullopt;
   };
   const auto cannot = [&] { return fail(std::string("cannot be read: ") + std::strerror(errno)); };

@@ -13,7 +13,7 @@ enum class FileKind { regular, any };
 
 // The file's bytes. Reported at `place`, `what` being its subject ("the config"): a file that cannot be opened or read,
 // is a folder or of a wrong kind, or is larger than ConfigLimits::bytes.
-std::optional<std::string> read_text(const std::string& file, FileKind kind, const Place& place,
+std::optional<std::string> read_text(const std::string& file, FileKind kind, const SourceLocation& location,
                                      const std::string& what, Reader& reader);
 
 }  // namespace trainctl

@@ -81,9 +81,9 @@ void expand_variables(Node& node, const VariableLookup& variables, Reader& reade
   try {
     node.text = expand(node.text, variables, 0);
     if (find_invalid_utf8(node.text)) throw Undefined{"the value of a variable in it is not UTF-8"};
-    if (!reader.take(node.place, 0, node.text.size())) node.text.clear();
+    if (!reader.take(node.location, 0, node.text.size())) node.text.clear();
   } catch (const Undefined& undefined) {
-    reader.error(node.place, undefined.message);
+    reader.error(node.location, undefined.message);
   }
 }
 

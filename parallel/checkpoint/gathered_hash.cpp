@@ -10,7 +10,7 @@ namespace {
 View gather(const PlannedTensor& tensor, const View& own, std::vector<float>& memory, Communicator& world,
             Stream& stream) {
   if (world.rank() != 0) {
-    for (const PlannedPart& part : tensor.parts) {
+    for (const PlannedShard& part : tensor.parts) {
       if (part.writer == world.rank()) world.send(own, 0, stream);
     }
     stream.synchronize();
@@ -19,7 +19,7 @@ View gather(const PlannedTensor& tensor, const View& own, std::vector<float>& me
   memory.resize(static_cast<std::size_t>(tensor.shape.count()));
   const View whole{memory.data(), DType::float32, tensor.shape.count()};
   std::vector<float> received;
-  for (const PlannedPart& part : tensor.parts) {
+  for (const PlannedShard& part : tensor.parts) {
     View values = own;
     if (part.writer != 0) {
       values = {nullptr, DType::float32, part.extent.count(tensor.shape)};
@@ -35,7 +35,7 @@ View gather(const PlannedTensor& tensor, const View& own, std::vector<float>& me
 
 }  // namespace
 
-std::string gathered_sha256(const PartPlan& plan, std::span<const NamedTensor> held, Communicator& world,
+std::string gathered_sha256(const ShardPlan& plan, std::span<const NamedTensor> held, Communicator& world,
                             Stream& stream) {
   const auto by_names = by_name(held);
   WeightsHash hash;

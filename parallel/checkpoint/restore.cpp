@@ -41,7 +41,7 @@ std::string differences(std::span<const NamedTensor> stored, std::span<const Pla
 }
 
 // The tensors that rank 0 has stored, in the parts of each rank. One that a rank holds whole goes straight there.
-void distribute(std::span<const NamedTensor> stored, const PartPlan& plan, std::span<const NamedTensor> held,
+void distribute(std::span<const NamedTensor> stored, const ShardPlan& plan, std::span<const NamedTensor> held,
                 Communicator& world, Stream& stream) {
   const auto from = by_name(stored), to = by_name(held);
   std::vector<float> memory;
@@ -65,7 +65,7 @@ void distribute(std::span<const NamedTensor> stored, const PartPlan& plan, std::
 
 }  // namespace
 
-void restore_weights(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> weights,
+void restore_weights(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> weights,
                      Communicator& world, Stream& stream) {
   JointAttempt comparison(world, stream);
   comparison.run([&] {
@@ -89,7 +89,7 @@ void restore_weights(const RestoreSource& source, Engine& engine, Communicator& 
   engine.upload();
 }
 
-void restore_state(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> state,
+void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream) {
   if (plan.tensors().empty()) return;
   const Snapshot none;

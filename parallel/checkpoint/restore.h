@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/exec/interfaces/snapshot.h"
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 
 namespace trainctl {
 
@@ -23,7 +23,7 @@ struct RestoreSource {
 // Copies the checkpoint's weights into what this rank holds of them, whatever parts the ranks hold. Collective. All
 // ranks throw CollectiveError{config} that names the checkpoint, the config and the tensors that differ where it is of
 // another model.
-void restore_weights(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> weights,
+void restore_weights(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> weights,
                      Communicator& world, Stream& stream);
 
 // Likewise into an engine, whose device then has them.
@@ -31,7 +31,7 @@ void restore_weights(const RestoreSource& source, Engine& engine, Communicator& 
 
 // Likewise the optimizer's state. Where the checkpoint has none, or another optimizer's, the state stays as it is, and
 // rank 0 says so.
-void restore_state(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> state,
+void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream);
 
 }  // namespace trainctl

@@ -40,7 +40,7 @@ SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Co
   if (!outlet.weights_only) add_files(plan.state, SnapshotContent::state);
 }
 
-void SnapshotSaver::add_files(const PartPlan& plan, SnapshotContent content) {
+void SnapshotSaver::add_files(const ShardPlan& plan, SnapshotContent content) {
   const std::vector<int>& writers = plan.writers();
   for (std::size_t i = 0; i < writers.size(); ++i) {
     files_.push_back({&plan, {content, static_cast<int>(i) + 1, static_cast<int>(writers.size())}, writers[i]});
@@ -79,7 +79,7 @@ std::string SnapshotSaver::save(const Snapshot& snapshot) {
 // Rank 0's target on all ranks.
 void SnapshotSaver::share(SnapshotTarget& target) {
   target.path = broadcast_text(target.path, 0, ranks_, stream_);
-  target.place = broadcast_text(target.place, 0, ranks_, stream_);
+  target.address = broadcast_text(target.address, 0, ranks_, stream_);
   target.bytes = bytes_;
 }
 
@@ -89,7 +89,7 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
   std::vector<std::string> records(files_.size());
   const auto can_write = [this](const File& file) { return can_write_[static_cast<std::size_t>(file.rank)] != 0; };
   const auto parts = [&](const File& file) {
-    std::vector<NamedTensor> all = file.plan->parts_of(file.rank);
+    std::vector<NamedTensor> all = file.plan->shards_of(file.rank);
     if (file.rank != ranks_.rank()) return all;
     const bool weights = file.file.content == SnapshotContent::weights;
     return with_memory(std::move(all), weights ? snapshot.weights : snapshot.state);

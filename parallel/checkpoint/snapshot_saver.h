@@ -7,7 +7,7 @@
 
 #include "core/backend/communicator.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 #include "parallel/comm/joint_attempt.h"
 
 namespace trainctl {
@@ -36,12 +36,12 @@ class SnapshotSaver {
  private:
   // A file of every checkpoint.
   struct File {
-    const PartPlan* plan;
+    const ShardPlan* plan;
     SnapshotFile file;
     int rank;  // whose parts it holds
   };
 
-  void add_files(const PartPlan& plan, SnapshotContent content);
+  void add_files(const ShardPlan& plan, SnapshotContent content);
   bool holds_all_on_rank_0() const;
   void share(SnapshotTarget& target);
   std::vector<std::string> write_files(const Snapshot& snapshot, const SnapshotTarget& target);

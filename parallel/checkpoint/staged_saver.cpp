@@ -18,10 +18,10 @@ namespace {
 constexpr std::chrono::milliseconds patience{100};
 
 // The tensors of the engine that a rank writes, which are the parts of the plan.
-std::vector<NamedTensor> written_tensors(const PartPlan& plan, int rank, const std::vector<NamedTensor>& held) {
+std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const std::vector<NamedTensor>& held) {
   const auto by_names = by_name(held);
   std::vector<NamedTensor> written;
-  for (const NamedTensor& part : plan.parts_of(rank)) written.push_back(*by_names.at(part.name));
+  for (const NamedTensor& part : plan.shards_of(rank)) written.push_back(*by_names.at(part.name));
   return written;
 }
 

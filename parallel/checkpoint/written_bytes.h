@@ -13,7 +13,7 @@ struct WrittenBytes {
   std::int64_t state = 0;    // of the optimizer; with moving averages, also the parameters that they follow
 };
 
-// What PartPlan lets the rank write: of each tensor, or shard of one, that several ranks hold, the lowest of them
+// What ShardPlan lets the rank write: of each tensor, or shard of one, that several ranks hold, the lowest of them
 // writes it. `program`: a training program.
 WrittenBytes written_bytes(const Program& program, const MeshRank& rank);
 

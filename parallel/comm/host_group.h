@@ -90,7 +90,7 @@ class HostGroup {
   void cut_equally(View data);
   void reduce_parts(const Call& call, bool visible);
   void spread_parts(const Call& call, bool visible);
-  std::int64_t longest_part() const;
+  std::int64_t longest_phase() const;
   std::int64_t part_chunk_count(DType dtype) const;
 
   int rank_;

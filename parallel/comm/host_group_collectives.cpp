@@ -108,7 +108,7 @@ void HostGroup::reduce_parts(const Call& call, bool visible) {
   }
   // The chunks of all parts lie side by side in the staging buffer.
   const std::int64_t most = part_chunk_count(data.dtype);
-  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const View chunk = chunk_of(data, parts_[i], first, most);
@@ -137,7 +137,7 @@ void HostGroup::spread_parts(const Call& call, bool visible) {
     return synchronize();
   }
   const std::int64_t most = half_staging_bytes / size_of(data.dtype);
-  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
     if (rank_ < parts) {
       const View own = chunk_of(data, parts_[rank_], first, most);
@@ -151,7 +151,7 @@ void HostGroup::spread_parts(const Call& call, bool visible) {
   });
 }
 
-std::int64_t HostGroup::longest_part() const {
+std::int64_t HostGroup::longest_phase() const {
   std::int64_t longest = 0;
   for (const Part& part : parts_) longest = std::max(longest, part.count);
   return longest;
@@ -176,7 +176,7 @@ void HostGroup::all_to_all(const Call& call) {
     return synchronize();
   }
   const std::int64_t most = part_chunk_count(data.dtype);
-  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
     for (int rank = 0; rank < size(); ++rank) {
       const View chunk = chunk_of(data, parts_[rank], first, most);

@@ -32,7 +32,7 @@ void JointAttempt::throw_if_any_failed() {
       std::rethrow_exception(failure_);
     } catch (const Error& error) {
       kind = static_cast<std::int32_t>(error.kind());
-      file = error.place().file;
+      file = error.location().file;
       words = without_place(error);
     }
   }
@@ -41,7 +41,7 @@ void JointAttempt::throw_if_any_failed() {
   file = broadcast_text(file, lowest, world_, stream_);
   words = broadcast_text(words, lowest, world_, stream_);
   if (lowest > 0) words += format(" (rank {})", lowest);
-  throw CollectiveError(static_cast<ErrorKind>(kind), Place{file}, words);
+  throw CollectiveError(static_cast<ErrorKind>(kind), SourceLocation{file}, words);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Comparing facts over ranks: hashes first, texts only where these differ.
+// Comparing values over ranks: hashes first, texts only where these differ.
 #include "parallel/comm/same_on_all.h"
 
 #include <algorithm>
@@ -23,23 +23,23 @@ std::string without_ends(std::string text) {
   return text;
 }
 
-std::string joined(const RankFacts& facts) {
+std::string joined(const RankValues& values) {
   std::string text;
-  for (const auto& [name, value] : facts) {
+  for (const auto& [name, value] : values) {
     text += without_ends(name) + end_of_text + without_ends(value) + end_of_text;
   }
   return text;
 }
 
-RankFacts split(const std::string& text) {
-  RankFacts facts;
+RankValues split(const std::string& text) {
+  RankValues values;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t name_end = text.find(end_of_text, at);
     const std::size_t value_end = text.find(end_of_text, name_end + 1);
-    facts.emplace_back(text.substr(at, name_end - at), text.substr(name_end + 1, value_end - name_end - 1));
+    values.emplace_back(text.substr(at, name_end - at), text.substr(name_end + 1, value_end - name_end - 1));
     at = value_end + 1;
   }
-  return facts;
+  return values;
 }
 
 std::string shown(const std::string* value) {
@@ -54,23 +54,23 @@ std::int64_t least(std::int64_t mine, Communicator& world, Stream& stream) {
   return mine;
 }
 
-void add_node(RankFacts& facts, const Node& node, const std::string& path) {
+void add_node(RankValues& values, const Node& node, const std::string& path) {
   const std::string prefix = path.empty() ? "" : path + ".";
   if (node.is_map() && !node.entries.empty()) {
-    for (const Node::Entry& entry : node.entries) add_node(facts, entry.value, prefix + entry.key);
+    for (const Node::Entry& entry : node.entries) add_node(values, entry.value, prefix + entry.key);
   } else if (node.is_sequence() && !node.items.empty()) {
-    for (std::size_t i = 0; i < node.items.size(); ++i) add_node(facts, node.items[i], prefix + std::to_string(i));
+    for (std::size_t i = 0; i < node.items.size(); ++i) add_node(values, node.items[i], prefix + std::to_string(i));
   } else {
     const bool absolute_path = node.is_scalar() && node.text.starts_with('/');
-    facts.emplace_back(path, absolute_path ? "a path" : flow_text(node));
+    values.emplace_back(path, absolute_path ? "a path" : flow_text(node));
   }
 }
 
 }  // namespace
 
-void add_document(RankFacts& facts, const Node& document) { add_node(facts, document, ""); }
+void add_document(RankValues& values, const Node& document) { add_node(values, document, ""); }
 
-std::vector<std::string> describe_differences(const RankFacts& first, const RankFacts& other, int rank,
+std::vector<std::string> describe_differences(const RankValues& first, const RankValues& other, int rank,
                                               const std::string& host) {
   std::map<std::string_view, const std::string*> theirs;
   for (const auto& [name, value] : other) theirs.emplace(name, &value);
@@ -90,7 +90,7 @@ std::vector<std::string> describe_differences(const RankFacts& first, const Rank
   return lines;
 }
 
-void require_same_on_all(const RankFacts& mine, const std::vector<std::string>& hosts, Communicator& world,
+void require_same_on_all(const RankValues& mine, const std::vector<std::string>& hosts, Communicator& world,
                          Stream& stream) {
   const std::string text = joined(mine);
   const auto hash = static_cast<std::int64_t>(xxh3(text.data(), text.size()));

@@ -38,7 +38,7 @@ std::optional<std::string> take_passed_config(const std::string& config) {
   if (passed.starts_with(config + "\n")) return passed.substr(config.size() + 1);
   const Situation situation = find_situation(variables);
   if (situation.is_rank() && situation.ranks > 1 && is_own(config)) {
-    throw Error(ErrorKind::config, Place{config, 0, 0}, "ranks cannot share a config that is no regular file",
+    throw Error(ErrorKind::config, SourceLocation{config, 0, 0}, "ranks cannot share a config that is no regular file",
                 "write it to a file, or leave it to trainctl to start the ranks (trainctl run CONFIG --ranks N)");
   }
   return {};
@@ -53,7 +53,7 @@ void pass_config(const std::string& config, const std::string& files) {
     return;
   }
   if (!is_own(config)) return;
-  throw Error(ErrorKind::config, Place{config, 0, 0},
+  throw Error(ErrorKind::config, SourceLocation{config, 0, 0},
               format("the config has {}; one that is no regular file may have {}", byte_text(std::ssize(files)),
                      byte_text(piece_bytes * most_pieces)),
               "write it to a file");

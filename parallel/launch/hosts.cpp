@@ -40,9 +40,9 @@ std::optional<int> positive(std::string_view text) {
 class HostList {
  public:
   void add(std::string_view name, int slots) {
-    const auto [place, is_new] = places_.emplace(name, hosts_.size());
+    const auto [location, is_new] = places_.emplace(name, hosts_.size());
     if (is_new) hosts_.push_back({std::string(name), 0});
-    int& sum = hosts_[place->second].slots;
+    int& sum = hosts_[location->second].slots;
     sum = std::min(sum + slots, most_slots + 1);  // too many are found when all are added up
   }
   std::vector<Host> take() { return std::move(hosts_); }
@@ -157,11 +157,12 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
     try {
       if (const std::optional<Host> host = read_host_line(line)) hosts.add(host->name, host->slots);
     } catch (const Error& error) {
-      throw Error(error.kind(), Place{file, number, 1}, error.what(), "a line of a hostfile is a name and slots=N");
+      throw Error(error.kind(), SourceLocation{file, number, 1}, error.what(),
+                  "a line of a hostfile is a name and slots=N");
     }
   }
   std::vector<Host> found = hosts.take();
-  if (found.empty()) throw Error(ErrorKind::config, Place{file, 0, 0}, "names no host");
+  if (found.empty()) throw Error(ErrorKind::config, SourceLocation{file, 0, 0}, "names no host");
   return found;
 }
 

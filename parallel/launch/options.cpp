@@ -12,7 +12,7 @@ void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
   const Node* hosts = node.find("hosts");
   if (hosts == nullptr) return;
   for (const Node::Entry& host : hosts->entries) {
-    if (!is_host_name(host.key)) reader.error(host.key_place, format("'{}' is no name of a host", host.key));
+    if (!is_host_name(host.key)) reader.error(host.key_location, format("'{}' is no name of a host", host.key));
   }
 }
 

@@ -107,13 +107,13 @@ Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
 }
 
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
-                         const LaunchFlags& flags, const RankFacts& options) {
+                         const LaunchFlags& flags, const RankValues& options) {
   RankCommand command;
-  command.facts = {{"the build of trainctl", build_id()},
-                   {"the command", name},
-                   {"--ranks", flags.ranks.empty() ? "not given" : flags.ranks}};
-  command.facts.insert(command.facts.end(), options.begin(), options.end());
-  add_document(command.facts, config);
+  command.values = {{"the build of trainctl", build_id()},
+                    {"the command", name},
+                    {"--ranks", flags.ranks.empty() ? "not given" : flags.ranks}};
+  command.values.insert(command.values.end(), options.begin(), options.end());
+  add_document(command.values, config);
   command.stated_ranks = stated_ranks(cluster, flags.ranks);
   command.deadline = cluster.deadline();
   return command;

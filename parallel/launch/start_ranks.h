@@ -33,7 +33,7 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 // What each rank of a command is started with. `config` is the whole resolved config; `options` are those beside it
 // that all ranks must have alike, in the order of the command.
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
-                         const LaunchFlags& flags, const RankFacts& options = {});
+                         const LaunchFlags& flags, const RankValues& options = {});
 
 // Starts this same command line under mpirun, waits, and returns how it ended.
 Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);

@@ -25,8 +25,8 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       options.automatic = false;
       options.data = {};
       options.place.clear();
-      options.pipeline = {stages, stated.pipeline.place};
-      options.tensor = {tensor, stated.tensor.place};
+      options.pipeline = {stages, stated.pipeline.location};
+      options.tensor = {tensor, stated.tensor.location};
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool shares = shard != Shard::none;
@@ -40,7 +40,8 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       }
       if (stages == 1 || tensor > 1 || stated.reproducible) continue;
       options.shard = Shard::none;
-      options.micro_batches.stated = Placed<int>(8 * stages, stated.pipeline.place);  // twice as many as `auto` takes
+      options.micro_batches.stated =
+          Located<int>(8 * stages, stated.pipeline.location);  // twice as many as `auto` takes
       all.push_back(options);
     }
   }

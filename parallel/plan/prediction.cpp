@@ -55,7 +55,7 @@ std::vector<MemoryLine> divided(const Compiled& compiled) {
 
 // The programs of a rank, compiled.
 Compiled compile_rank(const RunPrograms& programs, const BatchSizes& sizes, const PlanTarget& target) {
-  return target.compile(programs.programs(), sizes.training_sharer(programs.rank()));
+  return target.compile(programs.programs(), sizes.training_division(programs.rank()));
 }
 
 std::vector<MemoryLine> lines_of(const Compiled& compiled, const PredictionDetails& details) {
@@ -111,7 +111,7 @@ double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent
 PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, PlannedRanks ranks) {
   const Mesh& mesh = strategy.mesh;
   const auto samples_of = [&](int replica) {
-    return share_of(sizes.training, sizes.training_sharer(MeshRank(mesh, mesh.rank({.data = replica})))).count;
+    return share_of(sizes.training, sizes.training_division(MeshRank(mesh, mesh.rank({.data = replica})))).count;
   };
   int replica = 0;
   for (int r = 1; r < mesh.data; ++r) {

@@ -16,7 +16,7 @@ namespace trainctl {
 struct TrainOptions;
 
 // Compiles the programs of a rank, with the memory of its sources of batches.
-using RankCompiler = std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)>;
+using RankCompiler = std::function<Compiled(const std::vector<Program>& programs, const BatchDivision& division)>;
 
 // Where a job would run.
 struct PlanTarget {

@@ -245,7 +245,7 @@ class Play {
 
   [[noreturn]] static void fail(const SimulatedStage& stage) {
     const Communication& at = stage.communication(stage.actions[stage.next].communication);
-    throw Error(ErrorKind::internal, place_of(*stage.rank.program, *at.op),
+    throw Error(ErrorKind::internal, location_of(*stage.rank.program, *at.op),
                 format("{} waits for ever in the simulated step", describe(*stage.rank.program, at)));
   }
 
@@ -264,7 +264,7 @@ class Play {
 
 }  // namespace
 
-StepSeconds SimulatedStep::parts() const {
+StepSeconds SimulatedStep::decomposition() const {
   StepSeconds mean;
   for (const StepSeconds& stage : stages) {
     mean.compute += stage.compute / static_cast<double>(stages.size());

@@ -20,34 +20,34 @@ void check_verification(const StrategyOptions& options, const Node& node, Reader
   if (options.verify_every->unit != Duration::Unit::seconds && options.verify_every->amount > 0) return;
   const Node* value = node.find("verify_every");
   reader.error(
-      value ? value->place : node.place,
+      value ? value->location : node.location,
       format("verify_every must be none, or a number of steps or epochs, not '{}'", to_string(*options.verify_every)));
 }
 
 // Stages are numbered from 0 without a gap, and each has layers.
 void check_place(const StrategyOptions& options, const Node& node, Reader& reader) {
-  const Node* place = node.find("place");
-  if (place == nullptr) return;
+  const Node* location = node.find("place");
+  if (location == nullptr) return;
   const auto count = static_cast<int>(options.place.size());
-  for (const Node::Entry& entry : place->entries) {
+  for (const Node::Entry& entry : location->entries) {
     const int stage = stage_number(entry.key);
     if (stage < 0 || stage >= count) {
-      reader.error(entry.key_place,
+      reader.error(entry.key_location,
                    format("'{}' is no stage: {} stages are numbered from 0 to {}", entry.key, count, count - 1));
     } else if (options.place.at(entry.key).empty()) {
-      reader.error(entry.value.place, format("stage {} has no layers", stage));
+      reader.error(entry.value.location, format("stage {} has no layers", stage));
     }
   }
   if (options.pipeline.value > 1 && count > 0 && options.pipeline.value != count) {
-    reader.error(options.pipeline.place,
-                 format("pipeline is {}, and place names {} stages", options.pipeline.value, count), place->place,
+    reader.error(options.pipeline.location,
+                 format("pipeline is {}, and place names {} stages", options.pipeline.value, count), location->location,
                  "place");
   }
 }
 
 void check_micro_batches(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.micro_batches.is_auto() || options.stages() > 1) return;
-  reader.error(node.find("micro_batches")->place,
+  reader.error(node.find("micro_batches")->location,
                "micro_batches cuts the batch for a pipeline, and there is none: state `pipeline` too, or "
                "train.gradient_accumulation in its place");
 }
@@ -56,10 +56,10 @@ void check_share(const StrategyOptions& options, const Node& node, Reader& reade
   const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
   if (speeds == nullptr) return;
   const Node& list = *node.find("share");
-  if (speeds->empty()) reader.error(list.place, "share states no speed: one figure for each replica");
+  if (speeds->empty()) reader.error(list.location, "share states no speed: one figure for each replica");
   for (std::size_t i = 0; i < speeds->size(); ++i) {
     if ((*speeds)[i] > 0 && std::isfinite((*speeds)[i])) continue;
-    reader.error(list.items[i].place, format("the speed of replica {} must be more than 0", i));
+    reader.error(list.items[i].location, format("the speed of replica {} must be more than 0", i));
   }
 }
 
@@ -67,12 +67,12 @@ void check_share(const StrategyOptions& options, const Node& node, Reader& reade
 // in another order, is refused.
 void check_reproducible(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.reproducible) return;
-  const Place& mode = node.find("reproducible")->place;
+  const SourceLocation& mode = node.find("reproducible")->location;
   const auto refuse = [&](bool stated, const std::string& key, std::string_view why) {
     if (!stated) return;
     const Node* other = node.find(key);
-    reader.error(other == nullptr ? mode : other->place, format("`{}` does not go with `reproducible`: {}", key, why),
-                 mode, "reproducible");
+    reader.error(other == nullptr ? mode : other->location,
+                 format("`{}` does not go with `reproducible`: {}", key, why), mode, "reproducible");
   };
   refuse(options.tensor.value > 1, "tensor", "the sums within a layer follow from its ranks");
   refuse(options.sync_every.value > 1, "sync_every", "replicas that step alone learn by their own shares of the batch");
@@ -87,16 +87,16 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
 void check_sync_every(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.sync_every.value == 1) return;
   if (options.shard != Shard::none) {
-    reader.error(node.find("shard")->place,
+    reader.error(node.find("shard")->location,
                  format("`shard: {}` leaves a replica parts, and with `sync_every` each holds all that it learns by "
                         "between averages; state one of the two",
                         name_of(options.shard)),
-                 options.sync_every.place, "sync_every");
+                 options.sync_every.location, "sync_every");
   }
   if (options.gradient_dtype != GradientDType::float32) {
-    reader.error(node.find("gradient_dtype")->place,
+    reader.error(node.find("gradient_dtype")->location,
                  "with `sync_every` replicas are averaged and no gradients travel: state one of the two",
-                 options.sync_every.place, "sync_every");
+                 options.sync_every.location, "sync_every");
   }
 }
 
@@ -117,7 +117,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("pipeline", &StrategyOptions::pipeline,
            "Stages: runs of consecutive layers, each on a rank of its own, cut so that all take equally long.",
            between(1, most_stages))
-      .key("place", &StrategyOptions::place,
+      .key("place", &StrategyOptions::location,
            "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
            "layers that are not named themselves; `c1@2` is the second use of c1). Every layer is in one stage.")
       .key("schedule", &StrategyOptions::schedule,
@@ -211,25 +211,25 @@ int stage_number(const std::string& key) {
 Mesh mesh_of(const StrategyOptions& options, int ranks) {
   require(ranks >= 1, "a run has ranks");
   const int stages = options.stages(), tensor = options.tensor.value, parts = stages * tensor;  // ranks of a replica
-  const auto refuse = [&](const Place& place, const std::string& problem, int replicas) {
+  const auto refuse = [&](const SourceLocation& location, const std::string& problem, int replicas) {
     const int below = std::max(replicas, 1) * parts, above = (replicas + 1) * parts;
     const std::string numbers =
         options.data.is_auto() && replicas > 0 ? format("{} or {}", below, above) : std::to_string(below);
-    throw Error(ErrorKind::config, place, problem, format("start {} ranks, or change the mesh", numbers));
+    throw Error(ErrorKind::config, location, problem, format("start {} ranks, or change the mesh", numbers));
   };
   const std::string of_replica = tensor == 1   ? format("the {} stages of a pipeline", stages)
                                  : stages == 1 ? format("the {} ranks that share each layer", tensor)
                                                : format("the {} stages times {} ranks of a replica", stages, tensor);
   if (options.data.is_auto()) {
     if (ranks % parts != 0) {
-      refuse(tensor == 1 ? options.stages_place() : options.tensor.place,
+      refuse(tensor == 1 ? options.stages_location() : options.tensor.location,
              format("{} ranks are no multiple of {}", ranks, of_replica), ranks / parts);
     }
     return {ranks / parts, stages, tensor};
   }
-  const Placed<int>& replicas = *options.data.stated;
+  const Located<int>& replicas = *options.data.stated;
   if (static_cast<std::int64_t>(replicas.value) * parts != ranks) {
-    refuse(replicas.place,
+    refuse(replicas.location,
            parts == 1 ? format("strategy.data is {}, but there are {} ranks", replicas.value, ranks)
                       : format("{} replicas of {} are {} ranks, but there are {}", replicas.value,
                                tensor == 1 ? format("{} stages", stages) : format("{} ranks", parts),
@@ -248,7 +248,7 @@ std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh) 
   const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
   if (speeds == nullptr) return {};
   if (std::ssize(*speeds) == mesh.data) return *speeds;
-  throw Error(ErrorKind::config, options.share.place,
+  throw Error(ErrorKind::config, options.share.location,
               format("strategy.share states {} speeds, and there are {} replicas", speeds->size(), mesh.data),
               "state one for each replica, or auto");
 }
@@ -261,7 +261,7 @@ void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mes
                       &there = hosts.at(static_cast<std::size_t>(first));
     if (here == there) continue;
     throw CollectiveError(
-        ErrorKind::config, options.tensor.place,
+        ErrorKind::config, options.tensor.location,
         format("strategy.tensor is {}: ranks {} and {} would share layers, and lie on the hosts {} and {}", mesh.tensor,
                first, rank, there, here),
         "choose a strategy.tensor that divides the ranks of each host: layers are shared within a host");

@@ -68,7 +68,7 @@ struct EnumNames<ShareMode> {
 
 // Reproducible mode: the same bits for any number of ranks.
 struct ReproducibleOptions {
-  Placed<int> shards{8, {}};  // parts of every batch that are computed alike, whichever rank holds them
+  Located<int> shards{8, {}};  // parts of every batch that are computed alike, whichever rank holds them
 
   static Keys<ReproducibleOptions> keys();
 };
@@ -76,20 +76,20 @@ struct ReproducibleOptions {
 using ShareValue = std::variant<ShareMode, std::vector<double>>;
 
 struct StrategyOptions {
-  Auto<Placed<int>> data;
-  Placed<int> pipeline{1, {}};                          // stages, where `place` names none
-  std::map<std::string, std::vector<Reference>> place;  // by stage: patterns of layer names
+  Auto<Located<int>> data;
+  Located<int> pipeline{1, {}};                            // stages, where `place` names none
+  std::map<std::string, std::vector<Reference>> location;  // by stage: patterns of layer names
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
-  Auto<Placed<int>> micro_batches;
-  Placed<int> tensor{1, {}};  // ranks that share each layer
+  Auto<Located<int>> micro_batches;
+  Located<int> tensor{1, {}};  // ranks that share each layer
   Shard shard = Shard::none;
   GradientDType gradient_dtype = GradientDType::float32;
-  Placed<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
+  Located<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
   Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;
-  Placed<ShareValue> share{ShareMode::equal, {}};  // or speeds, by replica
+  Located<ShareValue> share{ShareMode::equal, {}};  // or speeds, by replica
   std::optional<ReproducibleOptions> reproducible;
   std::optional<Duration> verify_every = Duration::steps(100);
   bool automatic =
@@ -99,8 +99,10 @@ struct StrategyOptions {
 
   bool shares_by_measuring() const { return share.value == ShareValue(ShareMode::automatic); }
   // The stages of the pipeline, and the line that states them.
-  int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
-  const Place& stages_place() const { return place.empty() ? pipeline.place : place.begin()->second.front().place; }
+  int stages() const { return location.empty() ? pipeline.value : static_cast<int>(location.size()); }
+  const SourceLocation& stages_location() const {
+    return location.empty() ? pipeline.location : location.begin()->second.front().location;
+  }
 };
 
 // The section, or `auto` in its place.

@@ -15,8 +15,8 @@ namespace {
 // What the programs of a rank follow from: its shares of batches, and which part of the network it holds.
 using Shares = std::array<std::int64_t, 8>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
-  const auto part = [&](std::int64_t global) { return share_of(global, sizes.training_sharer(rank)).count; };
-  const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_sharer(rank)).count; };
+  const auto part = [&](std::int64_t global) { return share_of(global, sizes.training_division(rank)).count; };
+  const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_division(rank)).count; };
   return {part(sizes.training),
           part(sizes.training_last),
           part(sizes.training_resumed_last),
@@ -86,7 +86,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     if (added) programs_.push_back(training_program(spec, own, reader, parallel, most, step));
   };
   const auto add_evaluation = [&](std::int64_t global) {
-    const std::int64_t samples = share_of(global, sizes.evaluation_sharer(rank_)).count;
+    const std::int64_t samples = share_of(global, sizes.evaluation_division(rank_)).count;
     if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
     evaluation_[samples] = static_cast<int>(programs_.size());
     programs_.push_back(evaluation_program(spec, samples, reader, parallel));
@@ -138,7 +138,7 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
   }
   for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
     check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
-      return own.evaluation(share_of(global, sizes.evaluation_sharer(rank)).count);
+      return own.evaluation(share_of(global, sizes.evaluation_division(rank)).count);
     });
   }
 }

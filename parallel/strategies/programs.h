@@ -20,12 +20,14 @@ struct BatchSizes {
   std::int64_t evaluation_last = 0;
   std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
   int gradient_accumulation = 1;           // micro-batches of a share of a full training batch
-  std::vector<double> speeds = {};         // by which replicas share batches (Sharer)
+  std::vector<double> speeds = {};         // by which replicas share batches (BatchDivision)
   LogicalShards shards = {};               // of training batches
 
   // Whose share of training batches, and of batches of evaluation.
-  Sharer training_sharer(const MeshRank& rank) const { return {rank, speeds, shards}; }
-  Sharer evaluation_sharer(const MeshRank& rank) const { return trainctl::evaluation_sharer(training_sharer(rank)); }
+  BatchDivision training_division(const MeshRank& rank) const { return {rank, speeds, shards}; }
+  BatchDivision evaluation_division(const MeshRank& rank) const {
+    return trainctl::evaluation_division(training_division(rank));
+  }
 };
 
 // One rank for each part of the network and each list of shares that replicas can have of these batches: ranks of one

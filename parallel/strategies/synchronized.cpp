@@ -13,21 +13,21 @@ namespace {
 // Appends the ops that compute the outputs of a BatchNorm from the samples of all replicas.
 void append_synchronized(Graph& graph, const Op& op, int ranks) {
   const auto append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
-    return graph.add_op(std::move(def), std::move(inputs), op.name, op.place, {name})[0];
+    return graph.add_op(std::move(def), std::move(inputs), op.name, op.location, {name})[0];
   };
   const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.samples}, "moments");
   const TensorId all = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
   Tensor share;
   share.name = op.name + "/share";
-  share.place = op.place;
+  share.location = op.location;
   const TensorId of_one = graph.add_tensor(std::move(share));
   const TensorId mean = op.outputs[1], variance = op.outputs[2];
-  graph.ops.push_back({std::make_shared<MergeMoments>(), {all, own}, {mean, variance, of_one}, op.name, op.place});
+  graph.ops.push_back({std::make_shared<MergeMoments>(), {all, own}, {mean, variance, of_one}, op.name, op.location});
 
   std::vector<TensorId> inputs = op.inputs;
   inputs.insert(inputs.end(), {mean, variance, of_one});
   auto def = std::make_shared<SynchronizedBatchNorm>(op.as<BatchNorm>().a, MeshAxis::data, ranks);
-  graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.place});
+  graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.location});
 }
 
 // Replicas that take steps alone exchange no moments, and logical shards have moments of their own.
@@ -36,13 +36,13 @@ void refuse_with(const Graph& graph, const StrategyOptions& options) {
     const auto* norm = op.get_if<BatchNorm>();
     if (norm == nullptr || !norm->synchronized) continue;
     if (options.reproducible) {
-      throw Error(ErrorKind::config, op.place,
+      throw Error(ErrorKind::config, op.location,
                   format("batch_normalization '{}' is synchronized, and strategy.reproducible takes the statistics of "
                          "each logical shard alone",
                          op.name),
                   "leave `synchronized` or `reproducible` out");
     }
-    throw Error(ErrorKind::config, op.place,
+    throw Error(ErrorKind::config, op.location,
                 format("batch_normalization '{}' is synchronized in every step, and strategy.sync_every is {}", op.name,
                        options.sync_every.value),
                 "use `sync_every: 1`, or leave `synchronized` out");

@@ -1,4 +1,4 @@
-// Agreement by the facts and the choices of rank 0.
+// Agreement by the values and the choices of rank 0.
 #include "parallel/trainer/agreement.h"
 
 #include "core/backend/choice_changes.h"
@@ -11,29 +11,29 @@
 
 namespace trainctl {
 
-RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs) {
+RankValues job_values(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs) {
   const auto of = [](const std::string& name) { return name.empty() ? "" : format(" of '{}'", name); };
-  RankFacts facts = {{"the device", std::string(backend.name())},
-                     {"the number of training samples", std::to_string(data.training_samples)},
-                     {"the number of validation samples", std::to_string(data.validation_samples)},
-                     {"the data's fingerprint", data.fingerprint}};
+  RankValues values = {{"the device", std::string(backend.name())},
+                       {"the number of training samples", std::to_string(data.training_samples)},
+                       {"the number of validation samples", std::to_string(data.validation_samples)},
+                       {"the data's fingerprint", data.fingerprint}};
   for (const ModelInput& input : data.inputs) {
-    facts.emplace_back("the shape of samples" + of(input.name), to_string(input.sample));
+    values.emplace_back("the shape of samples" + of(input.name), to_string(input.sample));
   }
   for (std::size_t t = 0; t < data.targets.size(); ++t) {
-    const TargetFacts& target = data.targets[t];
+    const TargetInfo& target = data.targets[t];
     const std::string which = t == 0 ? "" : format(" of output {}", t + 1);
-    facts.emplace_back("the shape of targets" + which, to_string(target.shape));
-    facts.emplace_back("the number of classes" + which, std::to_string(target.classes));
+    values.emplace_back("the shape of targets" + which, to_string(target.shape));
+    values.emplace_back("the number of classes" + which, std::to_string(target.classes));
     for (std::size_t i = 0; i < target.class_names.size(); ++i) {
-      facts.emplace_back(format("class {}{}", i, which), target.class_names[i]);
+      values.emplace_back(format("class {}{}", i, which), target.class_names[i]);
     }
   }
   for (const Program& program : programs) {
     const std::string text = dump(program);
-    facts.emplace_back(format("the program '{}'", program.name), format("{:016x}", xxh3(text.data(), text.size())));
+    values.emplace_back(format("the program '{}'", program.name), format("{:016x}", xxh3(text.data(), text.size())));
   }
-  return facts;
+  return values;
 }
 
 AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,

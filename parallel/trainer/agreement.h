@@ -18,7 +18,7 @@ struct Program;
 
 // What decides how all ranks compute and communicate, as this rank has found it: for require_same_on_all(). `programs`
 // are those of rank 0.
-RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
+RankValues job_values(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
 
 struct AgreedKernels {
   KernelChoices choices;  // that the programs use

@@ -48,7 +48,7 @@ std::int64_t nearest_divisor(std::int64_t of, std::int64_t number, std::int64_t 
 
 // Every replica's share of a full batch is cut into micro-batches of one size. `key`: what states their number.
 void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, const Speeds& speeds, std::string_view key,
-                   const Place& place) {
+                   const SourceLocation& location) {
   const bool pipeline = mesh.pipeline > 1;
   for (int r = 0; r < mesh.data; ++r) {
     const std::int64_t samples = samples_of(batch, mesh, speeds, r);
@@ -58,7 +58,7 @@ void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, con
         : pipeline      ? format("use {}, or a batch size that is a multiple of {}",
                                  nearest_divisor(common_divisor(batch, mesh, speeds), count), mesh.data * count)
                         : "choose a batch size that is a multiple of ranks times gradient_accumulation";
-    throw Error(ErrorKind::config, place,
+    throw Error(ErrorKind::config, location,
                 format("{}: {} does not divide the {} samples that {} {} has of each batch of {}", key, count, samples,
                        pipeline ? "replica" : "rank", r, batch),
                 remedy);
@@ -78,13 +78,13 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
     if (found == 0) check_divides(batch, least, mesh, speeds, "train.gradient_accumulation", {});
     return std::max(found, least);
   }
-  const Placed<int>& stated = *strategy.micro_batches.stated;
+  const Located<int>& stated = *strategy.micro_batches.stated;
   if (least > 1) {
-    throw Error(ErrorKind::config, stated.place,
+    throw Error(ErrorKind::config, stated.location,
                 "strategy.micro_batches and train.gradient_accumulation both cut the batch",
                 "state one of them: micro_batches in a pipeline");
   }
-  check_divides(batch, stated.value, mesh, speeds, "strategy.micro_batches", stated.place);
+  check_divides(batch, stated.value, mesh, speeds, "strategy.micro_batches", stated.location);
   return stated.value;
 }
 
@@ -92,12 +92,12 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
 
 LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strategy, int ranks) {
   if (!strategy.reproducible) return {};
-  const Placed<int>& shards = strategy.reproducible->shards;
+  const Located<int>& shards = strategy.reproducible->shards;
   const std::int64_t batch = train.global_batch(ranks), parts = shards.value * train.gradient_accumulation;
   const int replicas = mesh_of(strategy, ranks).data;
   if (replicas > shards.value) {
     throw Error(
-        ErrorKind::config, shards.place,
+        ErrorKind::config, shards.location,
         format("{} replicas share {} logical shards: some would have none", replicas, shards.value),
         format("state at least {} shards, or start fewer ranks; results depend on the number of shards", replicas));
   }
@@ -105,12 +105,12 @@ LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strate
     const std::string of = train.gradient_accumulation == 1 ? format("{} logical shards", shards.value)
                                                             : format("{} logical shards of {} micro-batches",
                                                                      shards.value, train.gradient_accumulation);
-    throw Error(ErrorKind::config, shards.place, format("a batch of {} samples is not cut into {}", batch, of),
+    throw Error(ErrorKind::config, shards.location, format("a batch of {} samples is not cut into {}", batch, of),
                 format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", parts,
                        nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
   }
   if (parts > most_summands) {
-    throw Error(ErrorKind::config, shards.place,
+    throw Error(ErrorKind::config, shards.location,
                 format("{} logical shards of {} micro-batches are {}, and at most {} can be added", shards.value,
                        train.gradient_accumulation, parts, most_summands),
                 "state fewer shards, or less gradient_accumulation");
@@ -128,7 +128,7 @@ BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strateg
   const Mesh mesh = mesh_of(strategy, ranks);
   sizes.speeds = speeds_of(strategy, mesh);
   sizes.shards = shards_of(train, strategy, ranks);
-  const std::int64_t evaluated = evaluation_batch(batch, sizes.training_sharer(MeshRank(mesh, 0)));
+  const std::int64_t evaluated = evaluation_batch(batch, sizes.training_division(MeshRank(mesh, 0)));
   sizes.evaluation = std::min(evaluated, data.validation_samples);
   sizes.evaluation_last = data.validation_samples % evaluated;
   if (sizes.shards.any()) {
@@ -140,7 +140,7 @@ BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strateg
 }
 
 BatchCut batch_cut(const BatchSizes& sizes, const MeshRank& rank) {
-  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, sizes.training_sharer(rank)).count};
+  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, sizes.training_division(rank)).count};
 }
 
 }  // namespace trainctl

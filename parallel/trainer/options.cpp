@@ -15,9 +15,9 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
   const Node* accumulation = node.find("gradient_accumulation");
   if (accumulation && batch && *batch % train.gradient_accumulation != 0) {
     reader.error(
-        accumulation->place,
+        accumulation->location,
         format("gradient_accumulation {} does not divide {} {}", train.gradient_accumulation, batch_key, *batch),
-        node.find(batch_key)->place, batch_key);
+        node.find(batch_key)->location, batch_key);
   }
 }
 
@@ -25,7 +25,7 @@ void check_schedule(const TrainOptions& train, const Node& node, Reader& reader)
   const bool known = train.epochs || train.max_steps || !train.phases.empty() ||
                      !train.max_time;  // without any the end itself is missing
   if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
-  reader.error(node.find("schedule")->place,
+  reader.error(node.find("schedule")->location,
                format("the {} schedule needs to know how many steps the run has: state epochs or max_steps, beside "
                       "max_time if you like",
                       train.schedule.name));
@@ -34,20 +34,20 @@ void check_schedule(const TrainOptions& train, const Node& node, Reader& reader)
 void check_phases(const TrainOptions& train, const Node& node, Reader& reader) {
   const std::int64_t epochs = epochs_of(train.phases);
   if (train.phases.empty() || !train.epochs || *train.epochs == epochs) return;
-  reader.error(node.find("epochs")->place,
+  reader.error(node.find("epochs")->location,
                format("epochs is {}, and the phases have {} together: leave epochs out, or make them equal",
                       *train.epochs, epochs),
-               node.find("phases")->place, "phases");
+               node.find("phases")->location, "phases");
 }
 
 void check_scaling(const TrainOptions& train, const Node& node, Reader& reader) {
   const auto* scaling = std::get_if<RateScaling>(&train.scale_learning_rate);
   if (!scaling || *scaling == RateScaling::off || !train.batch_size) return;
   reader.error(
-      node.find("scale_learning_rate")->place,
+      node.find("scale_learning_rate")->location,
       "scale_learning_rate: true scales with the ranks, and batch_size is the same for any number of them: state "
       "the batch that learning_rate is meant for (scale_learning_rate: 256), or use batch_size_per_rank",
-      node.find("batch_size")->place, "batch_size");
+      node.find("batch_size")->location, "batch_size");
 }
 
 // Samples of a batch are counted in float32 on their way through the ranks: exactly up to here.
@@ -104,7 +104,7 @@ void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const
     if (std::find(outputs.begin(), outputs.end(), name) != outputs.end()) continue;
     std::string hint = suggestion(name, outputs);
     if (hint.empty()) hint = outputs.front().empty() ? ", which names none" : "; there is " + join_or(outputs);
-    reader.error(node.find("loss_weights")->place, format("the model has no output '{}'{}", name, hint));
+    reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
   }
 }
 

@@ -31,7 +31,7 @@ std::string to_text(const PhaseStart& start) { return format("{} {}", start.numb
 PhaseStart find_phase(const std::vector<PhaseOptions>& phases, std::int64_t steps_per_epoch,
                       const std::optional<Snapshot>& resumed) {
   if (!resumed || phases.empty()) return {};
-  if (const auto fact = resumed->facts.find(phase_fact); fact != resumed->facts.end()) {
+  if (const auto fact = resumed->metadata.find(phase_key); fact != resumed->metadata.end()) {
     std::istringstream text(fact->second);
     PhaseStart start;
     if (text >> start.number >> start.step && start.number < phases.size() && start.step <= resumed->step) return start;

@@ -20,7 +20,7 @@ struct PhaseStart;
 struct Snapshot;
 
 struct PhaseOptions {
-  Placed<std::int64_t> epochs;
+  Located<std::int64_t> epochs;
   Auto<std::vector<Reference>> freeze;    // auto: those of the model
   ChoiceOf<optimizer_choices> optimizer;  // none stated: that of the run
 
@@ -31,7 +31,7 @@ struct PhaseOptions {
 std::int64_t epochs_of(const std::vector<PhaseOptions>& phases);
 
 // The fact by which a checkpoint says which phase its run goes on with: the text of a PhaseStart.
-inline constexpr const char* phase_fact = "phase";
+inline constexpr const char* phase_key = "phase";
 std::string to_text(const PhaseStart& start);
 
 // The phase that a run goes on with. A checkpoint without the fact, of a run without phases, is taken for one whose

@@ -53,7 +53,8 @@ std::vector<std::size_t> values_of_sample(const Program& program) {
 
 }  // namespace
 
-PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source, const Sharer& rank) {
+PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source,
+                                       const BatchDivision& division) {
   PredictionPrograms result;
   Reader reader;
   for (const std::int64_t batch : {source.batch_size(), source.last_batch_size()}) {

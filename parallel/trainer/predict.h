@@ -16,7 +16,7 @@ class Communicator;
 class Engine;
 class Stream;
 struct ProgramSpec;
-struct Sharer;
+struct BatchDivision;
 
 // The programs of a rank that predicts its share of every batch: one for each number of samples that occurs.
 struct PredictionPrograms {
@@ -24,7 +24,8 @@ struct PredictionPrograms {
   std::map<std::int64_t, int> by_samples;
 };
 // `spec` has no losses (ProgramSpec::predicts). Throws ConfigError.
-PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source, const Sharer& rank);
+PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source,
+                                       const BatchDivision& division);
 
 // What the network says of consecutive samples.
 struct Predictions {

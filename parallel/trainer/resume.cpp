@@ -22,7 +22,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
                  {"seed", mine->position.seed},
                  {"epoch", mine->position.epoch},
                  {"offset", mine->position.offset},
-                 {"facts", mine->facts},
+                 {"facts", mine->metadata},
                  {"metrics", json_numbers(mine->metrics)}};
     if (mine->best) {
       json["best"] = {{"monitor", mine->best->monitor},
@@ -38,7 +38,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   Snapshot snapshot;
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
-  snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
+  snapshot.metadata = json.at("facts").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
   if (const auto best = json.find("best"); best != json.end()) {
     snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};
@@ -46,15 +46,15 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   return snapshot;
 }
 
-std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name) {
+std::string metadata_value(const std::optional<Snapshot>& snapshot, const std::string& name) {
   if (!snapshot) return "";
-  const auto found = snapshot->facts.find(name);
-  return found == snapshot->facts.end() ? "" : found->second;
+  const auto found = snapshot->metadata.find(name);
+  return found == snapshot->metadata.end() ? "" : found->second;
 }
 
 TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed) {
   std::int64_t batch = train.global_batch(ranks);
-  const std::string before = fact(resumed, "batch_size");
+  const std::string before = metadata_value(resumed, "batch_size");
   if (train.batch_size_per_rank && !before.empty()) {
     const std::int64_t kept = parse_integer(before).value_or(0);
     if (kept < 1)
@@ -77,24 +77,25 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
   log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
                    static_cast<double>(resumed.step) / static_cast<double>(plan.loop.steps_per_epoch)));
   const auto differs = [&](const std::string& name) {
-    const std::string before = fact(resumed, name);
-    return !before.empty() && before != plan.facts.at(name);
+    const std::string before = metadata_value(resumed, name);
+    return !before.empty() && before != plan.metadata.at(name);
   };
   if (differs("data"))
     log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
   if (differs("device")) {
-    log::warning(format("the checkpoint is from {}; this is {}: {}", fact(resumed, "device"), plan.facts.at("device"),
-                        plan.reproducible
-                            ? "the bits that strategy.reproducible promises on one device are not to be expected"
-                            : "the same bits are not to be expected"));
-  } else if (const auto changed = changed_choices(fact(resumed, "kernel_choices"), plan.facts.at("kernel_choices"));
+    log::warning(format(
+        "the checkpoint is from {}; this is {}: {}", metadata_value(resumed, "device"), plan.metadata.at("device"),
+        plan.reproducible ? "the bits that strategy.reproducible promises on one device are not to be expected"
+                          : "the same bits are not to be expected"));
+  } else if (const auto changed =
+                 changed_choices(metadata_value(resumed, "kernel_choices"), plan.metadata.at("kernel_choices"));
              !changed.empty()) {
     log::warning(
         format("{} of the run's kernels are others than those of the checkpoint, such as {} instead of {} for "
                "{}: the same bits are not to be expected",
                changed.size(), changed.front().now, changed.front().before, changed.front().key));
   }
-  const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
+  const std::int64_t total = parse_integer(metadata_value(resumed, "total_steps")).value_or(0);
   const std::int64_t now_total = plan.loop.total_steps - plan.loop.phase.step,
                      done = resumed.step - plan.loop.phase.step;
   const bool begins_phase = plan.loop.phase.number > 0 && done == 0;

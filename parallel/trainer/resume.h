@@ -15,12 +15,12 @@ struct ScheduleTime;
 struct TrainOptions;
 struct TrainingPlan;
 
-// Step, position, facts, metrics and best value of rank 0's snapshot on every rank; tensors stay where they are.
+// Step, position, metadata, metrics and best value of rank 0's snapshot on every rank; tensors stay where they are.
 // Nothing where rank 0 has none. Collective.
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream);
 
 // What a checkpoint says of the run that wrote it; "" where it does not.
-std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name);
+std::string metadata_value(const std::optional<Snapshot>& snapshot, const std::string& name);
 
 // batch_size_per_rank becomes a batch of all ranks together when a run begins, and a learning rate that scales with the
 // ranks one that is meant for that of a rank; a resume on other ranks keeps the batch, and with it the rate.

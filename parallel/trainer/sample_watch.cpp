@@ -30,8 +30,8 @@ std::vector<float> probabilities_of(const float* outputs, std::size_t count) {
 
 }  // namespace
 
-SampleWatch::SampleWatch(const BatchSource& source, const Sharer& evaluated, const ModelInput& input, std::int64_t most,
-                         DetailSink* sink)
+SampleWatch::SampleWatch(const BatchSource& source, const BatchDivision& evaluated, const ModelInput& input,
+                         std::int64_t most, DetailSink* sink)
     : evaluated_(evaluated), picture_(input.sample), sink_(sink) {
   if (evaluated.rank.along(MeshAxis::data) != 0) return;
   const std::int64_t last = source.last_batch_size(), full = source.samples_per_epoch() - last;

@@ -22,7 +22,7 @@ class SampleWatch {
  public:
   // `most` samples at most, spread evenly over those that `evaluated`, whose share of batches this rank computes, has
   // of a pass over `source`. `sink` is null on other ranks than 0. Does not read samples.
-  SampleWatch(const BatchSource& source, const Sharer& evaluated, const ModelInput& input, std::int64_t most,
+  SampleWatch(const BatchSource& source, const BatchDivision& evaluated, const ModelInput& input, std::int64_t most,
               DetailSink* sink);
 
   // Begins a pass.
@@ -38,7 +38,7 @@ class SampleWatch {
  private:
   bool holds_pictures() const { return sink_ != nullptr; }
 
-  Sharer evaluated_;
+  BatchDivision evaluated_;
   Shape picture_;
   std::int64_t samples_ = 0, most_ = 0;  // that the replica has of a pass, and that are looked at
   DetailSink* sink_;

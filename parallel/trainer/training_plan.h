@@ -36,9 +36,9 @@ struct TrainingPlan {
   std::int64_t log_every = 10;  // speeds are means since the last multiple
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
-  bool reproducible = false;                 // batches are cut into logical shards
-  std::vector<int> mesh;                     // data, pipeline, tensor
-  std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
+  bool reproducible = false;  // batches are cut into logical shards
+  std::vector<int> mesh;      // data, pipeline, tensor
+  SnapshotMetadata metadata;  // kept with every checkpoint: kernel choices, data fingerprint
 };
 
 // The learning rate that the config gives a step.
@@ -50,8 +50,8 @@ std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, in
 // Says that a run, or a phase of one, ends within its warm-up; "" where it does not, or where its length is not known.
 std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks);
 
-// Steps, limits, what is watched, and the rate of every step; not the names and facts of a run. `train` outlives it. Of
-// a run in phases it is the section of one of them (in_phase()), whose epochs and schedule begin with `start`.
+// Steps, limits, what is watched, and the rate of every step; not the names and metadata of a run. `train` outlives it.
+// Of a run in phases it is the section of one of them (in_phase()), whose epochs and schedule begin with `start`.
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
                            const DataInfo& data, int ranks, const PhaseStart& start = {});
 

@@ -40,7 +40,7 @@ OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vecto
     for (const bool has_held_out : {true, false}) {
       const std::string data = location_text(request, idx, has_held_out);
       try {
-        OpenedArrays opened{data, facts_of(request, data, as_values)};
+        OpenedArrays opened{data, info_of(request, data, as_values)};
         if (as_values || values.size() == 1 || are_classes(opened.info)) return opened;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
@@ -150,7 +150,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   std::vector<bool> meanings{look.target != TargetMeaning::position_classes};
   if (look.target == TargetMeaning::class_number) meanings = classes ? std::vector{false} : std::vector{false, true};
   const OpenedArrays opened = open_arrays(request, idx, meanings);
-  const TargetFacts& target = opened.info.targets[0];
+  const TargetInfo& target = opened.info.targets[0];
   if (target.classes == 0 && look.target == TargetMeaning::class_number) look.target = TargetMeaning::values;
   const bool by_position = look.target == TargetMeaning::position_classes;
   const DType dtype = opened.info.inputs[0].format.dtype;

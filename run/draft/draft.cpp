@@ -44,7 +44,7 @@ std::string scalar_text(const std::string& text) { return flow_text(scalar_node(
 
 std::string in_comment(const std::string& text) { return terminal_word(text); }
 
-DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values) {
+DataInfo info_of(const DraftRequest& request, const std::string& data_section, bool values) {
   const std::string loss = values ? "mean_squared_error" : "sparse_categorical_crossentropy";
   const std::string text = data_section +
                            "model: {layers: [flatten, {dense: {units: 2}}]}\n"

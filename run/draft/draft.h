@@ -52,9 +52,9 @@ std::string scalar_text(const std::string& text);
 // A text without line breaks and other control characters, for a comment.
 std::string in_comment(const std::string& text);
 
-// The facts of the data that a `data` section of the request's config opens; `values`: targets are values. Throws as
+// The info of the data that a `data` section of the request's config opens; `values`: targets are values. Throws as
 // Data() does.
-DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values);
+DataInfo info_of(const DraftRequest& request, const std::string& data_section, bool values);
 
 // "12,345 samples for training, 2,345 held out".
 std::string samples_text(const DataInfo& data);

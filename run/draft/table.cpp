@@ -220,7 +220,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
   }
   const std::string data = data_text(request, table, target, folder ? first_of(request.path, held_out) : "");
   const bool is_class = names_classes(request, target, table.lines);
-  const DataInfo info = facts_of(request, data, !is_class);
+  const DataInfo info = info_of(request, data, !is_class);
   const std::int64_t classes = info.targets[0].classes;
   const std::string what =
       is_class ? format("{} classes ({})", classes, list_text(info.targets[0].class_names)) : "a number";

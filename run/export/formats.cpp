@@ -21,12 +21,12 @@ namespace {
 
 // The network that the run's weights belong to: a checkpoint beside a config that was changed may be of another one.
 ExportedNetwork network_of(const ExportedRun& run) {
-  ExportedNetwork network = exported_network(run.spec, run.checkpoint.manifest.facts, run.preprocess);
+  ExportedNetwork network = exported_network(run.spec, run.checkpoint.manifest.metadata, run.preprocess);
   const auto stored = by_name(run.checkpoint.snapshot.weights);
   for (const WantedTensor& wanted : wanted_tensors(network.graph)) {
     const auto found = stored.find(wanted.name);
     if (found != stored.end() && found->second->shape == wanted.shape) continue;
-    throw Error(ErrorKind::config, Place{run.checkpoint.path},
+    throw Error(ErrorKind::config, SourceLocation{run.checkpoint.path},
                 format("holds no {} of shape {}, which the network of its run's config.yaml has", wanted.name,
                        to_string(wanted.shape)),
                 "put the config there that it was trained with");
@@ -42,8 +42,8 @@ ExportedFile write_network(const std::string& path, const ExportedRun& run) {
     prepend_image_steps(model, {model.inputs[0].name, {stored.sample.with_front(1), stored.dtype}, stored.any_size},
                         stored.steps);
   }
-  const auto& facts = run.checkpoint.manifest.facts;
-  if (const auto names = facts.find(class_names_fact); names != facts.end()) model.metadata.insert(*names);
+  const auto& metadata = run.checkpoint.manifest.metadata;
+  if (const auto names = metadata.find(class_names_key); names != metadata.end()) model.metadata.insert(*names);
   return {write_onnx(path, model), model.inputs, model.outputs};
 }
 

@@ -26,7 +26,7 @@ Borders crop_to(const GeometryStep& step, const Shape& image) {
   const std::array<std::int64_t, 2> sizes{step.height, step.width};
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t left = image[static_cast<std::int64_t>(axis)] - sizes[axis];
-    if (left < 0) throw Error(ErrorKind::config, step.place, "this crop is larger than the image", without);
+    if (left < 0) throw Error(ErrorKind::config, step.location, "this crop is larger than the image", without);
     borders.before[axis] = left / 2;
     borders.after[axis] = left - left / 2;
   }
@@ -40,9 +40,9 @@ ModelInput transformed_input(ModelInput input) {
 }
 
 // What the checkpoint kept of the model's inputs; empty where an older trainctl wrote it.
-std::vector<KeptInput> kept_of(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find(kept_input_fact);
-  return found == facts.end() ? std::vector<KeptInput>() : read_kept_inputs(found->second);
+std::vector<KeptInput> kept_of(const SnapshotMetadata& metadata) {
+  const auto found = metadata.find(kept_input_key);
+  return found == metadata.end() ? std::vector<KeptInput>() : read_kept_inputs(found->second);
 }
 
 std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vector<KeptInput>& kept) {
@@ -50,10 +50,10 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vecto
   const std::vector<std::string> names = input_names(spec.model);
   if (kept.size() == names.size()) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const DatasetFacts& facts = kept[i].facts;
-      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], facts.dtype).plan;
-      const Shape sample = shape_behind(shape_behind(facts.sample, plan.fixed), plan.augment);
-      inputs.push_back(transformed_input({names[i], sample, {facts.dtype, {}, {}}}));
+      const DatasetInfo& metadata = kept[i].metadata;
+      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], metadata.dtype).plan;
+      const Shape sample = shape_behind(shape_behind(metadata.sample, plan.fixed), plan.augment);
+      inputs.push_back(transformed_input({names[i], sample, {metadata.dtype, {}, {}}}));
     }
   } else {
     for (const ModelInput& input : describe(spec.data, spec.seed, data_use(spec)).inputs) {
@@ -78,14 +78,17 @@ void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
 }  // namespace
 
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept) {
-  if (kept.facts.table) {
+  if (kept.metadata.table) {
     throw Error(ErrorKind::config,
                 "--preprocess: words and missing values of a table have no counterpart in a network of numbers",
                 "export without it: the network then takes what the columns become, standardised");
   }
-  const InputPlan plan = kept_plan(options, name, kept, kept.facts.dtype);
-  StoredInput result{
-      kept.facts.sample, kept.facts.dtype, false, {}, {name, kept.facts.sample, {kept.facts.dtype, {}, {}}}};
+  const InputPlan plan = kept_plan(options, name, kept, kept.metadata.dtype);
+  StoredInput result{kept.metadata.sample,
+                     kept.metadata.dtype,
+                     false,
+                     {},
+                     {name, kept.metadata.sample, {kept.metadata.dtype, {}, {}}}};
   Shape& image = result.input.sample;
   for (const auto* steps : {&plan.plan.fixed, &plan.plan.augment}) {
     for (const GeometryStep& step : *steps) {
@@ -100,7 +103,7 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
       }
     }
   }
-  if (kept.facts.dtype == DType::int32) return result;
+  if (kept.metadata.dtype == DType::int32) return result;
   const Affine& affine = plan.plan.affine;
   check_channels(affine, image.rank() == 0 ? 1 : image.back());
   result.input.format.scale = {affine.scale.begin(), affine.scale.end()};
@@ -108,9 +111,8 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
   return result;
 }
 
-ExportedNetwork exported_network(const RunSpec& spec, const std::map<std::string, std::string>& facts,
-                                 bool preprocess) {
-  const std::vector<KeptInput> kept = kept_of(facts);
+ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess) {
+  const std::vector<KeptInput> kept = kept_of(metadata);
   if (preprocess && kept.size() != 1) {
     throw Error(ErrorKind::config, "--preprocess is for networks of one input, whose checkpoint keeps how it is read",
                 "export without it");

@@ -35,10 +35,10 @@ struct ExportedNetwork {
   std::optional<StoredInput> stored;  // with `preprocess`: what stands before the graph
 };
 
-// The network of a run's config, and behind each output what `predict` applies to it. `facts` are those of the
+// The network of a run's config, and behind each output what `predict` applies to it. `metadata` are those of the
 // checkpoint. With `preprocess` the graph begins with the scaling by the config's transforms, and `stored` has the
 // resizes and crops; Error{config} says which transform is none of these. Without, it takes what the transforms make
 // of samples. Of several inputs, the data or the config states the shapes.
-ExportedNetwork exported_network(const RunSpec& spec, const std::map<std::string, std::string>& facts, bool preprocess);
+ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess);
 
 }  // namespace trainctl

@@ -34,12 +34,12 @@ void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks,
 }
 
 // The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
-std::vector<CheckedPart> parts_of(const Strategy& strategy, const BatchSizes& sizes,
-                                  const std::vector<RunPrograms>& programs) {
+std::vector<CheckedPosition> parts_of(const Strategy& strategy, const BatchSizes& sizes,
+                                      const std::vector<RunPrograms>& programs) {
   const Mesh& mesh = strategy.mesh;
-  std::vector<CheckedPart> parts;
+  std::vector<CheckedPosition> parts;
   for (int i = 0; i < mesh.ranks_of_replica(); ++i) {
-    CheckedPart part;
+    CheckedPosition part;
     part.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
     const Program& program = programs_of(programs, sizes, part.rank).programs().front();
     for (const LayerLine& layer : program.layers) {
@@ -68,7 +68,8 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
   };
   for (const RunPrograms& rank : checked.programs) {
     const MemoryPlan memory =
-        compile_rank(rank.programs(), spec, info, checked.sizes.training_sharer(rank.rank()), backend, choices).memory;
+        compile_rank(rank.programs(), spec, info, checked.sizes.training_division(rank.rank()), backend, choices)
+            .memory;
     const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
     keep_larger(checked.memory, memory);
     keep_larger(checked.parts[static_cast<std::size_t>(part)].memory, memory);

@@ -17,7 +17,7 @@ struct LaunchFlags;
 struct RunSpec;
 
 // What of the network one rank holds, and the memory that it needs. Replicas hold the same.
-struct CheckedPart {
+struct CheckedPosition {
   MeshRank rank;                    // of the last replica: none has more samples
   std::vector<std::string> layers;  // paths of the layers that it computes, or computes a part of
   std::int64_t parameters = 0;      // elements that it holds; its part of those that replicas share
@@ -41,11 +41,11 @@ struct Checked {
   MemoryPlan memory;                  // of the rank that needs most
   Mesh mesh;
   BatchSizes sizes;
-  std::vector<CheckedPart> parts;    // of a replica: stage by stage, in each the ranks along the tensor axis
-  std::set<std::string> recomputed;  // blocks that `recompute: auto` computes again
-  std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool automatic = false;            // the strategy is not chosen yet
-  bool data_at_hand = true;          // else the config was believed
+  std::vector<CheckedPosition> parts;  // of a replica: stage by stage, in each the ranks along the tensor axis
+  std::set<std::string> recomputed;    // blocks that `recompute: auto` computes again
+  std::size_t assumed = 0;   // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool automatic = false;    // the strategy is not chosen yet
+  bool data_at_hand = true;  // else the config was believed
   bool normalizes_own_samples = false;  // each replica, in batch normalization
   std::int64_t least_share = 0;         // samples of a replica in a full batch
   std::int64_t largest_share = 0;

@@ -93,15 +93,15 @@ std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& opt
   return StagedSaver::copies * (bytes.weights + (options.weights_only ? 0 : bytes.state));
 }
 
-Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {
+Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division) {
   if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled, spec.checkpoint, who.rank);
   compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(who.rank.mesh.ranks()), who,
-                                           compiled.programs.front().program.target_forms);
+                                           compiled.programs.front().program.target_encodings);
   return compiled;
 }
 
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
-                      const Sharer& who, Backend& backend, KernelChoices& choices) {
+                      const BatchDivision& division, Backend& backend, KernelChoices& choices) {
   return with_host_memory(compile(programs, backend, choices), spec, data, who);
 }
 
@@ -110,7 +110,7 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                                         KernelChoices choices) {
   if (spec.strategy.recompute != Recompute::automatic) return {};
   choices.stop_timing();
-  const Sharer anyone = sizes.training_sharer(MeshRank(strategy.mesh, 0));
+  const BatchDivision anyone = sizes.training_division(MeshRank(strategy.mesh, 0));
   return choose_recomputed(program_spec(spec, data), strategy, sizes, limit, byte_costs(backend.on_host()),
                            [&](const std::vector<Program>& programs) {
                              return compile_rank(programs, spec, data, anyone, backend, choices).memory.total();
@@ -147,7 +147,7 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Str
     Strategy alike = strategy;  // whatever the threads of each rank
     alike.compute_streams = 1;
     const RunPrograms first = build_programs(spec, data, alike, sizes, 0);
-    require_same_on_all(job_facts(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
+    require_same_on_all(job_values(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
                         device.host);
   }
   return build_programs(spec, data, strategy, sizes, world.rank());
@@ -223,7 +223,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     programs_ = build_programs(spec, data, strategy_, sizes, world.rank());
     choose();
   }
-  Compiled compiled = compile_rank(programs_.programs(), spec, data, sharer(), *device.backend, kernels_.choices);
+  Compiled compiled = compile_rank(programs_.programs(), spec, data, division(), *device.backend, kernels_.choices);
   engine_ = std::make_unique<Engine>(*device.backend, axes_.communicators(),
                                      require_memory(std::move(compiled), spec, data, *device.backend, rank()));
 }

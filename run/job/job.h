@@ -61,11 +61,11 @@ std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& opt
 
 // Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies that its parts of
 // checkpoints are written from.
-Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
+Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division);
 
 // The programs of a rank, compiled, with its host memory.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
-                      const Sharer& who, Backend& backend, KernelChoices& choices);
+                      const BatchDivision& division, Backend& backend, KernelChoices& choices);
 
 // What can be wrong with a job before kernels are chosen: config errors, and memory that no choice of kernels would
 // make suffice. Collective; throws as Job does.
@@ -90,10 +90,10 @@ class Job {
   const RunPrograms& programs() const { return programs_; }
   const AgreedKernels& kernels() const { return kernels_; }
   const ProgramSpec& program_spec() const { return program_spec_; }
-  const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
+  const std::vector<TargetEncoding>& target_encodings() const { return programs_.programs().front().target_encodings; }
   const MeshRank& rank() const { return programs_.rank(); }
   // Whose share of training batches this rank computes.
-  Sharer sharer() const { return {rank(), speeds_, shards_}; }
+  BatchDivision division() const { return {rank(), speeds_, shards_}; }
   // What all ranks do, the blocks found for `recompute: auto` included.
   const Strategy& strategy() const { return strategy_; }
 

@@ -69,12 +69,12 @@ std::string data_text(const RunSpec& spec) { return to_yaml(Value<DataOptions>::
 
 // The samples of a full batch that the stage's rank has.
 std::int64_t samples_of(const PlannedRun& run, const RunPrograms& stage) {
-  return share_of(run.sizes.training, run.sizes.training_sharer(stage.rank())).count;
+  return share_of(run.sizes.training, run.sizes.training_division(stage.rank())).count;
 }
 
 // The choices and what else is referred to outlive the compiler.
 RankCompiler compiler_of(const PlanRequest& request, Backend& backend, KernelChoices& choices) {
-  return [&request, &backend, &choices](const std::vector<Program>& programs, const Sharer& who) {
+  return [&request, &backend, &choices](const std::vector<Program>& programs, const BatchDivision& division) {
     return compile_rank(programs, request.spec, request.data, who, backend, choices);
   };
 }
@@ -217,8 +217,9 @@ class Measuring {
       const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
       if (has_loading(measurements_, key)) return;
       progress_.next();
-      const auto source = data->training(run.sizes.training, run.sizes.training_sharer(stage.rank()), {spec.seed, 0, 0},
-                                         together_.threads, stage.programs().front().target_forms);
+      const auto source =
+          data->training(run.sizes.training, run.sizes.training_division(stage.rank()), {spec.seed, 0, 0},
+                         together_.threads, stage.programs().front().target_encodings);
       measurements_.record(key, measure_loading(*source, together_.hosts, loading_seconds));
     });
   }
@@ -257,8 +258,10 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend&
   target.nodes.ranks_per_node = request.ranks_per_node;
   target.memory = request.memory;
   target.costs = std::make_shared<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
-  target.compile = [choices, compile = compiler_of(request, backend, *choices)](
-                       const std::vector<Program>& programs, const Sharer& who) { return compile(programs, who); };
+  target.compile = [choices, compile = compiler_of(request, backend, *choices)](const std::vector<Program>& programs,
+                                                                                const BatchDivision& division) {
+    return compile(programs, who);
+  };
   return {std::move(target), choices};
 }
 

@@ -59,7 +59,7 @@ void for_alternatives(const PlanRequest& request,
 PlannedRun with_recomputed_blocks(const PlanRequest& request, PlannedRun run, const RankCompiler& compile) {
   if (request.spec.strategy.recompute != Recompute::automatic) return run;
   const ProgramSpec spec = program_spec(request.spec, request.data);
-  const Sharer anyone = run.sizes.training_sharer(MeshRank(run.strategy.mesh, 0));
+  const BatchDivision anyone = run.sizes.training_division(MeshRank(run.strategy.mesh, 0));
   Strategy strategy = run.strategy;
   strategy.recomputed =
       choose_recomputed(spec, strategy, run.sizes, request.memory, byte_costs(request.device.on_host),

@@ -88,7 +88,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   engine.begin_at_weights();
   engine.upload();
   const auto source = data.training(sizes.training, programs.rank(), {spec.seed, 0, 0}, context.threads,
-                                    programs.programs().front().target_forms,
+                                    programs.programs().front().target_encodings,
                                     [&device](std::int64_t bytes) { return device.backend->allocate_host(bytes); });
   return replica_speeds(engine, programs.training(sizes.training), source->next(), replica, mesh.data, measured_seconds,
                         *own_hosts, world.communicator(), device.host);
@@ -97,8 +97,8 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
 // The shares of the run's checkpoint; nothing where it is of other ranks, another batch or other micro-batches.
 std::vector<std::int64_t> known_shares(const std::optional<Snapshot>& resumed, const Mesh& mesh,
                                        const BatchSizes& sizes) {
-  if (fact(resumed, "ranks") != std::to_string(mesh.ranks())) return {};
-  std::istringstream text(fact(resumed, share_fact));
+  if (metadata_value(resumed, "ranks") != std::to_string(mesh.ranks())) return {};
+  std::istringstream text(metadata_value(resumed, share_key));
   std::vector<std::int64_t> shares;
   std::int64_t sum = 0;
   for (std::int64_t share = 0; text >> share; sum += share) {

@@ -16,7 +16,7 @@ struct Snapshot;
 struct StrategyOptions;
 
 // The name of the checkpoint's fact that holds the samples of each replica, "44 20".
-inline constexpr const char* share_fact = "share";
+inline constexpr const char* share_key = "share";
 
 // The spec with `auto` replaced by the samples that each replica has of a full batch, equal on all ranks: those of the
 // run's checkpoint where as many ranks go on with it, else measured, which takes about a second. Other specs, and those

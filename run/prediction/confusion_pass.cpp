@@ -51,9 +51,9 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   const Data data(spec.data, spec.seed, data_use(spec));
   if (!data.has(SplitKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
   if (data.info().targets[0].classes == 0) refuse_values();
-  const Sharer alone;
+  const BatchDivision alone;
   const auto batches = data.evaluation(SplitKind::validation, spec.train.global_batch(1), alone, context.threads,
-                                       {TargetForm::class_number});
+                                       {TargetEncoding::class_number});
   LastBatchKept source(*batches);
   const ModelInput& input = data.info().inputs[0];
   Predictor predictor(spec, {input}, source, alone, device,

@@ -26,7 +26,7 @@ ProgramSpec without_losses(const RunSpec& spec, const std::vector<ModelInput>& i
 }  // namespace
 
 Predictor::Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source,
-                     const Sharer& rank, RankDevice& device, const RestoreSource& stored, World& world)
+                     const BatchDivision& division, RankDevice& device, const RestoreSource& stored, World& world)
     : device_(device),
       world_(world),
       programs_(prediction_programs(without_losses(spec, inputs), source, rank)),

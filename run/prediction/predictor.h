@@ -21,8 +21,8 @@ class Predictor {
   // Of the config's network, without its losses, for samples of these kinds in batches of the source, of which this
   // rank computes its share. The weights are those of `stored`, which rank 0 has. Throws ConfigError, and Error where
   // the checkpoint is of another network. Collective.
-  Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source, const Sharer& rank,
-            RankDevice& device, const RestoreSource& stored, World& world);
+  Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source,
+            const BatchDivision& division, RankDevice& device, const RestoreSource& stored, World& world);
 
   // The shape of what it gives for a sample, by output.
   std::vector<Shape> outputs() const;

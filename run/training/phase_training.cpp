@@ -38,8 +38,8 @@
 #include "run/job/phases.h"
 #include "run/planning/shares.h"
 #include "run/training/rank_run.h"
-#include "run/training/run_facts.h"
 #include "run/training/run_files.h"
+#include "run/training/run_metadata.h"
 #include "run/training/scaling_watch.h"
 #include "run/training/training.h"
 
@@ -105,9 +105,9 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
       run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
   const std::string shares = run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
-  plan.facts =
-      run_facts(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
-  plan.facts[kept_input_fact] = write_kept_inputs(run.data.kept_inputs());
+  plan.metadata =
+      run_metadata(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
+  plan.metadata[kept_input_key] = write_kept_inputs(run.data.kept_inputs());
   return plan;
 }
 
@@ -157,7 +157,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
       spec_(in_phase(run.spec, phase.number)),
       phase_(phase),
       job_(spec_, run.data.info(), run.device, run.context.world, start_of(run, resumed),
-           fact(resumed, "kernel_choices")),
+           metadata_value(resumed, "kernel_choices")),
       snapshots_(plan_snapshot(job_.engine().weights(), job_.engine().state(), world_, stream_)),
       plan_(plan_of(run, spec_, job_, phase)),
       axes_(world_, job_.rank().mesh, false),
@@ -198,19 +198,19 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   const std::int64_t batch = *spec_.train.batch_size;
   const int threads = run_.context.threads;
   // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
-  training_ = run_.data.training(batch, job_.sharer(), start, threads, job_.target_forms(), job_.batch_memory(),
+  training_ = run_.data.training(batch, job_.division(), start, threads, job_.target_encodings(), job_.batch_memory(),
                                  plan_.sync_every == 1 ? stop_requested_ : nullptr);
   if (!run_.data.has(SplitKind::validation) || run_.request.scaling != nullptr) return;
-  validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.sharer()),
-                                     evaluation_sharer(job_.sharer()), threads, job_.target_forms(),
+  validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.division()),
+                                     evaluation_division(job_.division()), threads, job_.target_encodings(),
                                      job_.batch_memory(), stop_requested_);
 }
 
 // After the beginning of the run, which opens what the hooks write to.
 void PhaseTraining::make_hooks() {
   if (validation_ && shows_samples(spec_, run_.data.info())) {
-    samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_sharer(job_.sharer()), run_.data.info().inputs[0],
-                                             *spec_.log.samples, run_.files.details);
+    samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_division(job_.division()),
+                                             run_.data.info().inputs[0], *spec_.log.samples, run_.files.details);
   }
   reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every);
   warnings_ = std::make_unique<ResultWarnings>(world_.rank() == 0, job_.programs().programs().front().results);
@@ -237,7 +237,7 @@ LoopParts PhaseTraining::loop_parts() {
       Checkpoints::Parts{.saver = *saver_,
                          .sink = sink,
                          .mesh = plan_.mesh,
-                         .facts = plan_.facts,
+                         .metadata = plan_.metadata,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
   LoopParts parts{
       .engine = job_.engine(),

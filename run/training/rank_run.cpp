@@ -15,8 +15,8 @@
 #include "parallel/trainer/resume.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
-#include "run/training/run_facts.h"
 #include "run/training/run_files.h"
+#include "run/training/run_metadata.h"
 
 namespace trainctl {
 namespace {

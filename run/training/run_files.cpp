@@ -138,7 +138,7 @@ Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& jo
   append(found, "ranks", scalar_node(std::to_string(job.world().size())));
   append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
   if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
-  if (const std::vector<double> speeds = job.sharer().speeds; !speeds.empty()) {
+  if (const std::vector<double> speeds = job.division().speeds; !speeds.empty()) {
     append(found, "share", Value<std::vector<double>>::write(speeds));
   }
   ByName<std::vector<std::int64_t>> shapes;

@@ -53,7 +53,7 @@ TEST_CASE("copies as one piece of work write their parts and nothing else") {
       backend->copy(from->get(), values.data(), bytes, *stream);
       backend->copy(to->get(), before.data(), bytes, *stream);
       for (std::size_t first = 0; first < parts.size(); first += at_once) {
-        std::vector<CopyPart> some;
+        std::vector<CopyRange> some;
         for (std::size_t i = first; i < std::min(first + at_once, parts.size()); ++i) {
           some.push_back({to->get() + parts[i].to, from->get() + parts[i].from, parts[i].bytes});
         }

@@ -77,7 +77,7 @@ TEST_CASE("an op without a kernel is an error of the config at its place") {
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
-    CHECK(error.place().line == 3);
+    CHECK(error.location().line == 3);
   }
 }
 

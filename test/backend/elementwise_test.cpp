@@ -167,11 +167,11 @@ TEST_CASE("a part of the columns is dropped as in the whole") {
   };
   part.values = own(x);
   const DropoutUnit unit = GENERATE(DropoutUnit::element, DropoutUnit::channel, DropoutUnit::sample);
-  const auto dropped = [&](const Value& value, std::optional<ColumnPart> columns_of) {
+  const auto dropped = [&](const Value& value, std::optional<ColumnRange> columns_of) {
     const auto op = std::make_shared<Dropout>(0.4f, 99u, 7u, unit, columns_of);
     return run_op(*backend, op, {value, samples, scalar(3, DType::int64)})[0];
   };
-  CHECK(dropped(part, ColumnPart{first, of}).values == own(dropped(x, {})));
+  CHECK(dropped(part, ColumnRange{first, of}).values == own(dropped(x, {})));
 }
 
 TEST_CASE("a bias is added once, and its gradient is a sum over rows") {

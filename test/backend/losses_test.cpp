@@ -317,14 +317,14 @@ TEST_CASE("a loss over parts of the classes is that of the whole") {
     std::vector<Value> parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {x});
     std::vector<Value> sums;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const auto def = std::make_shared<ClassSums>(rule, ColumnPart{rank * each, of});
+      const auto def = std::make_shared<ClassSums>(rule, ColumnRange{rank * each, of});
       sums.push_back(run_op(*backend, def, {parts[static_cast<std::size_t>(rank)], targets})[0]);
     }
     const Value all = run_op(*backend, std::make_shared<Concatenate>(), sums)[0];
     const auto slopes = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {whole[2]});
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       CAPTURE(name_of(dtype), std::string(name_of(rule)), rank);
-      const auto def = std::make_shared<Loss>(rule, true, false, 0.5f, true, ColumnPart{rank * each, of});
+      const auto def = std::make_shared<Loss>(rule, true, false, 0.5f, true, ColumnRange{rank * each, of});
       const auto r = static_cast<std::size_t>(rank);
       const auto got = run_op(*backend, def, {parts[r], targets, weights, all});
       CHECK(largest_error(got[0], whole[0].values) < 1e-5);

@@ -52,7 +52,7 @@ std::vector<Value> compute_parts(Backend& backend, KernelChoices& choices, const
                                  const std::vector<Value>& inputs, const std::vector<Value>& held) {
   std::vector<Value> tensors = inputs;
   tensors.insert(tensors.end(), held.begin(), held.end());
-  for (const OpPart& part : def.parts()) {
+  for (const SubOp& part : def.decomposition()) {
     std::vector<Value> given, before;
     for (int input : part.inputs) given.push_back(tensors.at(static_cast<std::size_t>(input)));
     for (int output : part.outputs) {
@@ -322,7 +322,7 @@ void add_sums(Cases& cases, DType dtype) {
       cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
     }
   }
-  cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnPart{0, 4}), 2});
+  cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
   // Of sequences: a weight for each sample, or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
   for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {
@@ -429,7 +429,7 @@ Cases placement_cases(DType dtype) {
 
 std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::shared_ptr<const OpDef>& def,
                            const std::vector<Value>& inputs, const std::vector<Value>& held) {
-  if (!def->parts().empty()) return compute_parts(backend, choices, *def, inputs, held);
+  if (!def->decomposition().empty()) return compute_parts(backend, choices, *def, inputs, held);
   if (dynamic_cast<const Reshape*>(def.get()))
     return {{def->outputs(std::vector{inputs[0].type})[0], inputs[0].values}};
   if (dynamic_cast<const Scale*>(def.get())) {

@@ -30,7 +30,7 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(20, job.rank(), {spec.seed, 0, 0}, 1, job.target_forms());
+  const auto source = data.training(20, job.rank(), {spec.seed, 0, 0}, 1, job.target_encodings());
   StepResult result;
   std::int64_t number = 0;
   const auto epoch = [&] {

@@ -36,9 +36,9 @@ class Counting final : public Backend {
                  std::int64_t rows, Stream& stream) override {
     inner_->copy_rows(to, to_stride, from, from_stride, width, rows, stream);
   }
-  void copy_all(std::span<const CopyPart> parts, Stream& stream) override {
+  void copy_all(std::span<const CopyRange> parts, Stream& stream) override {
     last_copied = 0;
-    for (const CopyPart& part : parts) last_copied += part.bytes;
+    for (const CopyRange& part : parts) last_copied += part.bytes;
     inner_->copy_all(parts, stream);
   }
   std::unique_ptr<Stream> compute_stream() override { return inner_->compute_stream(); }
@@ -82,7 +82,7 @@ model:
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(20, job.rank(), {spec.seed, 0, 0}, 1, job.target_forms(), job.batch_memory());
+  const auto source = data.training(20, job.rank(), {spec.seed, 0, 0}, 1, job.target_encodings(), job.batch_memory());
   StepResult result;
   const Batch& batch = source->next();
   CHECK(batch.host_memory);

@@ -46,7 +46,7 @@ TEST_CASE("what files, memory, limits and numbers cause is never an internal err
   std::filesystem::remove(loop);
   CHECK(link.exit_code == 3);
   CHECK(link.message.starts_with(loop));
-  CHECK(link.errors.at(0).place.file == loop);
+  CHECK(link.errors.at(0).location.file == loop);
   const auto full = std::filesystem::filesystem_error("", "there", std::error_code(ENOSPC, std::generic_category()));
   CHECK(failure_from(full).exit_code == 6);
   CHECK(failure_from(std::bad_alloc()).exit_code == 6);
@@ -67,8 +67,8 @@ TEST_CASE("what files, memory, limits and numbers cause is never an internal err
 }
 
 TEST_CASE("failures as JSON: one shape, the place apart from the message, and back") {
-  const Place place{"net.yaml", 3, 7};
-  const Failure one = failure_from(Error(ErrorKind::data, place, "is wrong", "mend it"));
+  const SourceLocation location{"net.yaml", 3, 7};
+  const Failure one = failure_from(Error(ErrorKind::data, location, "is wrong", "mend it"));
   CHECK(one.message == "net.yaml:3:7: is wrong; mend it");
   const Json json = Json::parse(failure_json(one));
   CHECK(json == Json({{"ok", false},
@@ -79,7 +79,8 @@ TEST_CASE("failures as JSON: one shape, the place apart from the message, and ba
                          {"message", "is wrong; mend it"},
                          {"related", nullptr}}}},
                       {"exit_code", 3}}));
-  const std::vector<Diagnostic> several = {{place, "one", Place{}, ""}, {place, "two", {"other.yaml", 1, 2}, "there"}};
+  const std::vector<Diagnostic> several = {{location, "one", SourceLocation{}, ""},
+                                           {location, "two", {"other.yaml", 1, 2}, "there"}};
   const Failure config = failure_from(ConfigError(several));
   CHECK(config.errors == several);
   CHECK(Json::parse(failure_json(config)).at("errors").at(1).at("related").at("file") == "other.yaml");
@@ -90,7 +91,7 @@ TEST_CASE("failures as JSON: one shape, the place apart from the message, and ba
 
 TEST_CASE("names that are no UTF-8 never make invalid JSON") {
   const std::string name = "runs/\xff\xfe\"\n";
-  const Json json = Json::parse(failure_json(failure_from(Error(ErrorKind::data, Place{name}, name))));
+  const Json json = Json::parse(failure_json(failure_from(Error(ErrorKind::data, SourceLocation{name}, name))));
   CHECK(json.at("errors").at(0).at("file") == "runs/\\xff\\xfe\"\n");
   CHECK(valid_utf8(name) == "runs/\\xff\\xfe\"\n");
   CHECK(valid_utf8("größer") == "größer");

@@ -13,13 +13,13 @@ std::string nested(std::size_t levels, char open, char close, const std::string&
 }
 
 TEST_CASE("JSON is read up to a depth, and refused with its place beyond that") {
-  CHECK(parse_json(R"({"a": [1, {"b": null}]})", Place{"f"}) == Json::parse(R"({"a": [1, {"b": null}]})"));
-  CHECK_NOTHROW(parse_json(nested(90, '[', ']', "1"), Place{"f"}));
-  CHECK_THROWS_AS(parse_json("[1,", Place{"f"}), Json::exception);
+  CHECK(parse_json(R"({"a": [1, {"b": null}]})", SourceLocation{"f"}) == Json::parse(R"({"a": [1, {"b": null}]})"));
+  CHECK_NOTHROW(parse_json(nested(90, '[', ']', "1"), SourceLocation{"f"}));
+  CHECK_THROWS_AS(parse_json("[1,", SourceLocation{"f"}), Json::exception);
   for (const std::size_t levels : {200u, 5'000'000u}) {
     for (const bool list : {true, false}) {
       try {
-        parse_json(list ? nested(levels, '[', ']', "1") : nested(levels, '{', '}', "1"), Place{"f.json"});
+        parse_json(list ? nested(levels, '[', ']', "1") : nested(levels, '{', '}', "1"), SourceLocation{"f.json"});
         FAIL("it is read");
       } catch (const Error& error) {
         CHECK(error.kind() == ErrorKind::data);

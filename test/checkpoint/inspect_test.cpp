@@ -80,11 +80,11 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
 TEST_CASE("inspect compares the kernels of two checkpoints") {
   const TemporaryFolder a, b, c;
   RandomSnapshot first(5), second(5), third(5);
-  first.snapshot.facts["kernel_choices"] = "conv2d 3x3\tjit:avx2\ndense\tplain\n";
-  first.snapshot.facts["kernel_hash"] = "0123456789abcdef";
-  second.snapshot.facts = first.snapshot.facts;
-  third.snapshot.facts["kernel_choices"] = "conv2d 3x3\tref:any\ndense\tplain\n";
-  third.snapshot.facts["kernel_hash"] = "fedcba9876543210";
+  first.snapshot.metadata["kernel_choices"] = "conv2d 3x3\tjit:avx2\ndense\tplain\n";
+  first.snapshot.metadata["kernel_hash"] = "0123456789abcdef";
+  second.snapshot.metadata = first.snapshot.metadata;
+  third.snapshot.metadata["kernel_choices"] = "conv2d 3x3\tref:any\ndense\tplain\n";
+  third.snapshot.metadata["kernel_hash"] = "fedcba9876543210";
   CheckpointStore in_a(a.path, {}), in_b(b.path, {}), in_c(c.path, {});
   save(in_a, first.snapshot);
   save(in_b, second.snapshot);

@@ -24,7 +24,7 @@ struct KeptPart {
 
 struct KeptSnapshot {
   std::int64_t step = 0;
-  std::map<std::string, std::string> facts;
+  SnapshotMetadata metadata;
   std::map<std::string, std::vector<KeptPart>> files;  // by the sinks' descriptions
 };
 
@@ -43,7 +43,8 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
     ++arrived_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !holds_; });
-    if (target.path == fails_at_) throw Error(ErrorKind::resource, Place{target.path}, "cannot write: no room");
+    if (target.path == fails_at_)
+      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: no room");
     const std::string name =
         format("{} {} of {}", file.content == SnapshotContent::weights ? "weights" : "state", file.number, file.count);
     for (const NamedTensor& part : parts) {
@@ -56,7 +57,7 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
   std::string commit(const Snapshot& snapshot, std::span<const std::string>) override {
     const std::lock_guard lock(mutex_);
     require(begun_.step == snapshot.step, "what was begun is committed");
-    begun_.facts = snapshot.facts;
+    begun_.metadata = snapshot.metadata;
     kept_.push_back(std::move(begun_));
     return format("step {}", snapshot.step);
   }

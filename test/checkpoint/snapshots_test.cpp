@@ -28,7 +28,8 @@ class LimitedSink final : public SnapshotSink {
   explicit LimitedSink(bool fails) : fails_(fails) {}
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,
                     std::span<const NamedTensor> parts) override {
-    if (fails_) throw Error(ErrorKind::resource, Place{target.path}, "cannot write: the disk is full", "make room");
+    if (fails_)
+      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: the disk is full", "make room");
     return folder_.write(target, file, parts);
   }
 

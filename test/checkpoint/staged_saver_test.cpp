@@ -30,7 +30,7 @@ struct Saving {
     engine.train_to(step);
     Snapshot snapshot;
     snapshot.step = step;
-    snapshot.facts["of"] = format("{}", step);
+    snapshot.metadata["of"] = format("{}", step);
     saver.stage(std::move(snapshot));
   }
   void meet() {
@@ -111,7 +111,7 @@ TEST_CASE("training goes on during a save, which holds the values of its own ste
     CHECK(errors == nobody_fails(ranks));
     REQUIRE(store.steps() == std::vector<std::int64_t>{10});
     CHECK(wrong_values(store.kept().front()) == "");
-    CHECK(store.kept().front().facts.at("of") == "10");
+    CHECK(store.kept().front().metadata.at("of") == "10");
   }
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("the hash of gathered parts is that of the whole tensors") {
       HeldEngine engine(seed, world.rank(), world.size());
       engine.train_to(3);
       engine.download();
-      const PartPlan plan = plan_parts(engine.weights(), world, stream);
+      const ShardPlan plan = plan_shards(engine.weights(), world, stream);
       const std::string hash = gathered_sha256(plan, engine.weights(), world, stream);
       check(hash == (world.rank() == 0 ? expected : ""), "rank 0 has the hash");
     });

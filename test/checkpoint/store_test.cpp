@@ -51,7 +51,7 @@ TEST_CASE("a saved checkpoint is loaded bit for bit") {
   CHECK(loaded.snapshot.step == 1234);
   CHECK(loaded.snapshot.position == random.snapshot.position);
   CHECK(loaded.snapshot.mesh == random.snapshot.mesh);
-  CHECK(loaded.snapshot.facts == random.snapshot.facts);
+  CHECK(loaded.snapshot.metadata == random.snapshot.metadata);
   CHECK(loaded.snapshot.metrics == random.snapshot.metrics);
   CHECK_FALSE(loaded.snapshot.best);
 

@@ -59,7 +59,7 @@ struct RandomSnapshot {
     snapshot.position = {seed + 0xF000000000000000u, 3, 1234 + seed};
     snapshot.mesh = {2, 1, 1};
     snapshot.metrics = {{"val_accuracy", 0.5 + seed * 1e-3}, {"val_loss", 1.25}};
-    snapshot.facts = {{"kernels", "conv2d 3x3: brgconv"}, {"data", "mnist:60000"}};
+    snapshot.metadata = {{"kernels", "conv2d 3x3: brgconv"}, {"data", "mnist:60000"}};
     for (auto* list : {&snapshot.weights, &snapshot.state}) {
       const std::string prefix = list == &snapshot.weights ? "" : "momentum/";
       add(*list, prefix + "bn/moving_mean", {5});

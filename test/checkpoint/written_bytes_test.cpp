@@ -1,9 +1,9 @@
 // The bytes that each rank writes to a checkpoint, from its program alone, are those of the parts that all ranks agree
-// on (PartPlan).
+// on (ShardPlan).
 #include "parallel/checkpoint/written_bytes.h"
 
 #include "core/exec/named_tensors.h"
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 
@@ -70,7 +70,7 @@ TEST_CASE("each rank knows the bytes of its parts of a checkpoint") {
     weights.push_back(held.weights);
     state.push_back(held.state);
   }
-  const PartPlan of_weights(weights), of_state(state);
+  const ShardPlan of_weights(weights), of_state(state);
   std::int64_t sum = 0;
   for (int rank = 0; rank < each.mesh.ranks(); ++rank) {
     INFO("rank " << rank << " of " << each.mesh.ranks() << ", shard " << static_cast<int>(each.shard));

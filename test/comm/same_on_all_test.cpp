@@ -29,8 +29,8 @@ std::vector<std::string> hosts(int ranks) {
   return names;
 }
 
-// What each rank says of the facts that `of` gives it.
-std::vector<std::string> compare(int ranks, const std::function<RankFacts(int)>& of) {
+// What each rank says of the values that `of` gives it.
+std::vector<std::string> compare(int ranks, const std::function<RankValues(int)>& of) {
   return on_threads(ranks, [&](Communicator& world) {
     ImmediateStream stream;
     require_same_on_all(of(world.rank()), hosts(ranks), world, stream);
@@ -40,21 +40,21 @@ std::vector<std::string> compare(int ranks, const std::function<RankFacts(int)>&
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a document becomes its values with their paths") {
-  RankFacts facts;
-  add_document(facts, config("0.1", "/data/mnist"));
-  CHECK(facts == RankFacts{{"train.optimizer.name", "sgd"},
-                           {"train.optimizer.learning_rate", "0.1"},
-                           {"train.metrics.0", "accuracy"},
-                           {"train.metrics.1", "{}"},
-                           {"path", "a path"}});
+  RankValues values;
+  add_document(values, config("0.1", "/data/mnist"));
+  CHECK(values == RankValues{{"train.optimizer.name", "sgd"},
+                             {"train.optimizer.learning_rate", "0.1"},
+                             {"train.metrics.0", "accuracy"},
+                             {"train.metrics.1", "{}"},
+                             {"path", "a path"}});
 }
 
 TEST_CASE("equal facts pass, wherever the files lie") {
   for (int ranks = 1; ranks <= 5; ++ranks) {
     const auto errors = compare(ranks, [](int rank) {
-      RankFacts facts;
-      add_document(facts, config("0.1", format("/scratch/{}/mnist", rank)));
-      return facts;
+      RankValues values;
+      add_document(values, config("0.1", format("/scratch/{}/mnist", rank)));
+      return values;
     });
     for (const std::string& error : errors) CHECK(error.empty());
   }
@@ -63,9 +63,9 @@ TEST_CASE("equal facts pass, wherever the files lie") {
 TEST_CASE("the first rank that differs is named with the key and both values, on all ranks alike") {
   for (int odd = 0; odd < 4; ++odd) {
     const auto errors = compare(4, [odd](int rank) {
-      RankFacts facts;
-      add_document(facts, config(rank == odd ? "0.2" : "0.1", "/data"));
-      return facts;
+      RankValues values;
+      add_document(values, config(rank == odd ? "0.2" : "0.1", "/data"));
+      return values;
     });
     CAPTURE(odd, errors[0]);
     for (const std::string& error : errors) CHECK(error == errors[0]);
@@ -79,14 +79,14 @@ TEST_CASE("the first rank that differs is named with the key and both values, on
 }
 
 TEST_CASE("facts that one side lacks, and long lists of differences") {
-  const RankFacts first = {{"a", "1"}, {"b", "2"}}, other = {{"b", "2"}, {"c", "3"}};
+  const RankValues first = {{"a", "1"}, {"b", "2"}}, other = {{"b", "2"}, {"c", "3"}};
   CHECK(describe_differences(first, other, 1, "n1") ==
         std::vector<std::string>{"a is 1 on rank 0 and absent on rank 1 (n1)",
                                  "c is absent on rank 0 and 3 on rank 1 (n1)"});
   const auto errors = compare(2, [](int rank) {
-    RankFacts facts;
-    for (int i = 0; i < 30; ++i) facts.emplace_back(format("key{}", i), std::string(300, rank == 0 ? 'x' : 'y'));
-    return facts;
+    RankValues values;
+    for (int i = 0; i < 30; ++i) values.emplace_back(format("key{}", i), std::string(300, rank == 0 ? 'x' : 'y'));
+    return values;
   });
   CHECK(contains(errors[0], "key7 is"));
   CHECK(contains(errors[0], "and 22 more differences"));

@@ -161,7 +161,7 @@ TEST_CASE("where no candidate can be timed that is said, with the op, its place 
         {add({rows, 64}), add({rows, 8})},
         {add({64, 8}), add({8})},
         "fc1",
-        Place{"big.yaml", 12, 7}};
+        SourceLocation{"big.yaml", 12, 7}};
   std::vector<Layout> inputs;
   for (const TensorId id : op.inputs) inputs.push_back(logical_layout(program.tensor(id).type));
   KernelChoices choices;

@@ -71,8 +71,8 @@ TEST_CASE("array files: float16 arrays are samples, targets and weights, with Nu
   write_file(folder / "w.npy", npy("<f2", "(2,)", raw(std::vector<std::uint16_t>{0x3800, 0x4000})));
   const auto data =
       array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), {}, {}, read_npy(folder / "w.npy"));
-  CHECK(data->facts().dtype == DType::float32);
-  CHECK(data->facts().classes == 0);
+  CHECK(data->info().dtype == DType::float32);
+  CHECK(data->info().classes == 0);
   Sample sample;
   data->read(1, sample);
   CHECK(static_cast<const float*>(sample.values)[0] == 0.3330078125f);

@@ -283,7 +283,7 @@ TEST_CASE("options of augmentations that are wrong give one error each, with the
       FAIL("no error");
     } catch (const ConfigError& error) {
       REQUIRE(error.diagnostics().size() == 1);
-      CHECK(error.diagnostics()[0].place.line == 2);
+      CHECK(error.diagnostics()[0].location.line == 2);
     }
   }
   for (const char* item : {"{random_rotation: 0.1}", "{random_brightness: 0.1}", "random_erasing"}) {
@@ -292,7 +292,7 @@ TEST_CASE("options of augmentations that are wrong give one error each, with the
       FAIL("no error");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::config);
-      CHECK(error.place().line == 2);
+      CHECK(error.location().line == 2);
       CHECK(std::string(error.what()).find("only images") != std::string::npos);
     }
   }

@@ -56,9 +56,9 @@ void check_pixels(const Dataset& dataset, std::int64_t index, unsigned seed) {
 
 // What a folder is refused with.
 std::string error_of(const std::string& folder, CifarVariant variant = CifarVariant::cifar10, bool training = true,
-                     const StatedFacts& stated = {}) {
+                     const DeclaredInfo& declared = {}) {
   try {
-    cifar_dataset(folder, variant, training, stated);
+    cifar_dataset(folder, variant, training, declared);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::data);
     return error.what();
@@ -77,10 +77,10 @@ TEST_CASE("cifar10: all samples of all files, channels last") {
     const auto test = cifar_dataset(folder.text(), CifarVariant::cifar10, false, {});
     REQUIRE(training->size() == 15);
     REQUIRE(test->size() == 3);
-    CHECK(training->facts().sample == Shape{32, 32, 3});
-    CHECK(training->facts().classes == 10);
-    CHECK(training->facts().class_names.empty());
-    CHECK(training->facts().target == Shape{});
+    CHECK(training->info().sample == Shape{32, 32, 3});
+    CHECK(training->info().classes == 10);
+    CHECK(training->info().class_names.empty());
+    CHECK(training->info().target == Shape{});
     for (std::int64_t i = 0; i < 15; ++i) {
       CHECK(training->label(i) == (i / 3 + 3 * (i % 3)) % 10);
       check_pixels(*training, i, static_cast<unsigned>(100 * (i / 3) + i % 3));
@@ -114,15 +114,15 @@ TEST_CASE("cifar10: CIFAR-100's two labels") {
   for (int i = 0; i < 20; ++i) coarse += format("super_{}\r\n", i);
   write_file(folder / "cifar-100-binary/coarse_label_names.txt", coarse);
   const auto fine = cifar_dataset(folder.text(), CifarVariant::cifar100, true, {});
-  CHECK(fine->facts().classes == 100);
+  CHECK(fine->info().classes == 100);
   CHECK(fine->label(0) == 11);
   CHECK(fine->label(1) == 99);
-  CHECK(fine->facts().class_names.empty());
+  CHECK(fine->info().class_names.empty());
   const auto twenty = cifar_dataset(folder.text(), CifarVariant::cifar100_coarse, true, {});
-  CHECK(twenty->facts().classes == 20);
+  CHECK(twenty->info().classes == 20);
   CHECK(twenty->label(0) == 2);
   CHECK(twenty->label(1) == 19);
-  CHECK(twenty->facts().class_names[19] == "super_19");
+  CHECK(twenty->info().class_names[19] == "super_19");
   check_pixels(*twenty, 1, 2);
   CHECK(cifar_dataset(folder.text(), CifarVariant::cifar100, false, {})->label(0) == 1);
 }

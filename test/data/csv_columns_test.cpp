@@ -22,21 +22,21 @@ std::vector<float> sample_of(const Dataset& dataset, std::int64_t index) {
 
 // A table opened from its text.
 struct Opened {
-  Opened(const std::string& text, const CsvFormat& format = {}, const StatedFacts& stated = {}) {
+  Opened(const std::string& text, const CsvFormat& format = {}, const DeclaredInfo& declared = {}) {
     write_file(folder / "t.csv", text);
-    dataset = csv_dataset({folder / "t.csv"}, format, stated);
+    dataset = csv_dataset({folder / "t.csv"}, format, declared);
   }
   std::vector<float> operator[](std::int64_t index) const { return sample_of(*dataset, index); }
-  const DatasetFacts& facts() const { return dataset->facts(); }
+  const DatasetInfo& info() const { return dataset->info(); }
 
   TempFolder folder;
   std::shared_ptr<const Dataset> dataset;
 };
 
-std::string error_of(const std::string& text, const CsvFormat& format = {}, const StatedFacts& stated = {},
+std::string error_of(const std::string& text, const CsvFormat& format = {}, const DeclaredInfo& declared = {},
                      ErrorKind kind = ErrorKind::data) {
   try {
-    const Opened opened(text, format, stated);
+    const Opened opened(text, format, declared);
   } catch (const Error& error) {
     CHECK(error.kind() == kind);
     return error.what();
@@ -51,24 +51,24 @@ using Row = std::vector<float>;
 
 TEST_CASE("csv: words become one-hot values in bytewise order, in the place of their column") {
   const Opened table("a,kind,b,y\n1,pear,2,0\n3,Zebra,4,1\n5,\"app\nle, \"\"red\"\"\",6,1\n7,pear,8,0\n");
-  CHECK(table.facts().sample == Shape{6});
+  CHECK(table.info().sample == Shape{6});
   CHECK(table[0] == Row{1, 0, 0, 0, 1, 2});
   CHECK(table[1] == Row{3, 0, 1, 0, 0, 4});
   CHECK(table[2] == Row{5, 0, 0, 1, 0, 6});
   CHECK(table[3] == Row{7, 0, 0, 0, 1, 8});
   CHECK(table.dataset->label(2) == 1);
-  CHECK(table.facts().classes == 2);
+  CHECK(table.info().classes == 2);
   // Numbers that only name things, and a shape that the config states.
   const Opened codes("zip,y\n10115,0\n20095,1\n10115,1\n80331,0\n",
                      {.categorical = {"zip"}, .out_of_vocabulary = false}, {.sample = Shape{1, 3}});
-  CHECK(codes.facts().sample == Shape{1, 3});
+  CHECK(codes.info().sample == Shape{1, 3});
   CHECK(codes[1] == Row{0, 1, 0});
   CHECK(codes[2] == Row{1, 0, 0});
   // Words that all differ are no categories unless the config says so.
   CHECK_THAT(error_of("name,a,y\nAnn,1,0\nBob,2,1\n"),
              Contains("line 2, column 'name': 'Ann' is no number") && Contains("categorical"));
   CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 0, 1, 2});
-  // Chosen columns keep the stated order.
+  // Chosen columns keep the declared order.
   CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 0, 1, 2});
 }
 
@@ -83,12 +83,12 @@ TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
   std::string many = "w,y\n";
   for (int i = 0; i < 1002; ++i) many += format("w{},0\nw{},1\n", i, i);
   CHECK_THAT(error_of(many), Contains("line 2002, column 'w'") && Contains("more than 1000 different words"));
-  CHECK(Opened(many, {.categorical = {"w"}}).facts().sample == Shape{1003});
+  CHECK(Opened(many, {.categorical = {"w"}}).info().sample == Shape{1003});
 }
 
 TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
   const Opened quality("a,quality\n1,7\n2,3\n3,7\n4,5\n", {.categorical = {"quality"}});
-  CHECK(quality.facts().class_names == std::vector<std::string>{"3", "5", "7"});
+  CHECK(quality.info().class_names == std::vector<std::string>{"3", "5", "7"});
   CHECK(quality.dataset->label(0) == 2);
   CHECK(quality.dataset->label(1) == 0);
   for (const char* date : {"2024-01-31", "2024-01-31T10:00:00Z", "2024-1-31 10:00", "31.01.2024", "1/31/2024"}) {
@@ -116,7 +116,7 @@ TEST_CASE("csv: missing values") {
   CHECK(Opened(text, {.missing = MissingRule::zero})[2] == Row{0, 0, 0, 0, 0});
   CHECK(Opened(text, {.missing = -7.5})[2] == Row{-7.5, -7.5, 0, 0, 0});
   // Namibia is no missing value where the column is named.
-  CHECK(Opened("c,y\nNA,0\nDE,1\n,1\n", {.categorical = {"c"}, .missing = MissingRule::zero}).facts().sample ==
+  CHECK(Opened("c,y\nNA,0\nDE,1\n,1\n", {.categorical = {"c"}, .missing = MissingRule::zero}).info().sample ==
         Shape{3});
   CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.missing = MissingRule::zero}), Contains("column 'b' holds no value"));
   CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.numeric = {"b"}, .missing = MissingRule::mean}),
@@ -134,11 +134,11 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
     values[static_cast<std::size_t>(i)] = static_cast<float>(normal(random));
     text += format("{},0.1,{},0.5\n", values[static_cast<std::size_t>(i)], i % 2 ? "u" : "v");
   }
-  const auto check = [&](const StatedFacts& stated, int used) {
+  const auto check = [&](const DeclaredInfo& declared, int used) {
     double mean = 0, variance = 0;
     for (int i = 0; i < used; ++i) mean += values[static_cast<std::size_t>(i)] / used;
     for (int i = 0; i < used; ++i) variance += std::pow(values[static_cast<std::size_t>(i)] - mean, 2) / used;
-    const Opened table(text, {.standardize = true}, stated);
+    const Opened table(text, {.standardize = true}, declared);
     for (const int i : {0, 1, 77, 199}) {
       const Row row = table[i];
       REQUIRE(row.size() == 5);
@@ -150,7 +150,7 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
   };
   check({}, rows);
   // Samples that a split holds out do not count.
-  StatedFacts split;
+  DeclaredInfo split;
   split.trained_on = [&](const Dataset& dataset) {
     CHECK(dataset.size() == rows);
     std::vector<std::int64_t> first(120);
@@ -163,13 +163,13 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
 TEST_CASE("csv: validation is read as the training part says") {
   const Opened training("a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n",
                         {.missing = MissingRule::mean, .standardize = true});
-  const DatasetFacts facts = training.facts();
+  const DatasetInfo info = training.info();
   const CsvFormat same{.missing = MissingRule::mean, .standardize = true};
-  const StatedFacts held_out{.sample = facts.sample, .training = &facts};
+  const DeclaredInfo held_out{.sample = info.sample, .training = &info};
   const double mean = 4, deviation = std::sqrt((9. + 1 + 0 + 16) / 4);
   // Columns in another order, one more, a word of training alone that is missing here.
   const Opened other("y,extra,k,a\ndog,zzz,w,10\ncat,zzz,w,\n", same, held_out);
-  CHECK(other.facts().sample == Shape{4});
+  CHECK(other.info().sample == Shape{4});
   CHECK(other[0] == Row{static_cast<float>((10 - mean) / deviation), 0, 0, 1});
   CHECK(other[1] == Row{0, 0, 0, 1});
   CHECK(other.dataset->label(0) == 1);
@@ -184,38 +184,38 @@ TEST_CASE("csv: words that the training part lacks have the first value of their
   const std::string train = "a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n";
   // keras.layers.StringLookup(vocabulary=["u", "w"], output_mode="one_hot") of "w", "u", "other" and "2"
   const Opened training(train, csv);
-  const DatasetFacts facts = training.facts();
-  const StatedFacts held_out{.sample = facts.sample, .training = &facts};
+  const DatasetInfo info = training.info();
+  const DeclaredInfo held_out{.sample = info.sample, .training = &info};
   const Opened other("a,k,y\n1,w,cat\n2,u,cat\n3,other,cat\n4,2,cat\n5,,dog\n", csv, held_out);
   CHECK(other[0] == Row{1, 0, 0, 1});
   CHECK(other[1] == Row{2, 0, 1, 0});
   CHECK(other[2] == Row{3, 1, 0, 0});
   CHECK(other[3] == Row{4, 1, 0, 0});
   CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is no unknown one
-  CHECK_THAT(other.facts().warning, Contains("column 'k' has words that the training part lacks in 2 of 5 lines (the "
-                                             "first: 'other' in line 4)"));
-  CHECK(training.facts().warning.empty());
+  CHECK_THAT(other.info().warning, Contains("column 'k' has words that the training part lacks in 2 of 5 lines (the "
+                                            "first: 'other' in line 4)"));
+  CHECK(training.info().warning.empty());
   // A class that training has not is an error in any case.
   CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out), Contains("the class 'emu', which the training part has not"));
 
   const Opened without(train, closed);
-  const DatasetFacts closed_facts = without.facts();
-  CHECK(closed_facts.sample == Shape{3});
-  const StatedFacts closed_out{.sample = closed_facts.sample, .training = &closed_facts};
+  const DatasetInfo closed_info = without.info();
+  CHECK(closed_info.sample == Shape{3});
+  const DeclaredInfo closed_out{.sample = closed_info.sample, .training = &closed_info};
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", closed, closed_out),
              Contains("line 3, column 'k': 'x\ny' is no word of the training part"));
   // Numbers where training has words are words that it lacks.
   CHECK_THAT(error_of("a,k,y\n1,2,cat\n", closed, closed_out), Contains("line 2, column 'k': '2'"));
   // What a checkpoint from before says has no such value.
   KeptInput kept;
-  kept.facts = closed_facts;
+  kept.info = closed_info;
   std::string text = write_kept_inputs({kept});
   const std::string key = "\"out_of_vocabulary\":false,";
   REQUIRE(text.find(key) != std::string::npos);
   while (text.find(key) != std::string::npos) text.erase(text.find(key), key.size());
-  CHECK(read_kept_inputs(text)[0].facts.table->columns[1].width() == 2);
-  kept.facts = facts;
-  CHECK(read_kept_inputs(write_kept_inputs({kept}))[0].facts.table->columns[1].width() == 3);
+  CHECK(read_kept_inputs(text)[0].info.table->columns[1].width() == 2);
+  kept.info = info;
+  CHECK(read_kept_inputs(write_kept_inputs({kept}))[0].info.table->columns[1].width() == 3);
 }
 
 TEST_CASE("csv: words, missing values and standardised columns in a config") {

@@ -15,7 +15,7 @@ std::vector<float> sample_of(const Dataset& dataset, std::int64_t index, std::ve
   dataset.read(index, sample);
   REQUIRE(sample.dtype == DType::float32);
   const auto* values = static_cast<const float*>(sample.values);
-  if (target) target->assign(sample.target, sample.target + dataset.facts().target.count());
+  if (target) target->assign(sample.target, sample.target + dataset.info().target.count());
   return {values, values + sample.shape.count()};
 }
 
@@ -52,8 +52,8 @@ TEST_CASE("csv: random values come back, whatever the line ends") {
     write_file(folder / "t.csv", text + end);  // an empty line at the end
     const auto dataset = csv_dataset({folder / "t.csv"}, {}, {});
     REQUIRE(dataset->size() == 41);
-    CHECK(dataset->facts().sample == Shape{4});
-    CHECK(dataset->facts().classes == 0);
+    CHECK(dataset->info().sample == Shape{4});
+    CHECK(dataset->info().classes == 0);
     for (std::int64_t i = 0; i < 41; ++i) {
       const auto& row = rows[static_cast<std::size_t>(i)];
       std::vector<float> target;
@@ -70,7 +70,7 @@ TEST_CASE("csv: columns, delimiter, quotes and a table without a header") {
       {folder / "t.csv"}, {.delimiter = ";", .target = {"the \"class\"\n"}, .columns = {"x", "weight; net"}}, {});
   CHECK(sample_of(*named, 0) == std::vector<float>{2000, 1.5f});
   CHECK(sample_of(*named, 1) == std::vector<float>{0, -1});
-  CHECK(named->facts().class_names == std::vector<std::string>{"cat", "dog"});
+  CHECK(named->info().class_names == std::vector<std::string>{"cat", "dog"});
   write_file(folder / "u.csv", "1\t2\t3\n4\t5\t6\n");
   const auto plain = csv_dataset({folder / "u.csv"}, {.delimiter = "\t", .header = {false}, .target = {"1", "2"}}, {});
   REQUIRE(plain->size() == 2);
@@ -83,21 +83,21 @@ TEST_CASE("csv: targets are words, class numbers or values") {
   const TempFolder folder;
   write_file(folder / "words.csv", "x,y\n1,pear\n2,apple\n3,pear\n4,Zebra\n");
   const auto words = csv_dataset({folder / "words.csv"}, {}, {});
-  CHECK(words->facts().class_names == std::vector<std::string>{"Zebra", "apple", "pear"});
+  CHECK(words->info().class_names == std::vector<std::string>{"Zebra", "apple", "pear"});
   CHECK(words->label(0) == 2);
   CHECK(words->label(3) == 0);
   write_file(folder / "few.csv", "x,y\n1,pear\n");
-  const DatasetFacts facts = words->facts();
-  const StatedFacts held_out{{}, {}, &facts};
+  const DatasetInfo info = words->info();
+  const DeclaredInfo held_out{{}, {}, &info};
   CHECK(csv_dataset({folder / "few.csv"}, {}, held_out)->label(0) == 2);
   write_file(folder / "more.csv", "x,y\n1,plum\n");
   CHECK_THROWS_WITH(csv_dataset({folder / "more.csv"}, {}, held_out), Catch::Contains("plum"));
 
   write_file(folder / "numbers.csv", "x,y\n1,0\n2,2\n");
-  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {})->facts().classes == 3);
-  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {.use = {.target_values = true}})->facts().classes == 0);
+  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {})->info().classes == 3);
+  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {.use = {.target_values = true}})->info().classes == 0);
   write_file(folder / "values.csv", "x,y\n1,0.5\n2,2\n");
-  CHECK(csv_dataset({folder / "values.csv"}, {}, {})->facts().target == Shape{1});
+  CHECK(csv_dataset({folder / "values.csv"}, {}, {})->info().target == Shape{1});
 }
 
 TEST_CASE("csv: what is wrong is told with line and column") {
@@ -124,12 +124,12 @@ TEST_CASE("csv: what is wrong is told with line and column") {
 TEST_CASE("csv: a target for a loss of values holds numbers alone") {
   using Catch::Contains;
   const std::string begin = "sqft,price\n50,300\n60,340\n70,";
-  const StatedFacts values{.use = {.target_values = true}};
-  const auto error_with = [](const std::string& text, const CsvFormat& csv, const StatedFacts& stated) {
+  const DeclaredInfo values{.use = {.target_values = true}};
+  const auto error_with = [](const std::string& text, const CsvFormat& csv, const DeclaredInfo& declared) {
     const TempFolder folder;
     write_file(folder / "t.csv", text);
     try {
-      csv_dataset({folder / "t.csv"}, csv, stated);
+      csv_dataset({folder / "t.csv"}, csv, declared);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::data);
       return std::string(error.what());
@@ -168,9 +168,9 @@ TEST_CASE("csv: a word in the target of the validation part is told by line and 
   const TempFolder folder;
   write_file(folder / "t.csv", "x,price\n1,2.5\n2,3.5\n");
   write_file(folder / "v.csv", "x,price\n1,2.5\n2,NA\n");
-  const StatedFacts values{.use = {.target_values = true}};
-  const DatasetFacts facts = csv_dataset({folder / "t.csv"}, {}, values)->facts();
-  CHECK_THROWS_WITH(csv_dataset({folder / "v.csv"}, {}, {.training = &facts}),
+  const DeclaredInfo values{.use = {.target_values = true}};
+  const DatasetInfo info = csv_dataset({folder / "t.csv"}, {}, values)->info();
+  CHECK_THROWS_WITH(csv_dataset({folder / "v.csv"}, {}, {.training = &info}),
                     Catch::Contains("v.csv: line 3, column 'price': 'NA'"));
 }
 

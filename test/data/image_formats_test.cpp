@@ -312,7 +312,7 @@ TEST_CASE("image folders: files are found by ending or content, and those of fil
   write_file(folder / "b/notes.txt", "BMW is no image");
   write_file(folder / "b/scan.tif", std::string("II*\0....", 8));
   const auto dataset = image_folder_dataset({folder.text()}, {});
-  CHECK(dataset->facts().class_names == std::vector<std::string>{"a", "b"});
+  CHECK(dataset->info().class_names == std::vector<std::string>{"a", "b"});
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < dataset->size(); ++i)
     names.push_back(dataset->name_of(i).substr(folder.text().size() + 1));
@@ -320,9 +320,9 @@ TEST_CASE("image folders: files are found by ending or content, and those of fil
                                           "a/Mr. Smith 3", "b/x.png"});
   Sample sample;
   for (std::int64_t i = 0; i < dataset->size(); ++i) dataset->read(i, sample);
-  CHECK_THAT(dataset->facts().warning, Catch::Contains("2 images are not read (.bak, .tif)"));
-  CHECK_THAT(dataset->facts().warning, Catch::Contains("5 files are skipped, which file managers leave or which are "
-                                                       "hidden (.*, .DS_Store, ._*, Thumbs.db)"));
+  CHECK_THAT(dataset->info().warning, Catch::Contains("2 images are not read (.bak, .tif)"));
+  CHECK_THAT(dataset->info().warning, Catch::Contains("5 files are skipped, which file managers leave or which are "
+                                                      "hidden (.*, .DS_Store, ._*, Thumbs.db)"));
 }
 
 }  // namespace trainctl::test::image_formats_test

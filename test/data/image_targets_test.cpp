@@ -218,12 +218,13 @@ TEST_CASE("masks keep what is stored: places in a palette, few bits, stated valu
   CHECK(data.info().targets[0].classes == 2);
   CHECK(data.info().targets[0].shape == Shape{height, width});
   // One output, and an output for each class.
-  for (const TargetForm form : {TargetForm::class_value, TargetForm::one_hot}) {
+  for (const TargetEncoding form : {TargetEncoding::class_value, TargetEncoding::one_hot}) {
     const auto source = data.training(1, {}, {1, 0, 0}, 0, {form});
     const auto* values = static_cast<const float*>(source->next().targets[0].data);
     for (std::size_t i = 0; i < white.size(); ++i) {
       const float one = white[i] != 0 ? 1 : 0;
-      if (form == TargetForm::class_value ? values[i] != one : values[2 * i] != 1 - one || values[2 * i + 1] != one) {
+      if (form == TargetEncoding::class_value ? values[i] != one
+                                              : values[2 * i] != 1 - one || values[2 * i + 1] != one) {
         FAIL("pixel " << i);
       }
     }

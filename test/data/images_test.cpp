@@ -23,8 +23,8 @@ TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
   write_file(folder / "a/notes.txt", "not read");
   write_file(folder / "B/deep/z.png", png(3, 4, 6, rgba));
   const auto dataset = image_folder_dataset({folder.text()}, {});
-  CHECK(dataset->facts().class_names == std::vector<std::string>{"B", "a", "b"});
-  CHECK(dataset->facts().sample == Shape{3, 4, 3});
+  CHECK(dataset->info().class_names == std::vector<std::string>{"B", "a", "b"});
+  CHECK(dataset->info().sample == Shape{3, 4, 3});
   REQUIRE(dataset->size() == 4);
   const std::vector<std::int32_t> labels = {0, 1, 2, 2};
   for (std::int64_t i = 0; i < 4; ++i) CHECK(dataset->label(i) == labels[static_cast<std::size_t>(i)]);
@@ -139,7 +139,7 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
   for (std::int64_t channels : {3, 1}) {
     const std::vector<double>& expected = channels == 3 ? rgb : gray;
     const auto dataset = image_folder_dataset({folder.text()}, {Shape{8, 8, channels}, {}, nullptr});
-    CHECK(dataset->facts().sample == Shape{8, 8, channels});
+    CHECK(dataset->info().sample == Shape{8, 8, channels});
     for (std::int64_t i = 0; i < dataset->size(); ++i) {
       INFO(dataset->name_of(i));
       Sample sample;

@@ -23,10 +23,10 @@ namespace {
 class Numbers final : public Dataset {
  public:
   explicit Numbers(std::int64_t n, std::int64_t broken = -1) : n_(n), broken_(broken) {
-    facts_.sample = {3};
-    facts_.classes = 7;
+    info_.sample = {3};
+    info_.classes = 7;
   }
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return n_; }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t i) const override { return static_cast<std::int32_t>(i % 7); }
@@ -34,7 +34,7 @@ class Numbers final : public Dataset {
   void read(std::int64_t i, Sample& sample) const override {
     if (i == broken_) data_error(name_of(i), "is broken");
     if (i % 5 == 0) std::this_thread::yield();
-    sample.shape = facts_.sample;
+    sample.shape = info_.sample;
     sample.dtype = DType::float32;
     sample.buffer.resize(3 * sizeof(float));
     auto* values = reinterpret_cast<float*>(sample.buffer.data());
@@ -44,12 +44,12 @@ class Numbers final : public Dataset {
 
  private:
   std::int64_t n_, broken_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
 };
 
 std::shared_ptr<const DataSplit> split_of(std::shared_ptr<const Dataset> dataset, OnError on_error = OnError::stop,
                                           bool cache = false) {
-  auto transform = std::make_shared<Transform>(dataset->facts().sample, DType::float32, std::vector<GeometryStep>{},
+  auto transform = std::make_shared<Transform>(dataset->info().sample, DType::float32, std::vector<GeometryStep>{},
                                                std::vector<GeometryStep>{}, Affine{{2.0}, {1.0}});
   const Subset all = Subset::all(dataset->size());
   return std::make_shared<DataSplit>(std::vector<DataSplit::Input>{{dataset, std::move(transform)}},
@@ -99,7 +99,7 @@ Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks, const std::vector
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const Batch& batch = ranks[r]->next();
     const Copy copy = copy_of(batch, *ranks[r]);
-    const Sharer who(replica(static_cast<int>(r), static_cast<int>(ranks.size())), speeds);
+    const BatchDivision who(replica(static_cast<int>(r), static_cast<int>(ranks.size())), speeds);
     const Share share = share_of(batch.global_count, who);
     CHECK(batch.count == share.count);
     if (r == 0) {
@@ -345,7 +345,7 @@ namespace {
 class Hanging final : public Dataset {
  public:
   explicit Hanging(std::int64_t first) : inner_(100), first_(first) {}
-  const DatasetFacts& facts() const override { return inner_.facts(); }
+  const DatasetInfo& info() const override { return inner_.info(); }
   std::int64_t size() const override { return inner_.size(); }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t i) const override { return inner_.label(i); }

@@ -38,8 +38,8 @@ TEST_CASE("idx: images and labels, plain and gzip") {
     const IdxFiles files = find_mnist_files(folder.text(), prefix);
     const auto dataset = idx_dataset(files.images, files.labels, {});
     REQUIRE(dataset->size() == 50);
-    CHECK(dataset->facts().sample == Shape{6, 4, 1});
-    CHECK(dataset->facts().classes == 10);
+    CHECK(dataset->info().sample == Shape{6, 4, 1});
+    CHECK(dataset->info().classes == 10);
     Sample sample;
     for (std::int64_t i : {0, 49, 17}) {
       dataset->read(i, sample);
@@ -111,19 +111,19 @@ TEST_CASE("arrays: classes, values, shapes that the config states") {
   write_file(folder / "labels.npy", npy("<i8", "(4,)", raw(std::vector<std::int64_t>{0, 2, 1, 2})));
   write_file(folder / "column.npy", npy("<i4", "(4, 1)", raw(std::vector<std::int32_t>{0, 2, 1, 2})));
   write_file(folder / "values.npy", npy("<f8", "(4, 2)", raw(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8})));
-  const auto open = [&](const char* y, const StatedFacts& stated) {
-    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / y), stated);
+  const auto open = [&](const char* y, const DeclaredInfo& declared) {
+    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / y), declared);
   };
   for (const char* y : {"labels.npy", "column.npy"}) {
-    CHECK(open(y, {})->facts().classes == 3);
-    CHECK(open(y, {{}, 5, nullptr})->facts().classes == 5);
+    CHECK(open(y, {})->info().classes == 3);
+    CHECK(open(y, {{}, 5, nullptr})->info().classes == 5);
     CHECK(open(y, {})->label(1) == 2);
-    CHECK(open(y, {{}, 0, nullptr})->facts().target == Shape{1});
+    CHECK(open(y, {{}, 0, nullptr})->info().target == Shape{1});
     CHECK_THROWS_AS(open(y, {{}, 2, nullptr}), Error);
   }
   const auto values = open("values.npy", {Shape{2, 3, 1}, {}, nullptr});
-  CHECK(values->facts().sample == Shape{2, 3, 1});
-  CHECK(values->facts().target == Shape{2});
+  CHECK(values->info().sample == Shape{2, 3, 1});
+  CHECK(values->info().target == Shape{2});
   Sample sample;
   values->read(2, sample);
   CHECK(sample.target[1] == 6);
@@ -142,7 +142,7 @@ TEST_CASE("synthetic samples depend on the seed only, lie around their class's p
     const auto* bytes = static_cast<const std::uint8_t*>(sample.values);
     std::vector<float> values;
     for (int k = 0; k < 192; ++k) {
-      values.push_back(static_cast<float>(dataset.facts().scale * bytes[k] + dataset.facts().offset));
+      values.push_back(static_cast<float>(dataset.info().scale * bytes[k] + dataset.info().offset));
     }
     return values;
   };
@@ -169,13 +169,13 @@ TEST_CASE("arrays: tokens, and a class for each position of a sample") {
   }
   write_file(folder / "x.npy", npy("<i8", "(5, 4)", raw(x)));
   write_file(folder / "y.npy", npy("<i8", "(5, 4)", raw(y)));
-  const auto open = [&](const StatedFacts& stated) {
-    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), stated);
+  const auto open = [&](const DeclaredInfo& declared) {
+    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), declared);
   };
   const auto dataset = open({.use = {.class_numbers = true, .tokens = 13}});
-  CHECK(dataset->facts().dtype == DType::int32);
-  CHECK(dataset->facts().classes == 9);
-  CHECK(dataset->facts().target == Shape{4});
+  CHECK(dataset->info().dtype == DType::int32);
+  CHECK(dataset->info().classes == 9);
+  CHECK(dataset->info().target == Shape{4});
   Sample sample;
   for (std::int64_t i = 0; i < 5; ++i) {
     std::int32_t labels[4];
@@ -189,12 +189,12 @@ TEST_CASE("arrays: tokens, and a class for each position of a sample") {
   const auto fewer = open({.use = {.class_numbers = true, .tokens = 12}});
   CHECK_NOTHROW(fewer->read(0, sample));  // 0, 7, 1 and 8
   CHECK_THROWS_AS(fewer->read(2, sample), Error);
-  CHECK(open({})->facts().target == Shape{4});  // values, as for a loss that takes them
-  CHECK(open({})->facts().classes == 0);
-  CHECK(open({})->facts().dtype == DType::float32);
+  CHECK(open({})->info().target == Shape{4});  // values, as for a loss that takes them
+  CHECK(open({})->info().classes == 0);
+  CHECK(open({})->info().dtype == DType::float32);
   CHECK_THROWS_AS(open({.classes = 8, .use = {.class_numbers = true}}), Error);
   write_file(folder / "held.npy", npy("<i8", "(5, 2)", raw(std::vector<std::int64_t>(10))));
-  const StatedFacts held_out{.training = &dataset->facts(), .use = {.class_numbers = true, .tokens = 13}};
+  const DeclaredInfo held_out{.training = &dataset->info(), .use = {.class_numbers = true, .tokens = 13}};
   CHECK_THROWS_AS(array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "held.npy"), held_out), Error);
 }
 

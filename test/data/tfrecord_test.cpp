@@ -38,11 +38,11 @@ std::string bytes_of_sample(const Dataset& dataset, std::int64_t index) {
 }
 
 // Opens a file of these bytes and reads all samples; the error's text.
-std::string error_of(const std::string& bytes, const TfRecordFormat& format = {}, const StatedFacts& stated = {}) {
+std::string error_of(const std::string& bytes, const TfRecordFormat& format = {}, const DeclaredInfo& declared = {}) {
   const TempFolder folder;
   write_file(folder / "a.tfrecord", bytes);
   try {
-    const auto dataset = tfrecord_dataset(folder / "a.tfrecord", format, stated);
+    const auto dataset = tfrecord_dataset(folder / "a.tfrecord", format, declared);
     Sample sample;
     for (std::int64_t i = 0; i < dataset->size(); ++i) dataset->read(i, sample);
   } catch (const Error& error) {
@@ -78,9 +78,9 @@ TEST_CASE("tfrecord: images and classes from several files, large records too") 
     INFO(path);
     const auto dataset = tfrecord_dataset(path, {}, {});
     REQUIRE(dataset->size() == 4);
-    CHECK(dataset->facts().sample == Shape{4, 5, 3});
-    CHECK(dataset->facts().classes == 5);
-    CHECK(dataset->facts().target == Shape{});
+    CHECK(dataset->info().sample == Shape{4, 5, 3});
+    CHECK(dataset->info().classes == 5);
+    CHECK(dataset->info().target == Shape{});
     CHECK_FALSE(dataset->in_memory());
     const std::int32_t labels[] = {2, 0, 4, 1};
     for (std::int64_t i : {2, 0, 3, 1}) {
@@ -90,7 +90,7 @@ TEST_CASE("tfrecord: images and classes from several files, large records too") 
     CHECK(dataset->name_of(3) == folder / "train-00001-of-00002" + ", record 1");
   }
   CHECK(tfrecord_dataset(folder / "train-00001-of-00002", {}, {})->size() == 2);
-  CHECK(tfrecord_dataset(folder.text(), {}, {.sample = Shape{4, 5, 1}})->facts().sample == Shape{4, 5, 1});
+  CHECK(tfrecord_dataset(folder.text(), {}, {.sample = Shape{4, 5, 1}})->info().sample == Shape{4, 5, 1});
 }
 
 TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
@@ -100,8 +100,8 @@ TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
              tf_record(example({{"image_raw", bytes_feature(first)}, {"label", ints_feature({7})}})) +
                  tf_record(example({{"label", ints_feature({3})}, {"image_raw", bytes_feature(second)}})));
   const auto raw = tfrecord_dataset(folder / "raw.tfrecord", {.raw_shape = {{2, 4, 3}}}, {});
-  CHECK(raw->facts().sample == Shape{2, 4, 3});
-  CHECK(raw->facts().classes == 8);
+  CHECK(raw->info().sample == Shape{2, 4, 3});
+  CHECK(raw->info().classes == 8);
   CHECK(bytes_of_sample(*raw, 0) == first);
   CHECK(bytes_of_sample(*raw, 1) == second);
 
@@ -114,10 +114,10 @@ TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
   }
   write_file(folder / "numbers.tfrecord", records);
   const auto numbers = tfrecord_dataset(folder / "numbers.tfrecord", {.features = {"floats", "ints"}}, {});
-  CHECK(numbers->facts().sample == Shape{5});
-  CHECK(numbers->facts().dtype == DType::float32);
-  CHECK(numbers->facts().classes == 0);
-  CHECK(numbers->facts().target == Shape{2});
+  CHECK(numbers->info().sample == Shape{5});
+  CHECK(numbers->info().dtype == DType::float32);
+  CHECK(numbers->info().classes == 0);
+  CHECK(numbers->info().target == Shape{2});
   for (std::int64_t i : {3, 0, 4}) {
     const auto f = static_cast<float>(i);
     CHECK(values_of(*numbers, i) == std::vector<float>{1.5f * f, 1e-3f, f, -f, 1099511627776.f});
@@ -127,27 +127,26 @@ TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
     CHECK(sample.target[1] == -f);
   }
   // The shape that the config states; a whole number as a value; tokens.
-  CHECK(
-      tfrecord_dataset(folder / "numbers.tfrecord", {.features = {"ints"}}, {.sample = Shape{3, 1}})->facts().sample ==
-      Shape{3, 1});
+  CHECK(tfrecord_dataset(folder / "numbers.tfrecord", {.features = {"ints"}}, {.sample = Shape{3, 1}})->info().sample ==
+        Shape{3, 1});
   const auto value =
       tfrecord_dataset(folder / "raw.tfrecord", {.raw_shape = {{2, 4, 3}}}, {.use = {.target_values = true}});
-  CHECK(value->facts().classes == 0);
-  CHECK(value->facts().target == Shape{1});
+  CHECK(value->info().classes == 0);
+  CHECK(value->info().target == Shape{1});
   write_file(folder / "text.tfrecord",
              tf_record(example({{"tokens", ints_feature({5, 0, 9})}, {"label", ints_feature({0, 9, 1})}})));
-  const StatedFacts use{.use = {.class_numbers = true, .tokens = 10}};
+  const DeclaredInfo use{.use = {.class_numbers = true, .tokens = 10}};
   const auto tokens = tfrecord_dataset(folder / "text.tfrecord", {.features = {"tokens"}}, use);
-  CHECK(tokens->facts().dtype == DType::int32);
-  CHECK(tokens->facts().target == Shape{3});
-  CHECK(tokens->facts().classes == 10);
+  CHECK(tokens->info().dtype == DType::int32);
+  CHECK(tokens->info().target == Shape{3});
+  CHECK(tokens->info().classes == 10);
   Sample sample;
   tokens->read(0, sample);
   CHECK(static_cast<const std::int32_t*>(sample.values)[2] == 9);
   std::int32_t labels[3];
   tokens->read_labels(0, labels);
   CHECK(labels[1] == 9);
-  StatedFacts fewer = use;
+  DeclaredInfo fewer = use;
   fewer.use.tokens = 9;
   CHECK_THROWS_WITH(tfrecord_dataset(folder / "text.tfrecord", {.features = {"tokens"}}, fewer),
                     Contains("record 0: holds token 9"));

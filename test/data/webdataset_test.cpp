@@ -30,11 +30,11 @@ std::string pixels_of(const Dataset& dataset, std::int64_t index) {
 }
 
 // Opens an archive of these bytes and reads all samples; the error's text.
-std::string error_of(const std::string& bytes, const StatedFacts& stated = {}) {
+std::string error_of(const std::string& bytes, const DeclaredInfo& declared = {}) {
   const TempFolder folder;
   write_file(folder / "a.tar", bytes);
   try {
-    const auto dataset = webdataset(folder / "a.tar", {}, stated);
+    const auto dataset = webdataset(folder / "a.tar", {}, declared);
     Sample sample;
     for (std::int64_t i = 0; i < dataset->size(); ++i) dataset->read(i, sample);
   } catch (const Error& error) {
@@ -62,9 +62,9 @@ TEST_CASE("webdataset: samples of several archives in the order of their names")
     INFO(path);
     const auto dataset = webdataset(path, {}, {});
     REQUIRE(dataset->size() == 5);
-    CHECK(dataset->facts().sample == Shape{3, 4, 3});
-    CHECK(dataset->facts().classes == 5);
-    CHECK(dataset->facts().target == Shape{});
+    CHECK(dataset->info().sample == Shape{3, 4, 3});
+    CHECK(dataset->info().classes == 5);
+    CHECK(dataset->info().target == Shape{});
     const std::int32_t labels[] = {2, 0, 4, 1, 3};
     for (std::int64_t i : {4, 0, 2, 3}) {
       CHECK(dataset->label(i) == labels[i]);
@@ -86,7 +86,7 @@ TEST_CASE("webdataset: other endings, large archives, one channel") {
   CHECK(dataset->label(0) == 7);
   CHECK(pixels_of(*dataset, 0) == random_bytes(36, 1));
   CHECK(webdataset(folder / "a.tar", {.image = {"input.png"}, .label = "id"}, {.sample = Shape{3, 4, 1}})
-            ->facts()
+            ->info()
             .sample == Shape{3, 4, 1});
   // What lies behind files of a gigabyte is found without reading them; the size stands in octal, in GNU's binary form
   // or in a pax header.

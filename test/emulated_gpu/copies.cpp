@@ -27,16 +27,16 @@ struct Rows {
   }
 };
 
-bool agrees(cudaMemcpyKind kind, Place to, Place from) {
+bool agrees(cudaMemcpyKind kind, MemoryKind to, MemoryKind from) {
   switch (kind) {
     case cudaMemcpyHostToHost:
-      return to != Place::device && from != Place::device;
+      return to != MemoryKind::device && from != MemoryKind::device;
     case cudaMemcpyHostToDevice:
-      return to != Place::pageable && from != Place::device;
+      return to != MemoryKind::pageable && from != MemoryKind::device;
     case cudaMemcpyDeviceToHost:
-      return to != Place::device && from != Place::pageable;
+      return to != MemoryKind::device && from != MemoryKind::pageable;
     case cudaMemcpyDeviceToDevice:
-      return to != Place::pageable && from != Place::pageable;
+      return to != MemoryKind::pageable && from != MemoryKind::pageable;
     case cudaMemcpyDefault:
       return true;
   }
@@ -44,7 +44,7 @@ bool agrees(cudaMemcpyKind kind, Place to, Place from) {
 }
 
 bool usable(const void* memory, std::size_t bytes) {
-  return place_of(memory) == Place::pageable || device_may_use(memory, bytes);
+  return memory_kind(memory) == MemoryKind::pageable || device_may_use(memory, bytes);
 }
 
 // Pinned memory is read and written when the stream comes to it. Pageable memory is read at once; and a copy that
@@ -52,15 +52,15 @@ bool usable(const void* memory, std::size_t bytes) {
 cudaError_t copy(Rows rows, cudaMemcpyKind kind, cudaStream_t stream) {
   if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;
-  const Place to = place_of(rows.to), from = place_of(rows.from);
+  const MemoryKind to = memory_kind(rows.to), from = memory_kind(rows.from);
   if (!agrees(kind, to, from) || !usable(rows.to, rows.to_bytes()) || !usable(rows.from, rows.from_bytes())) {
     return cudaErrorInvalidValue;
   }
   const auto queue = queue_of(stream);
   if (queue == nullptr) return cudaErrorInvalidResourceHandle;
-  const bool pageable = to == Place::pageable || from == Place::pageable;
+  const bool pageable = to == MemoryKind::pageable || from == MemoryKind::pageable;
   if (pageable && queue->capture != nullptr) return spoil(*queue->capture, cudaErrorStreamCaptureUnsupported);
-  if (from == Place::pageable && to == Place::device) {
+  if (from == MemoryKind::pageable && to == MemoryKind::device) {
     auto staged = std::make_shared<std::vector<std::byte>>(rows.width * rows.height);
     Rows now = rows;
     now.to = staged->data();
@@ -71,7 +71,8 @@ cudaError_t copy(Rows rows, cudaMemcpyKind kind, cudaStream_t stream) {
     return queue_on(queue, {Operation::Kind::device, [rows, staged] { rows.copy(); }});
   }
   const cudaError_t status = queue_on(queue, {Operation::Kind::device, [rows] { rows.copy(); }});
-  if (status == cudaSuccess && (to == Place::pageable || (to != Place::device && from != Place::device))) {
+  if (status == cudaSuccess &&
+      (to == MemoryKind::pageable || (to != MemoryKind::device && from != MemoryKind::device))) {
     run_until({queue, queue->queued});
   }
   return status;
@@ -99,7 +100,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
     if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;
     const cudaError_t status = copy({to, bytes, from, bytes, bytes, 1}, kind, nullptr);
     // Copies within the device, and those of pageable memory that was staged, may have yet to run.
-    const bool waits = place_of(to) != Place::device || place_of(from) == Place::pinned;
+    const bool waits = memory_kind(to) != MemoryKind::device || memory_kind(from) == MemoryKind::pinned;
     if (status == cudaSuccess && waits) run_until({queue_of(nullptr), queue_of(nullptr)->queued});
     return status;
   });

@@ -100,10 +100,10 @@ DeviceAccess::~DeviceAccess() {
   if (--memories().accesses == 0) memories().protect(PROT_NONE);
 }
 
-Place place_of(const void* memory) {
+MemoryKind memory_kind(const void* memory) {
   const std::scoped_lock lock(memories().mutex);
-  if (memories().region_of(memory) != nullptr) return Place::device;
-  return within(memories().pinned, memory, 0) ? Place::pinned : Place::pageable;
+  if (memories().region_of(memory) != nullptr) return MemoryKind::device;
+  return within(memories().pinned, memory, 0) ? MemoryKind::pinned : MemoryKind::pageable;
 }
 
 bool device_may_use(const void* memory, std::size_t bytes) {
@@ -193,7 +193,7 @@ cudaError_t cudaFreeHost(void* memory) {
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   return call([&] {
-    if (place_of(host) != Place::pinned) return cudaErrorInvalidValue;
+    if (memory_kind(host) != MemoryKind::pinned) return cudaErrorInvalidValue;
     *device = host;
     return cudaSuccess;
   });

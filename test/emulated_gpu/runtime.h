@@ -48,8 +48,8 @@ class DeviceAccess {
 };
 
 // Where memory lies. Pageable is all that CUDA did not allocate.
-enum class Place { pageable, pinned, device };
-Place place_of(const void* memory);
+enum class MemoryKind { pageable, pinned, device };
+MemoryKind memory_kind(const void* memory);
 // Whether device code may use these bytes: within one live allocation.
 bool device_may_use(const void* memory, std::size_t bytes);
 

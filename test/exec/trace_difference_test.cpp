@@ -37,9 +37,9 @@ struct Step {
     }
   }
 
-  void add(double place, const char* segment, const char* op, const char* tensor, std::vector<std::int64_t> samples,
+  void add(double position, const char* segment, const char* op, const char* tensor, std::vector<std::int64_t> samples,
            bool by_sample) {
-    TraceRecord record{place, segment, op, tensor, 0, std::move(samples), 0, {}, {}};
+    TraceRecord record{position, segment, op, tensor, 0, std::move(samples), 0, {}, {}};
     for (const std::int64_t sample : record.samples) {
       const std::vector<float> values = values_of(tensor, sample);
       record.values.insert(record.values.end(), values.begin(), values.end());
@@ -120,7 +120,7 @@ TEST_CASE("a trace survives its way through text") {
   const std::vector<TraceRecord> back = parse_trace(to_text(step.records));
   REQUIRE(back.size() == step.records.size());
   for (std::size_t i = 0; i < back.size(); ++i) {
-    CHECK(back[i].place == step.records[i].place);
+    CHECK(back[i].position == step.records[i].position);
     CHECK(back[i].samples == step.records[i].samples);
     CHECK(back[i].hash == step.records[i].hash);
     CHECK(back[i].sample_hash == step.records[i].sample_hash);

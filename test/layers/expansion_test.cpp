@@ -100,7 +100,7 @@ TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
   CHECK(line.output == Shape{3});
   CHECK(line.ops == 2);
   CHECK(line.parameters == 16 * 3 + 3);
-  CHECK(line.place == Place{"m.yaml", 7, 5});
+  CHECK(line.location == SourceLocation{"m.yaml", 7, 5});
   std::set<std::string> names;
   for (const Tensor& tensor : model.graph.tensors) CHECK(names.insert(tensor.name).second);
 }

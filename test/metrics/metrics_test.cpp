@@ -187,10 +187,10 @@ TEST_CASE("targets may be of each position of a sample") {
   CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {18}) == 0);
   CHECK(output_errors("dice", {8, 6, 6, 1}, 2, {6, 6}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {6}) == 1);
-  CHECK(target_type(TargetForm::class_number, {8, 6, 10}) == TensorType{{8, 6}, DType::int32});
-  CHECK(target_type(TargetForm::values, {8, 6, 10}) == TensorType{{8, 6, 10}, DType::float32});
-  CHECK(sample_target_type(TargetForm::class_number, {10, {6}}) == TensorType{{6}, DType::int32});
-  CHECK(sample_target_type(TargetForm::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
+  CHECK(target_type(TargetEncoding::class_number, {8, 6, 10}) == TensorType{{8, 6}, DType::int32});
+  CHECK(target_type(TargetEncoding::values, {8, 6, 10}) == TensorType{{8, 6, 10}, DType::float32});
+  CHECK(sample_target_type(TargetEncoding::class_number, {10, {6}}) == TensorType{{6}, DType::int32});
+  CHECK(sample_target_type(TargetEncoding::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
 }
 
 TEST_CASE("targets take the form that the loss reads") {
@@ -198,7 +198,7 @@ TEST_CASE("targets take the form that the loss reads") {
                        const char* remedy = "") {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(loss(name), FinalActivation::none, reader);
-    const TargetForm found = match_targets(resolved, {8, width}, {classes, {}, mode}, reader);
+    const TargetEncoding found = match_targets(resolved, {8, width}, {classes, {}, mode}, reader);
     CAPTURE(name, width, classes, name_of(mode));
     REQUIRE(reader.diagnostics().size() == (*remedy == 0 ? 0u : 1u));
     if (*remedy != 0) CHECK(reader.diagnostics()[0].message.find(remedy) != std::string::npos);
@@ -207,17 +207,17 @@ TEST_CASE("targets take the form that the loss reads") {
   const char *sparse = "sparse_categorical_crossentropy", *categorical = "categorical_crossentropy";
   const char *binary = "binary_crossentropy", *squared = "mean_squared_error";
   const LabelMode number = LabelMode::integer, one_hot = LabelMode::categorical, zero_or_one = LabelMode::binary;
-  CHECK(form(sparse, 12, 10, number) == TargetForm::class_number);
-  CHECK(form(categorical, 10, 10, number) == TargetForm::one_hot);
-  CHECK(form(binary, 1, 2, number) == TargetForm::class_value);
-  CHECK(form(binary, 2, 2, number) == TargetForm::one_hot);
-  CHECK(form(squared, 1, 10, number) == TargetForm::class_value);
-  CHECK(form(squared, 10, 10, number) == TargetForm::one_hot);
-  CHECK(form(categorical, 10, 10, one_hot) == TargetForm::one_hot);
-  CHECK(form(binary, 5, 5, one_hot) == TargetForm::one_hot);
-  CHECK(form(squared, 10, 10, one_hot) == TargetForm::one_hot);
-  CHECK(form(binary, 1, 2, zero_or_one) == TargetForm::class_value);
-  CHECK(form(squared, 1, 2, zero_or_one) == TargetForm::class_value);
+  CHECK(form(sparse, 12, 10, number) == TargetEncoding::class_number);
+  CHECK(form(categorical, 10, 10, number) == TargetEncoding::one_hot);
+  CHECK(form(binary, 1, 2, number) == TargetEncoding::class_value);
+  CHECK(form(binary, 2, 2, number) == TargetEncoding::one_hot);
+  CHECK(form(squared, 1, 10, number) == TargetEncoding::class_value);
+  CHECK(form(squared, 10, 10, number) == TargetEncoding::one_hot);
+  CHECK(form(categorical, 10, 10, one_hot) == TargetEncoding::one_hot);
+  CHECK(form(binary, 5, 5, one_hot) == TargetEncoding::one_hot);
+  CHECK(form(squared, 10, 10, one_hot) == TargetEncoding::one_hot);
+  CHECK(form(binary, 1, 2, zero_or_one) == TargetEncoding::class_value);
+  CHECK(form(squared, 1, 2, zero_or_one) == TargetEncoding::class_value);
   form(sparse, 10, 10, one_hot, "categorical_crossentropy");
   form(sparse, 2, 2, zero_or_one, "binary_crossentropy");
   form(categorical, 2, 2, zero_or_one, "leave label_mode out");
@@ -225,9 +225,9 @@ TEST_CASE("targets take the form that the loss reads") {
   form(binary, 2, 2, zero_or_one, "1 output");
   form(binary, 1, 3, number, "3 classes");
   form(squared, 3, 10, number, "10 classes");
-  CHECK(target_type(TargetForm::class_number, {8, 10}) == TensorType{{8}, DType::int32});
-  CHECK(target_type(TargetForm::one_hot, {8, 3}) == TensorType{{8, 3}, DType::float32});
-  CHECK(target_type(TargetForm::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
+  CHECK(target_type(TargetEncoding::class_number, {8, 10}) == TensorType{{8}, DType::int32});
+  CHECK(target_type(TargetEncoding::one_hot, {8, 3}) == TensorType{{8, 3}, DType::float32});
+  CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
 TEST_CASE("means over uneven batches are those over all samples") {

@@ -38,7 +38,7 @@ std::string read_back(const std::string& text) {
   return to_string(address);
 }
 
-Placed<ListenAddress> at(int port) { return {{"127.0.0.1", port}, {"job.yaml", 12, 20}}; }
+Located<ListenAddress> at(int port) { return {{"127.0.0.1", port}, {"job.yaml", 12, 20}}; }
 
 StepEvent step_event(std::int64_t step) {
   StepEvent event;
@@ -53,7 +53,7 @@ StepEvent step_event(std::int64_t step) {
   return event;
 }
 
-std::string refusal(const Placed<ListenAddress>& address) {
+std::string refusal(const Located<ListenAddress>& address) {
   try {
     const MetricsServer server(address, [] { return std::string(); });
   } catch (const Error& error) {

@@ -142,7 +142,7 @@ TEST_CASE("an op without a counterpart is an error that names its layer") {
     FAIL("translated");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
-    CHECK(error.place().line == 1);
+    CHECK(error.location().line == 1);
     CHECK(std::string(error.what()).find("layer 'drop' (dropout) has no counterpart") != std::string::npos);
   }
 }

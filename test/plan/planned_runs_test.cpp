@@ -37,7 +37,7 @@ PlanTarget target_for(const PlanRequest& request) {
   PlanTarget target;
   target.nodes.ranks_per_node = request.ranks_per_node;
   target.costs = costs;
-  target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
+  target.compile = [&request](const std::vector<Program>& programs, const BatchDivision& division) {
     return with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
   };
   return target;

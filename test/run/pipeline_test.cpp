@@ -74,7 +74,7 @@ TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one r
   // The first stage feeds the last one past the second.
   compare(one,
           train_on(folder, config, 3,
-                   {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
+                   {"strategy.location={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
 }
 
 TEST_CASE("layers of two stages that share an input are split on each") {
@@ -93,7 +93,7 @@ model:
     - flatten
     - dense: {units: 5}
 )" + train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, learning_rate: 0.02, momentum: 0.9}"));
-  const std::vector<std::string> stages{"strategy.place={0: [first, block/inner], 1: [block, flatten, dense]}",
+  const std::vector<std::string> stages{"strategy.location={0: [first, block/inner], 1: [block, flatten, dense]}",
                                         "strategy.tensor=2"};
   const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", stages[0], "--set", stages[1]});
   for (const char* kernel : {"block/inner/kernel", "block/shortcut/projection/kernel"})
@@ -109,9 +109,9 @@ TEST_CASE("a stage in which nothing trains has nothing to share") {
                                                  "learning_rate: 3e-3}"));
   const std::string one = train_on(folder, config, 1, {});
   for (const char* shard : {"optimizer", "gradients", "parameters"}) {
-    compare(one,
-            train_on(folder, config, 4,
-                     {"strategy.place={0: [flatten], 1: [dense*, dropout*]}", std::string("strategy.shard=") + shard}));
+    compare(one, train_on(folder, config, 4,
+                          {"strategy.location={0: [flatten], 1: [dense*, dropout*]}",
+                           std::string("strategy.shard=") + shard}));
   }
 }
 
@@ -241,7 +241,7 @@ model:
     - dense: 5
 )" + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
   const auto refuses = [&](const std::string& place, const std::string& further, const std::string& message) {
-    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.place=" + place,
+    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.location=" + place,
                                              "--set", "strategy.sync_every=" + further});
     INFO(check.errors);
     CHECK(check.code == 2);
@@ -250,7 +250,7 @@ model:
   };
   refuses("{0: [c, n], 1: ['c@2', 'n@2', flatten, dense]}", "1",
           "layer 'n@2' moves 'n/moving_mean' in stage 1, and 'n' does in stage 0: let one stage hold all uses");
-  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.place");
+  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.location");
   refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
           "'c' and 'c@2', which share 'c/kernel', lie in stages 0 and 1");
   const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});

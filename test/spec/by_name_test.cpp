@@ -57,7 +57,7 @@ TEST_CASE("one value stands for the only one, a map for each by name") {
   CHECK(two.of("digit").name == "huber");
   CHECK(two.of("size").name == "mean_squared_error");
   CHECK_FALSE(two.of("other"));
-  CHECK(two.entries[1].place.line == 1);
+  CHECK(two.entries[1].location.line == 1);
   CHECK(read<Metrics>("[accuracy]").of("").size() == 1);
   CHECK(read<Metrics>("{a: [accuracy, auc], b: []}").of("a").size() == 2);
   CHECK(read<Sizes>("[28, 28, 1]").of("") == std::vector<std::int64_t>{28, 28, 1});

@@ -97,12 +97,12 @@ TEST_CASE("values know their place, their quotes and their folder") {
   const Node root = parse("a: 1\nb:\n  - x\n  - {c: '5'}\na: 2\nd:\n");
   REQUIRE(root.entries.size() == 4);
   CHECK(root.entries[2].key == "a");
-  CHECK(root.entries[2].key_place == Place{"a.yaml", 5, 1});
+  CHECK(root.entries[2].key_location == SourceLocation{"a.yaml", 5, 1});
   CHECK(root.find("a")->text == "1");
-  CHECK(root.find("a")->place == Place{"a.yaml", 1, 4});
+  CHECK(root.find("a")->location == SourceLocation{"a.yaml", 1, 4});
   CHECK_FALSE(root.find("a")->quoted);
   const Node& c = *root.find("b")->items[1].find("c");
-  CHECK(c.place == Place{"a.yaml", 4, 9});
+  CHECK(c.location == SourceLocation{"a.yaml", 4, 9});
   CHECK(c.quoted);
   CHECK(c.base_directory == "/base");
   CHECK(root.find("d")->is_null());
@@ -315,9 +315,9 @@ TEST_CASE("a map includes a file, and wins over it") {
   CHECK(flow_text(root) ==
         "{train: {epochs: 2, loss: mse}, optimizer: {name: sgd, momentum: 0.9}, data: {path: images}}");
   const Node& path = *root.find("data")->find("path");
-  CHECK(path.place == Place{"parts/data.yaml", 1, 7});
+  CHECK(path.location == SourceLocation{"parts/data.yaml", 1, 7});
   CHECK(fs::equivalent(path.base_directory, folder.path() / "parts"));
-  CHECK(root.find("train")->find("epochs")->place == Place{"main.yaml", 2, 17});
+  CHECK(root.find("train")->find("epochs")->location == SourceLocation{"main.yaml", 2, 17});
 }
 
 TEST_CASE("a wrong include is named with its place") {
@@ -353,7 +353,7 @@ TEST_CASE("settings change the document") {
   CHECK(flow_text(set("a: 1", "a=x=y")) == "{a: x=y}");
   CHECK(flow_text(set("a: 1", "a=${HOME_OF_DATA}/x")) == "{a: /data/x}");
   const Node changed = set(text, "data.path=images");
-  CHECK(changed.find("data")->find("path")->place == Place{"--set data.path", 0, 0});
+  CHECK(changed.find("data")->find("path")->location == SourceLocation{"--set data.path", 0, 0});
   CHECK(changed.find("data")->find("path")->base_directory == fs::current_path().string());
 }
 

@@ -99,7 +99,7 @@ TEST_CASE("ranks whose shares differ must reduce the same buckets") {
   CHECK(contains(problem.text, "the sizes of what meets on the data axis differ: rank 0 is at all_reduce 'bucket 2'"));
   CHECK(contains(problem.text, "of 'train 2"));
   CHECK(contains(problem.text, "rank 1 is at all_reduce 'bucket 2' in backward of 'train 3"));
-  CHECK(problem.place.known());
+  CHECK(problem.location.known());
 }
 
 TEST_CASE("the list of a program holds its reductions and waits in their order") {
@@ -148,7 +148,7 @@ TEST_CASE("each change to one replica's reductions is refused") {
     CHECK(contains(problem.text, "rank 1"));
     CHECK(contains(problem.text, "on the data axis"));
     CHECK(contains(problem.text, "'changed'"));
-    CHECK(problem.place.known());
+    CHECK(problem.location.known());
     return problem.text;
   };
   for (const auto& [segment, at] : places) {
@@ -226,7 +226,7 @@ TEST_CASE("a send and a receive need each other") {
   CHECK(problem.text ==
         "net.yaml:7:3: rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 1) and waits "
         "for rank 1, whose 'alone' has no receive for it on the pipeline axis");
-  CHECK(problem.place.line == 7);
+  CHECK(problem.location.line == 7);
   problem = problem_of(mesh, std::vector{Script("alone"), middle, last});
   CHECK(contains(problem.text, "rank 1 is at receive 'cut' in forward of 'step' (100 float32 from rank 0) and waits "));
   CHECK(contains(problem.text, "waits for rank 0, whose 'alone' has no send for it"));

@@ -15,7 +15,7 @@ namespace trainctl {
 // What is wrong; empty where nothing is.
 struct Problem {
   std::string text;
-  Place place;
+  SourceLocation location;
 };
 template <class Check>
 inline Problem problem_of(Check check) {
@@ -23,7 +23,7 @@ inline Problem problem_of(Check check) {
     check();
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::internal);
-    return {error.what(), error.place()};
+    return {error.what(), error.location()};
   }
   return {};
 }

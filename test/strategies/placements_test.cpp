@@ -86,14 +86,14 @@ Program evaluation(const TestJob& job, std::int64_t samples, const Strategy& str
 // What is wrong with the program; empty where nothing is.
 struct Problem {
   std::string text;
-  Place place;
+  SourceLocation location;
 };
 Problem problem_of(Program program, const Mesh& mesh) {
   try {
     check_placements(program, mesh);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::internal);
-    return {error.what(), error.place()};
+    return {error.what(), error.location()};
   }
   return {};
 }
@@ -258,14 +258,14 @@ TEST_CASE("a reduction left out, doubled or early is refused") {
     CHECK(contains(problem.text, "on the data axis"));
     // The sums are members of the last bucket, the count among them.
     CHECK((contains(problem.text, gradient) || contains(problem.text, "count cannot be partial")));
-    CHECK(problem.place.known());
+    CHECK(problem.location.known());
     // Doubled: what all ranks have is no summand.
     ops = program.segments[segment].ops;
     ops.insert(ops.begin() + at, reduction);
     problem = broken(ops);
     CHECK(contains(problem.text, "all_reduce '" + reduction.name + "'"));
     CHECK(contains(problem.text, gradient + " is replicated and not partial"));
-    CHECK(problem.place.known());
+    CHECK(problem.location.known());
     // At the beginning of the segment: before the last gradient.
     ops = program.segments[segment].ops;
     std::rotate(ops.begin(), ops.begin() + at, ops.begin() + at + 1);
@@ -287,7 +287,7 @@ TEST_CASE("gradients are not added to what is reduced already") {
   const Problem problem = problem_of(program, mesh);
   CHECK(contains(problem.text, "dense_grad_weights 'd2'"));
   CHECK(contains(problem.text, "d2/kernel/gradient is replicated, and what goes into it partial"));
-  CHECK(problem.place.line == 21);  // of the layer
+  CHECK(problem.location.line == 21);  // of the layer
 }
 
 TEST_CASE("weights that a strategy splits must be gathered") {
@@ -299,7 +299,7 @@ TEST_CASE("weights that a strategy splits must be gathered") {
   const Problem problem = problem_of(program, mesh);
   CHECK(contains(problem.text, "dense 'd1'"));
   CHECK(contains(problem.text, "d1/kernel is split along dimension 0 where"));
-  CHECK(problem.place.line == 20);
+  CHECK(problem.location.line == 20);
 }
 
 TEST_CASE("what the host reads is the same everywhere") {

@@ -22,7 +22,7 @@ Strategy strategy_of(const Mesh& mesh) {
 Program training_of(const std::string& layers, int ranks, int rank = 0, const std::string& optimizer = "adam") {
   const TestJob job(layers, optimizer);
   Strategy strategy = strategy_of({1, 1, ranks});
-  strategy.options.tensor.place = {"test.yaml", 7, 11};
+  strategy.options.tensor.location = {"test.yaml", 7, 11};
   Reader reader;
   Program program = training_program(job.spec, {4, 1}, reader, parallelism(strategy, rank));
   reader.throw_if_failed();
@@ -201,7 +201,7 @@ TEST_CASE("a network or an optimizer that cannot be split is refused with the co
       training_of(layers, 2, 0, optimizer);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::config);
-      return format("{} {}", error.place().line, error.what());
+      return format("{} {}", error.location().line, error.what());
     }
     return std::string("accepted");
   };

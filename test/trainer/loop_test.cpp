@@ -50,7 +50,7 @@ class FakeEngine final : public StepEngine {
   }
   int steps_at_once() const override { return at_once_; }
   void set_timing(bool) override {}
-  const Parts& parts() const override { return parts_; }
+  const Parts& decomposition() const override { return parts_; }
   void set_observer(OpObserver*) override {}
   void download() override {}
   const std::vector<NamedTensor>& weights() const override { return weights_; }
@@ -150,8 +150,8 @@ class LoggingHook : public TrainingHook {
   void on_train_end(const TrainingState&) override { log_.push_back("end"); }
   double learning_rate(double scheduled) const override { return scheduled / 2; }
   std::string why_end() const override { return why_end_; }
-  void save(std::map<std::string, std::string>& facts) const override { facts["hook"] = "kept"; }
-  void restore(const std::map<std::string, std::string>& facts) override { restored = facts.at("hook"); }
+  void save(SnapshotMetadata& metadata) const override { metadata["hook"] = "kept"; }
+  void restore(const SnapshotMetadata& metadata) override { restored = metadata.at("hook"); }
 
   double last_epoch = 0;
   std::string restored;
@@ -240,7 +240,7 @@ TEST_CASE("the loop evaluates at the end of epochs and of the run, and saves whe
     CHECK(end.step == 12);
     CHECK(end.train.at("loss") == Approx((1.0 / 11 + 1.0 / 12) / 2));
     CHECK(rig.engine.rates[11] == 5.5);
-    CHECK(rig.store.last.facts.at("hook") == "kept");
+    CHECK(rig.store.last.metadata.at("hook") == "kept");
   });
 }
 
@@ -284,7 +284,7 @@ TEST_CASE("a run that is stopped saves, and goes on to the values of one that wa
     CHECK(second.log.front() == "start 7");
     CHECK(end.status == "completed");
     CHECK(end.train == expected.train);
-    CHECK(second.store.last.facts == whole.store.last.facts);
+    CHECK(second.store.last.metadata == whole.store.last.metadata);
   });
 }
 
@@ -407,7 +407,7 @@ TEST_CASE("a save that fails in the background ends the run on all ranks at one 
     rig.plan.total_steps = 1'000'000;
     rig.store.before_write = [](std::int64_t step) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (step == 8) throw Error(ErrorKind::resource, Place{"8"}, "cannot write: no room");
+      if (step == 8) throw Error(ErrorKind::resource, SourceLocation{"8"}, "cannot write: no room");
     };
     try {
       rig.run();

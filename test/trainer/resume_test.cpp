@@ -21,10 +21,10 @@ std::string said(const std::string& before, const std::string& now) {
   std::filesystem::remove(path);
   log::add_file(path, log::Level::info);
   Snapshot snapshot;
-  snapshot.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", before}};
+  snapshot.metadata = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", before}};
   TrainingPlan plan;
   plan.loop.steps_per_epoch = 10;
-  plan.facts = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", now}};
+  plan.metadata = {{"device", "cpu"}, {"data", "d"}, {"kernel_choices", now}};
   log_resume(
       plan, [](const ScheduleTime&) { return 0.0; }, snapshot, "checkpoint");
   std::ostringstream text;

@@ -87,7 +87,7 @@ TEST_CASE("logical shards in rows and in turn make the batch, each shard on one 
         CAPTURE(interleaved, replicas, batch);
         std::vector<int> taken(static_cast<std::size_t>(batch), 0);
         for (int r = 0; r < replicas; ++r) {
-          const Sharer who{replica(r, replicas), {}, shards};
+          const BatchDivision who{replica(r, replicas), {}, shards};
           const Share share = share_of(batch, who);
           CHECK(share.count <= largest_share(24, who));
           for (std::int64_t i = 0; i < share.count; ++i) {
@@ -104,16 +104,16 @@ TEST_CASE("logical shards in rows and in turn make the batch, each shard on one 
 }
 
 TEST_CASE("a batch of evaluation has one logical shard for each replica") {
-  const Sharer training{replica(2, 3), {}, {8, 5, true}};
+  const BatchDivision training{replica(2, 3), {}, {8, 5, true}};
   CHECK(evaluation_batch(40, training) == 15);
-  const Sharer who = evaluation_sharer(training);
+  const BatchDivision who = evaluation_division(training);
   CHECK(share_of(15, who).first == 10);
   CHECK(share_of(15, who).count == 5);
   CHECK(share_of(12, who).count == 2);
   CHECK(share_of(9, who).count == 0);
-  const Sharer plain{replica(1, 2), {1, 3}};
+  const BatchDivision plain{replica(1, 2), {1, 3}};
   CHECK(evaluation_batch(40, plain) == 40);
-  CHECK(share_of(40, evaluation_sharer(plain)).count == 30);
+  CHECK(share_of(40, evaluation_division(plain)).count == 30);
 }
 
 }  // namespace trainctl::shares_test

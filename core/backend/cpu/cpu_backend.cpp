@@ -10,7 +10,7 @@
 #include "core/backend/cpu/runtime/peaks.h"
 #include "core/backend/cpu/runtime/processor.h"
 #include "core/backend/cpu/runtime/streams.h"
-#include "core/backend/parts.h"
+#include "core/backend/decomposed.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/memory.h"
@@ -76,8 +76,8 @@ class CpuBackend final : public Backend {
                   static_cast<const std::byte*>(from) + row * from_stride, static_cast<std::size_t>(width));
     }
   }
-  void copy_all(std::span<const CopyPart> parts, Stream& stream) override {
-    for (const CopyPart& part : parts) copy(part.to, part.from, part.bytes, stream);
+  void copy_all(std::span<const CopyRange> parts, Stream& stream) override {
+    for (const CopyRange& part : parts) copy(part.to, part.from, part.bytes, stream);
   }
 
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
@@ -103,14 +103,14 @@ class CpuBackend final : public Backend {
   Lowering lower_op(const OpContext& context) {
     const Op& op = context.op;
     const auto lower_part = [this](const OpContext& part) { return lower_op(part); };
-    if (needs_widening(context)) return lower_parts(context, widened_parts(context), lower_part);
+    if (needs_widening(context)) return lower_decomposed(context, widened_ops(context), lower_part);
     if (const LowerFunction function = find_lowering(op.def->kind()))
       return function({context, dnnl_, threads_, timing_});
-    if (op.def->parts().empty()) {
-      throw Error(ErrorKind::config, op.place,
+    if (op.def->decomposition().empty()) {
+      throw Error(ErrorKind::config, op.location,
                   format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
     }
-    return lower_parts(context, op.def->parts(), lower_part);
+    return lower_decomposed(context, op.def->decomposition(), lower_part);
   }
 
   int threads_;

@@ -29,7 +29,7 @@ struct LowerContext : OpContext {
   void settle(const std::string& key, std::string_view implementation) const;
 };
 
-using Places = OpPlaces;
+using Buffers = OpBuffers;
 
 // A kernel that runs as one task of the stream. On an asynchronous stream it may be queued again only after its
 // previous run has ended.
@@ -57,13 +57,13 @@ class FunctionKernel final : public CpuKernel {
   FunctionKernel(Binding binding, Body body) : binding_(std::move(binding)), body_(std::move(body)) {}
 
  private:
-  void compute(const Slot& slot) override { body_(Places{binding_, slot}); }
+  void compute(const Slot& slot) override { body_(Buffers{binding_, slot}); }
 
   Binding binding_;
   Body body_;
 };
 
-// A lowering to a kernel of this project on logical layouts: body(const Places&) runs the op.
+// A lowering to a kernel of this project on logical layouts: body(const Buffers&) runs the op.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = context.logical();

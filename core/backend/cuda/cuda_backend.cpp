@@ -76,7 +76,7 @@ class CudaBackend final : public Backend {
                             stream_of(stream)),
           "cudaMemcpy2DAsync");
   }
-  void copy_all(std::span<const CopyPart> parts, Stream& stream) override { copy_parts(parts, stream_of(stream)); }
+  void copy_all(std::span<const CopyRange> parts, Stream& stream) override { copy_ranges(parts, stream_of(stream)); }
 
   std::unique_ptr<Stream> compute_stream() override {
     return std::make_unique<CudaStream>(waits_, CudaStream::Priority::usual);

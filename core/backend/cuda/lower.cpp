@@ -7,25 +7,25 @@
 namespace trainctl::cuda {
 
 std::string LowerContext::label() const {
-  const std::string where = to_string(op.place);
+  const std::string where = to_string(op.location);
   return format("{} '{}'{}", op.def->kind(), op.name, where.empty() ? "" : " (" + where + ")");
 }
 
 Lowering lower_op(const LowerContext& context) {
   const LowerFunction function = find_lowering(context.op.def->kind());
   if (function == nullptr) {
-    throw Error(ErrorKind::config, context.op.place,
+    throw Error(ErrorKind::config, context.op.location,
                 format("{} '{}': CUDA has no kernel for it", context.op.def->kind(), context.op.name));
   }
   const bool padded = !context.inputs.empty() && is_padded(context.inputs[0]);
   return padded ? lower_on_padded(context) : function(context);
 }
 
-void copy_unless_in_place(const Places& places, std::size_t input, std::int64_t bytes) {
-  const void* from = places.in<void>(input);
-  void* to = places.out<void>(0);
+void copy_unless_in_place(const Buffers& buffers, std::size_t input, std::int64_t bytes) {
+  const void* from = buffers.in<void>(input);
+  void* to = buffers.out<void>(0);
   if (from == to) return;
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, places.stream),
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, buffers.stream),
         "cudaMemcpyAsync");
 }
 

@@ -26,15 +26,15 @@ struct LowerContext : OpContext {
 };
 
 // The addresses of an op's tensors in one run, and the stream on which the op is queued.
-struct Places : OpPlaces {
+struct Buffers : OpBuffers {
   cudaStream_t stream;
 };
 
 // Queues a copy of an input to output 0, to which the op then adds; queues nothing where the op runs in place on the
 // input.
-void copy_unless_in_place(const Places& places, std::size_t input, std::int64_t bytes);
+void copy_unless_in_place(const Buffers& buffers, std::size_t input, std::int64_t bytes);
 
-// A kernel that queues its work by body(places); an Error that the body throws gets the op's label.
+// A kernel that queues its work by body(buffers); an Error that the body throws gets the op's label.
 template <class Body>
 class FunctionKernel final : public Kernel {
  public:
@@ -44,7 +44,7 @@ class FunctionKernel final : public Kernel {
   void run(Stream& stream, const Slot& slot) override {
     const Range range(label_);
     try {
-      body_(Places{{binding_, slot}, stream_of(stream)});
+      body_(Buffers{{binding_, slot}, stream_of(stream)});
     } catch (const Error& error) {
       throw Error(error.kind(), label_ + ": " + error.what());
     }
@@ -57,7 +57,7 @@ class FunctionKernel final : public Kernel {
 };
 
 // A lowering to this project's kernels on logical layouts. make(const Binding&) returns, for the bound addresses, the
-// function body(const Places&) that queues the kernels. The caller may still change layouts, workspace and
+// function body(const Buffers&) that queues the kernels. The caller may still change layouts, workspace and
 // implementation.
 template <class Make>
 Lowering bound_kernel(const LowerContext& context, Make make) {

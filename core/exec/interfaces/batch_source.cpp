@@ -12,7 +12,7 @@ namespace trainctl {
 namespace {
 
 // Where the share of replica r begins; that of the last one ends where one behind it would begin.
-std::int64_t begin_of(std::int64_t batch, const Sharer& who, std::int64_t r) {
+std::int64_t begin_of(std::int64_t batch, const BatchDivision& division, std::int64_t r) {
   const std::int64_t replicas = who.rank.size(MeshAxis::data);
   if (who.speeds.empty()) return batch * r / replicas;
   require(std::ssize(who.speeds) == replicas, "each replica has a speed");
@@ -26,7 +26,7 @@ std::int64_t begin_of(std::int64_t batch, const Sharer& who, std::int64_t r) {
 }
 
 // The logical shards that a replica holds of a batch, of which the batch's last one may be smaller.
-Share share_of_shards(std::int64_t batch, const Sharer& who) {
+Share share_of_shards(std::int64_t batch, const BatchDivision& division) {
   const LogicalShards& shards = who.shards;
   const int replica = who.rank.along(MeshAxis::data), replicas = who.rank.size(MeshAxis::data);
   const int present = shards.of_batch(batch), held = shards.held_by(replica, replicas, present);
@@ -40,24 +40,24 @@ Share share_of_shards(std::int64_t batch, const Sharer& who) {
 
 }  // namespace
 
-Share share_of(std::int64_t batch, const Sharer& who) {
+Share share_of(std::int64_t batch, const BatchDivision& division) {
   if (who.shards.any()) return share_of_shards(batch, who);
   const std::int64_t replica = who.rank.along(MeshAxis::data), first = begin_of(batch, who, replica);
   return {first, begin_of(batch, who, replica + 1) - first};
 }
 
-Sharer evaluation_sharer(Sharer training) {
+BatchDivision evaluation_division(BatchDivision training) {
   if (!training.shards.any()) return training;
   training.shards = {training.rank.size(MeshAxis::data), training.shards.samples};
   return training;
 }
 
-std::int64_t evaluation_batch(std::int64_t training_batch, const Sharer& training) {
+std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& division) {
   if (!training.shards.any()) return training_batch;
   return training.rank.size(MeshAxis::data) * training.shards.samples;
 }
 
-std::int64_t largest_share(std::int64_t batch, const Sharer& anyone) {
+std::int64_t largest_share(std::int64_t batch, const BatchDivision& division) {
   if (anyone.shards.any()) {
     const std::int64_t most = divide_up(anyone.shards.count, anyone.rank.size(MeshAxis::data));
     return std::min(batch, most * anyone.shards.samples);

@@ -11,7 +11,7 @@
 #include "core/backend/memory.h"
 #include "core/graph/mesh.h"
 #include "core/layers/model/model_input.h"
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 #include "core/program/logical_shards.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
@@ -20,8 +20,8 @@ namespace trainctl {
 
 // The facts of a data set that the model needs, found by io or stated by the config.
 struct DataInfo {
-  std::vector<ModelInput> inputs = {ModelInput{}};     // after the transforms
-  std::vector<TargetFacts> targets = {TargetFacts{}};  // by the model's outputs
+  std::vector<ModelInput> inputs = {ModelInput{}};   // after the transforms
+  std::vector<TargetInfo> targets = {TargetInfo{}};  // by the model's outputs
   Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
   bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
   std::int64_t training_samples = 0;
@@ -43,7 +43,8 @@ struct DataPosition {
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
   std::vector<View> inputs;  // [n, sample...], in the dtypes of the formats that DataInfo states
-  // int32 [n, P...] or float32 [n, P..., K], of positions P (none for one target each), in the TargetForms asked for.
+  // int32 [n, P...] or float32 [n, P..., K], of positions P (none for one target each), in the TargetEncodings asked
+  // for.
   std::vector<View> targets;
   View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
   View samples;            // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
@@ -80,12 +81,12 @@ class BatchSource {
 };
 
 // Whose share of every batch: a rank's, which is its replica's. A rank alone stands for equal shares.
-struct Sharer {
+struct BatchDivision {
   MeshRank rank;
   std::vector<double> speeds;  // of each replica, more than 0, in proportion to its share; empty: all are equal
   LogicalShards shards;        // of batches whose shares are whole logical shards
 
-  Sharer(MeshRank r = {}, std::vector<double> s = {}, LogicalShards l = {})
+  BatchDivision(MeshRank r = {}, std::vector<double> s = {}, LogicalShards l = {})
       : rank(r), speeds(std::move(s)), shards(l) {}
 };
 
@@ -102,15 +103,15 @@ struct Share {
   // The place in the batch of the i-th sample of the share.
   std::int64_t at(std::int64_t i) const { return first + (run == 0 ? i : i / run * step + i % run); }
 };
-Share share_of(std::int64_t batch, const Sharer& who);
+Share share_of(std::int64_t batch, const BatchDivision& division);
 
 // Whose share of batches of evaluation a rank computes whose share of training batches is given: the same or, with
 // logical shards, one shard of each batch, which has one for each replica.
-Sharer evaluation_sharer(Sharer training);
+BatchDivision evaluation_division(BatchDivision training);
 // The samples of a batch of evaluation, beside training batches of so many.
-std::int64_t evaluation_batch(std::int64_t training_batch, const Sharer& training);
+std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& division);
 
 // The samples of the largest share of a batch: no share of a smaller batch has more.
-std::int64_t largest_share(std::int64_t batch, const Sharer& anyone);
+std::int64_t largest_share(std::int64_t batch, const BatchDivision& division);
 
 }  // namespace trainctl

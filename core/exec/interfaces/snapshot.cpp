@@ -1,4 +1,4 @@
-// The hash of a run's weights, and the facts of a snapshot as text.
+// The hash of a run's weights, and the metadata of a snapshot as text.
 #include "core/exec/interfaces/snapshot.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ std::string write_class_names(const std::vector<std::string>& names) {
   return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<std::string> read_class_names(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find(class_names_fact);
-  const Json json = found == facts.end() ? Json() : Json::parse(found->second, nullptr, false);
+std::vector<std::string> read_class_names(const SnapshotMetadata& metadata) {
+  const auto found = metadata.find(class_names_key);
+  const Json json = found == metadata.end() ? Json() : Json::parse(found->second, nullptr, false);
   const bool names =
       json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& j) { return j.is_string(); });
   return names ? json.get<std::vector<std::string>>() : std::vector<std::string>{};

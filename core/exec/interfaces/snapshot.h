@@ -40,14 +40,14 @@ struct BestResult {
 // The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are the parts that
 // this rank holds; all other members are equal on all ranks.
 struct Snapshot {
-  std::int64_t step = 0;                     // steps done
-  DataPosition position;                     // of the next sample
-  std::vector<NamedTensor> weights;          // parameters and running statistics, bytewise by name
-  std::vector<NamedTensor> state;            // optimizer state: "momentum/conv1/kernel", bytewise by name
-  std::vector<int> mesh;                     // sizes of the data, pipeline and tensor axes when it was written
-  std::map<std::string, std::string> facts;  // short texts: kernel choices, data fingerprint, class names
-  std::map<std::string, double> metrics;     // of the last epoch and evaluation
-  std::optional<BestResult> best;            // nothing before the first monitored value
+  std::int64_t step = 0;                  // steps done
+  DataPosition position;                  // of the next sample
+  std::vector<NamedTensor> weights;       // parameters and running statistics, bytewise by name
+  std::vector<NamedTensor> state;         // optimizer state: "momentum/conv1/kernel", bytewise by name
+  std::vector<int> mesh;                  // sizes of the data, pipeline and tensor axes when it was written
+  SnapshotMetadata metadata;              // short texts: kernel choices, data fingerprint, class names
+  std::map<std::string, double> metrics;  // of the last epoch and evaluation
+  std::optional<BestResult> best;         // nothing before the first monitored value
 };
 
 // SHA-256 over whole float32 tensors, added in bytewise order of their names: name, a zero byte, then the values,
@@ -66,10 +66,10 @@ class WeightsHash {
 std::string weights_sha256(std::span<const NamedTensor> tensors);
 
 // The fact that keeps the names of classes, ordered by class number: a JSON list.
-inline constexpr const char* class_names_fact = "class_names";
+inline constexpr const char* class_names_key = "class_names";
 std::string write_class_names(const std::vector<std::string>& names);
 // Returns an empty list where the fact is absent or unreadable.
-std::vector<std::string> read_class_names(const std::map<std::string, std::string>& facts);
+std::vector<std::string> read_class_names(const SnapshotMetadata& metadata);
 
 enum class SnapshotContent { weights, state };
 
@@ -83,7 +83,7 @@ struct SnapshotFile {
 // A checkpoint that is being written, under a temporary name until it is complete.
 struct SnapshotTarget {
   std::string path;        // its final name, for messages
-  std::string place;       // what a sink finds it by on every rank: of a folder the absolute path
+  std::string address;     // what a sink finds it by on every rank: of a folder the absolute path
   std::int64_t bytes = 0;  // of all tensors together
 };
 

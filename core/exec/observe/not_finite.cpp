@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/base/format.h"
-#include "core/exec/observe/place_in_step.h"
+#include "core/exec/observe/position_in_step.h"
 
 namespace trainctl {
 namespace {
@@ -36,7 +36,7 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     if (!holds_not_finite(bytes_, program.tensor(output).layout.dtype)) continue;
     found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
                     name_of(phase, program.segment(segment).variant));
-    place_ = place_in_step(program, segment, op, rank_);
+    position_ = position_in_step(program, segment, op, rank_);
     return;
   }
 }

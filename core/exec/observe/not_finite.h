@@ -21,7 +21,7 @@ class NotFiniteSearch final : public OpObserver {
   // The name of the tensor and of the op that wrote it, other than by receiving it; "" where all values are finite.
   const std::string& found() const { return found_; }
   // The op's position in the step, by which ranks compare their findings; infinite where all values are finite.
-  double place() const { return place_; }
+  double position() const { return position_; }
 
  private:
   Engine& engine_;
@@ -29,7 +29,7 @@ class NotFiniteSearch final : public OpObserver {
   MeshRank rank_;
   std::vector<std::byte> bytes_;
   std::string found_;
-  double place_ = std::numeric_limits<double>::infinity();
+  double position_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace trainctl

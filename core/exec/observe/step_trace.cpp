@@ -11,7 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
-#include "core/exec/observe/place_in_step.h"
+#include "core/exec/observe/position_in_step.h"
 #include "core/exec/observe/step_gradients.h"
 #include "core/graph/ops/reshaping/shaping.h"
 
@@ -66,7 +66,7 @@ std::uint64_t hash_of(const float* values, std::size_t count) { return xxh3(valu
 std::string to_text(const std::vector<TraceRecord>& records) {
   std::string text;
   for (const TraceRecord& record : records) {
-    text += json_line({{"place", record.place},
+    text += json_line({{"place", record.position},
                        {"segment", record.segment},
                        {"op", record.op},
                        {"tensor", record.tensor},
@@ -184,7 +184,7 @@ void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorI
       logical_values(backend_, tensor.type, placed.tensor(output).layout, bytes_);
   if (!values) return;
   TraceRecord record;
-  record.place = place_in_step(placed, segment, op, rank_);
+  record.position = position_in_step(placed, segment, op, rank_);
   record.segment = name_of(phase, Variant::first);
   record.op = placed.op(segment, op).op.def->kind();
   record.tensor = tensor.name;

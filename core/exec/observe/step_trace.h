@@ -15,7 +15,7 @@ namespace trainctl {
 
 // What an op of the forward or backward pass wrote on one rank for one micro-batch.
 struct TraceRecord {
-  double place = 0;     // position of the op in the step; later ones are larger, on all stages of a pipeline
+  double position = 0;  // position of the op in the step; later ones are larger, on all stages of a pipeline
   std::string segment;  // "forward" or "backward"
   std::string op;       // "conv2d"
   std::string tensor;   // "conv1/output"

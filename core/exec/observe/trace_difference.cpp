@@ -11,9 +11,9 @@ namespace {
 
 using Samples = std::vector<std::int64_t>;
 
-// What all ranks and micro-batches wrote at one place of the program.
+// What all ranks and micro-batches wrote at one position of the program.
 struct Written {
-  double place = 0;
+  double position = 0;
   bool by_sample = true;
   std::vector<const TraceRecord*> records;
 
@@ -51,7 +51,7 @@ std::map<Key, Written> by_place(const std::vector<TraceRecord>& trace) {
   for (const TraceRecord& record : trace) {
     const auto [at, added] = all.try_emplace({record.segment, record.tensor, record.op, record.write});
     Written& written = at->second;
-    written.place = added ? record.place : std::min(written.place, record.place);
+    written.position = added ? record.position : std::min(written.position, record.position);
     written.by_sample = written.by_sample && !record.sample_hash.empty();
     written.records.push_back(&record);
   }
@@ -66,7 +66,7 @@ TraceComparison compare(const std::vector<TraceRecord>& a, const std::vector<Tra
   for (const auto& entry : in_a) {
     if (in_b.contains(entry.first)) order.push_back(&entry);
   }
-  std::sort(order.begin(), order.end(), [](auto* x, auto* y) { return x->second.place < y->second.place; });
+  std::sort(order.begin(), order.end(), [](auto* x, auto* y) { return x->second.position < y->second.position; });
   TraceComparison comparison;
   for (const auto* entry : order) {
     const auto& [key, written] = *entry;

@@ -69,7 +69,7 @@ class Tape final : public Differentiator {
       require(tensor(outputs[i]).type == types[i],
               format("{} ({}) writes {} in another shape", def->kind(), forward.name, tensor(outputs[i]).name));
     }
-    backward_.ops.push_back({std::move(def), std::move(inputs), outputs, forward.name, forward.place});
+    backward_.ops.push_back({std::move(def), std::move(inputs), outputs, forward.name, forward.location});
     return outputs;
   }
 
@@ -82,7 +82,7 @@ class Tape final : public Differentiator {
       sum = gradient;
       return;
     }
-    const Op where{{}, {}, {}, graph_.tensor(input).name, graph_.tensor(input).place};
+    const Op where{{}, {}, {}, graph_.tensor(input).name, graph_.tensor(input).location};
     const TensorId total = emit(std::make_shared<Add>(), {sum, gradient}, where)[0];
     rename(total, input);
     sum = total;
@@ -130,7 +130,7 @@ class Tape final : public Differentiator {
     Tensor activation;
     activation.name = format("{}/{}/{}", forward.name, def.kind(), output);
     activation.type = type;
-    activation.place = forward.place;
+    activation.location = forward.location;
     const TensorId id = graph_.add_tensor(std::move(activation));
     unnamed_.insert(id);
     return id;

@@ -77,7 +77,7 @@ struct ExtremeOptions final : MergingLayer {
 
 void check_two(const SubtractOptions& options, const Node& node, Reader& reader) {
   if (options.from.size() == 2) return;
-  reader.error(node.find("from")->place,
+  reader.error(node.find("from")->location,
                format("from names {} layers, and a difference is of two", options.from.size()));
 }
 

@@ -9,7 +9,7 @@ namespace trainctl {
 
 void check_several(const MergingLayer& options, const Node& node, Reader& reader) {
   if (options.from.size() >= 2) return;
-  reader.error(node.find("from")->place,
+  reader.error(node.find("from")->location,
                format("from names {} layers, and at least two are needed", options.from.size()));
 }
 

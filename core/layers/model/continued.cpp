@@ -29,15 +29,15 @@ void continue_network(Node& model, Node& included, Reader& reader) {
   const Node until = *stated;
   const Node* list = included.find("layers");
   if (list == nullptr || !list->is_sequence()) {
-    reader.error(until.place, "until names a layer of the network that is included, but that has no list of layers");
+    reader.error(until.location, "until names a layer of the network that is included, but that has no list of layers");
     return;
   }
   const NamedLayers before(*list);
   if (before.names.empty()) return;
   const auto last = std::find(before.names.rbegin(), before.names.rend(), until.text);
   if (last == before.names.rend()) {
-    reader.error(until.place, format("the network that is included has no layer '{}'{}", until.text,
-                                     suggestion(until.text, before.names)));
+    reader.error(until.location, format("the network that is included has no layer '{}'{}", until.text,
+                                        suggestion(until.text, before.names)));
     return;
   }
   const auto kept = static_cast<std::size_t>(before.names.rend() - last);

@@ -97,7 +97,7 @@ void Expansion::check_logits() {
     if (!options.logits[i]) continue;
     const std::string& name = output_paths_[i];
     if (!taken_.contains(features_.at(name).layer)) continue;
-    reader.error(model.outputs[i].place,
+    reader.error(model.outputs[i].location,
                  format("the loss takes over the activation that ends '{}', and another layer takes its output: end it "
                         "without an activation, and let the other layer take an activation layer behind it",
                         name));
@@ -111,7 +111,7 @@ Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& inpu
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string own_path = below(path, names[i]);
     const int own_output = output_of(own_path, i + 1 == layers.size() ? output : no_output);
-    Layer layer(*this, layers[i].name, own_path, layers[i].place, own_output);
+    Layer layer(*this, layers[i].name, own_path, layers[i].location, own_output);
     std::vector<Feature> inputs{previous};
     const LayerOptions& layer_options = options_of(layers[i]);
     previous = {};
@@ -138,11 +138,11 @@ bool Expansion::admit(const Choice& choice, const Layer& layer) {
     if (all.empty()) return true;
     difference = all.front();
   }
-  reader.error(choice.place,
+  reader.error(choice.location,
                format("{} '{}': a name that is used again is the same layer, with the same weights and options ({}): "
                       "give this one another name, or equal options",
                       choice.name, found->first, difference),
-               first.place, "first use");
+               first.location, "first use");
   return false;
 }
 
@@ -185,8 +185,8 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
       inputs.push_back(*feature);
       continue;
     }
-    reader.error(reference.place, format("{} '{}': there is no layer '{}' before it{}", layer.kind_, layer.path_,
-                                         reference.name, suggestion(reference.name, visible_from(path))));
+    reader.error(reference.location, format("{} '{}': there is no layer '{}' before it{}", layer.kind_, layer.path_,
+                                            reference.name, suggestion(reference.name, visible_from(path))));
     good = false;
   }
   return good && std::all_of(inputs.begin(), inputs.end(), [](const Feature& input) { return input.known(); });
@@ -238,13 +238,13 @@ void Expansion::check_all_used() {
   for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
   for (const Reference& input : model.inputs) {
     if (!used.contains(features_.at(input.name).tensor)) {
-      reader.error(input.place, format("no layer takes the input '{}'", input.name));
+      reader.error(input.location, format("no layer takes the input '{}'", input.name));
     }
   }
   for (const LayerLine& line : lines) {
     const Feature& feature = features_.at(line.name);
     if (used.contains(feature.tensor)) continue;
-    reader.error(line.place, format("{} '{}': nothing takes its output", line.kind, line.name));
+    reader.error(line.location, format("{} '{}': nothing takes its output", line.kind, line.name));
   }
 }
 
@@ -260,11 +260,12 @@ void Expansion::check_frozen() {
     std::erase(near, '*');
     std::string hint = suggestion(near, {names.begin(), names.end()});
     if (hint.empty()) hint = "; `trainctl check` without `freeze` lists the layers";
-    reader.error(pattern.place, format("freeze: no layer is named '{}'{}", pattern.name, hint));
+    reader.error(pattern.location, format("freeze: no layer is named '{}'{}", pattern.name, hint));
   }
   const auto trains = [](const GraphParameter& parameter) { return parameter.trainable; };
   if (!found || std::any_of(graph.parameters.begin(), graph.parameters.end(), trains)) return;
-  reader.error(model.freeze.front().place, "freeze: every layer with weights is frozen, so that nothing would train");
+  reader.error(model.freeze.front().location,
+               "freeze: every layer with weights is frozen, so that nothing would train");
 }
 
 }  // namespace trainctl

@@ -32,9 +32,9 @@ void erase_key(Node& map, const std::string& key) {
 bool expand_weights(Node& weights) {
   if (weights.is_scalar() && weights.text != "none") {
     Node map = map_node();
-    map.place = weights.place;
+    map.location = weights.location;
     map.base_directory = weights.base_directory;
-    map.entries.push_back({"file", weights.place, std::move(weights)});
+    map.entries.push_back({"file", weights.location, std::move(weights)});
     weights = std::move(map);
   }
   return weights.is_map();
@@ -48,7 +48,7 @@ void skip_weights(Node& model, const std::set<std::string>& layers) {
   Node& skip = *find_in(weights, "skip");
   for (const std::string& layer : layers) {
     Node pattern = scalar_node(layer + "/*");
-    pattern.place = weights.place;
+    pattern.location = weights.location;
     skip.items.push_back(std::move(pattern));
   }
 }

@@ -17,7 +17,7 @@ struct LayerLine {
   std::int64_t trainable = 0;
   double flops = 0;  // of the forward pass of one sample
   int ops = 0;
-  Place place;
+  SourceLocation location;
 };
 
 }  // namespace trainctl

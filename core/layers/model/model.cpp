@@ -29,21 +29,21 @@ std::vector<std::string> feature_names(const ModelOptions& model) {
 
 void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
   if (references.size() > most_outputs) {
-    reader.error(references[0].place,
+    reader.error(references[0].location,
                  format("there are {} {}s, and {} at most", references.size(), what, most_outputs));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
     if (!is_name(references[i].name)) {
-      reader.error(references[i].place,
+      reader.error(references[i].location,
                    format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
     }
     if (references[i].name == "name") {  // which a choice's own key would be taken for: `loss: {name: huber}`
-      reader.error(references[i].place, format("{} 'name': this name is taken", what));
+      reader.error(references[i].location, format("{} 'name': this name is taken", what));
     }
     const auto same = [&](const Reference& other) { return other.name == references[i].name; };
     const auto end = references.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find_if(references.begin(), end, same) == end) continue;
-    reader.error(references[i].place, format("{} '{}' is given twice", what, references[i].name));
+    reader.error(references[i].location, format("{} '{}' is given twice", what, references[i].name));
   }
 }
 
@@ -60,7 +60,8 @@ std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t outpu
 
 void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   if (!model.until.name.empty()) {
-    reader.error(model.until.place, "until names a layer of an included network: it needs `include: FILE` beside it");
+    reader.error(model.until.location,
+                 "until names a layer of an included network: it needs `include: FILE` beside it");
   }
   if (!model.replace.is_null()) {
     reader.error(model.replace.place,
@@ -75,12 +76,12 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   for (std::size_t i = 0; i < model.outputs.size(); ++i) {
     const Reference& output = model.outputs[i];
     if (layer_of(model, i)) continue;
-    reader.error(output.place,
+    reader.error(output.location,
                  format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
   }
   if (model.inputs.size() > 1 && model.layers[0].as<LayerOptions>().references().empty()) {
-    reader.error(model.layers[0].place, format("the model has several inputs: state which one {} takes, from: {}",
-                                               model.layers[0].name, join_or(input_names(model))));
+    reader.error(model.layers[0].location, format("the model has several inputs: state which one {} takes, from: {}",
+                                                  model.layers[0].name, join_or(input_names(model))));
   }
 }
 
@@ -130,7 +131,7 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
     std::string samples;
     for (const ModelInput& input : options.inputs)
       samples += (samples.empty() ? "" : " and ") + to_string(input.sample);
-    reader.error(model.layers[0].place,
+    reader.error(model.layers[0].location,
                  format("a batch of {} samples of {} is larger than any memory", options.batch, samples));
     return {};
   }
@@ -138,7 +139,7 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
   expansion->run();
   if (reader.count() == before) expansion->check_all_used();
   if (reader.count() == before && expansion->graph.parameters.empty()) {
-    reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
+    reader.error(model.layers[0].location, "the network has no parameters: there is nothing to train");
   }
   if (reader.count() == before) expansion->check_frozen();
   return {std::move(expansion->graph), std::move(expansion->lines), std::move(expansion->blocks)};

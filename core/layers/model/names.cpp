@@ -82,9 +82,9 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
     if (!name) continue;
     const std::string what = format("{} '{}'", choice.name, below(path, *name));
     if (!is_name(*name)) {
-      reader.error(choice.place, what + ": a name consists of letters, digits, '_', '-' and '.'");
+      reader.error(choice.location, what + ": a name consists of letters, digits, '_', '-' and '.'");
     } else if (is_taken(*name)) {
-      reader.error(choice.place, what + ": this name is taken");
+      reader.error(choice.location, what + ": this name is taken");
     }
     stated.insert(*name);
   }

@@ -40,13 +40,13 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
       const std::vector<std::string> names = names_of(parameters);
       std::string hint = suggestion(entry.key, names);
       if (hint.empty() && !names.empty()) hint = "; it has " + join_or(names);
-      reader.error(entry.key_place, format("preset '{}' has no parameter '{}'{}", preset.text, entry.key, hint));
+      reader.error(entry.key_location, format("preset '{}' has no parameter '{}'{}", preset.text, entry.key, hint));
     }
   }
   for (const auto& [name, value] : parameters) {
     if (!value.is_null()) continue;
-    reader.error(preset.place, format("preset '{}' needs its parameter '{}' under 'with'", preset.text, name),
-                 value.place, "declared");
+    reader.error(preset.location, format("preset '{}' needs its parameter '{}' under 'with'", preset.text, name),
+                 value.location, "declared");
   }
   return parameters;
 }
@@ -57,23 +57,23 @@ Node substitute(const Node& node, const Parameters& parameters, Reader& reader, 
     const std::string name = node.text.substr(1);
     if (const auto parameter = parameters.find(name); parameter != parameters.end()) {
       const Extent extent = extent_of(parameter->second);
-      if (!reader.take(node.place, extent.values, extent.bytes)) return {};
+      if (!reader.take(node.location, extent.values, extent.bytes)) return {};
       if (depth + extent.levels <= ConfigLimits::levels) return parameter->second;
-      reader.error(node.place, format("more than {} levels", ConfigLimits::levels));
+      reader.error(node.location, format("more than {} levels", ConfigLimits::levels));
       return {};
     }
-    reader.error(node.place,
+    reader.error(node.location,
                  format("'{}' is no parameter of this preset{}", node.text, suggestion(name, names_of(parameters))));
   }
   Node result;
   result.kind = node.kind;
   result.text = node.text;
   result.quoted = node.quoted;
-  result.place = node.place;
+  result.location = node.location;
   result.base_directory = node.base_directory;
   for (const Node& item : node.items) result.items.push_back(substitute(item, parameters, reader, depth + 1));
   for (const Node::Entry& entry : node.entries) {
-    result.entries.push_back({entry.key, entry.key_place, substitute(entry.value, parameters, reader, depth + 1)});
+    result.entries.push_back({entry.key, entry.key_location, substitute(entry.value, parameters, reader, depth + 1)});
   }
   return result;
 }
@@ -85,15 +85,15 @@ void check_file(const Node& file, Reader& reader) {
   const std::vector<std::string> keys{"shape", "parameters", "layers", "names"};
   for (const Node::Entry& entry : file.entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
-    reader.error(entry.key_place, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
+    reader.error(entry.key_location, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
   }
-  if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
+  if (!file.find("layers")) reader.error(file.location, "a preset needs 'layers'");
 }
 
 // Adds the preset's names to `weights`.
 void add_names(Node& weights, const Node& names) {
   if (!expand_weights(weights)) return;
-  if (!weights.find("names")) weights.entries.push_back({"names", names.place, names});
+  if (!weights.find("names")) weights.entries.push_back({"names", names.location, names});
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) 
   if (!preset || model.find("layers")) return model;  // where both are given, the section itself reports it
   const std::size_t before = reader.count();
   if (!preset->is_scalar()) {
-    reader.error(preset->place, format("preset must be a name or a path, not {}", describe(*preset)));
+    reader.error(preset->location, format("preset must be a name or a path, not {}", describe(*preset)));
     return model;
   }
   const Node file = load(*preset, reader);

@@ -9,14 +9,14 @@ namespace trainctl {
 
 struct Reference {
   std::string name;  // empty: not given
-  Place place;
+  SourceLocation location;
 };
 
 template <>
 struct Value<Reference> {
   static TypeInfo type() { return Value<std::string>::type(); }
   static bool read(const Node& node, Reader& reader, Reference& value) {
-    value.place = node.place;
+    value.location = node.location;
     return Value<std::string>::read(node, reader, value.name);
   }
   static Node write(const Reference& value) {

@@ -32,7 +32,7 @@ std::optional<WrittenLayer> written_layer(const Node& node) {
   const Section* section = layer_choices().find(entry.key);
   if (section != nullptr && section->shorthand.empty()) return std::nullopt;
   // An unknown layer is reported when the section is read.
-  if (section != nullptr) layer.options.entries.push_back({section->shorthand, entry.value.place, entry.value});
+  if (section != nullptr) layer.options.entries.push_back({section->shorthand, entry.value.location, entry.value});
   return layer;
 }
 
@@ -40,13 +40,13 @@ std::optional<WrittenLayer> written_layer(const Node& node) {
 Node in_place_of(const Node& old, const Node::Entry& stated, Reader& reader) {
   std::optional<WrittenLayer> layer = written_layer(stated.value);
   if (!layer) {
-    reader.error(stated.value.place, format("replace takes a layer for '{0}' as a list of layers has it: {{{0}: "
-                                            "{{dense: {{units: 5}}}}}}",
-                                            stated.key));
+    reader.error(stated.value.location, format("replace takes a layer for '{0}' as a list of layers has it: {{{0}: "
+                                               "{{dense: {{units: 5}}}}}}",
+                                               stated.key));
     return old;
   }
   if (const Node* name = layer->options.find("name"); name != nullptr) {
-    reader.error(name->place,
+    reader.error(name->location,
                  format("the layer keeps the name '{}', which other layers and outputs refer to: leave out "
                         "the name",
                         stated.key));
@@ -56,10 +56,10 @@ Node in_place_of(const Node& old, const Node::Entry& stated, Reader& reader) {
   const std::optional<WrittenLayer> before = written_layer(old);
   const Node* from = before ? before->options.find("from") : nullptr;
   if (from != nullptr && layer->options.find("from") == nullptr) append(layer->options, "from", *from);
-  layer->options.place = stated.value.place;
+  layer->options.place = stated.value.location;
   Node result = map_node();
-  result.place = stated.value.place;
-  result.entries.push_back({layer->kind, stated.value.place, std::move(layer->options)});
+  result.location = stated.value.location;
+  result.entries.push_back({layer->kind, stated.value.location, std::move(layer->options)});
   return result;
 }
 
@@ -72,18 +72,18 @@ void replace_layers(Node& model, Node& included, Reader& reader) {
   erase_key(model, "replace");
   if (!stated.is_map()) {
     return reader.error(
-        stated.place,
+        stated.location,
         "replace has a layer for each name of one that it stands for: {predictions: {dense: {units: 5}}}");
   }
   if (model.find("layers") != nullptr && model.find("until") == nullptr) {
     return reader.error(
-        stated.place,
+        stated.location,
         "replace changes the layers of the included network, and `layers` puts others in the place of "
         "all: leave out one of them, or state by `until` up to which layer the included ones are taken");
   }
   Node* list = find_in(included, "layers");
   if (list == nullptr || !list->is_sequence()) {
-    return reader.error(stated.place,
+    return reader.error(stated.location,
                         "replace names layers of the network that is included, but that has no list of layers");
   }
   const NamedLayers before(*list);
@@ -97,8 +97,8 @@ void replace_layers(Node& model, Node& included, Reader& reader) {
       if (before.may_have_weights(i)) weighed.insert(entry.key);
     }
     if (replaced.contains(entry.key)) continue;
-    reader.error(entry.key_place, format("the network that is included has no layer '{}'{}", entry.key,
-                                         suggestion(entry.key, before.names)));
+    reader.error(entry.key_location, format("the network that is included has no layer '{}'{}", entry.key,
+                                            suggestion(entry.key, before.names)));
   }
   const NamedLayers after(*list);
   for (std::size_t i = 0; i < after.names.size(); ++i) {

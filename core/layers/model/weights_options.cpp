@@ -10,7 +10,7 @@ void check_rules(const WeightsOptions& options, const Node&, Reader& reader) {
       try {
         NameRule parsed(rule.name);
       } catch (const Error& error) {
-        reader.error(rule.place, error.what());
+        reader.error(rule.location, error.what());
       }
     }
   }

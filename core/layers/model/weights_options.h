@@ -11,7 +11,7 @@
 namespace trainctl {
 
 struct WeightsOptions {
-  Placed<Path> file;
+  Located<Path> file;
   std::vector<Reference> skip;  // patterns of names
   bool allow_missing = false;
   // By program: rules from paths of layers to its names (core/layers/model/name_rules.h). A preset brings its own.

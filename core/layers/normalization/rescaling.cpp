@@ -43,8 +43,8 @@ struct NormalizationOptions final : ChainedLayer {
 
 void check_lengths(const NormalizationOptions& options, const Node& node, Reader& reader) {
   if (options.mean.empty() || options.mean.size() != options.variance.size()) {
-    reader.error(node.place, format("{} means and {} variances: one of each for every channel, or one for all",
-                                    options.mean.size(), options.variance.size()));
+    reader.error(node.location, format("{} means and {} variances: one of each for every channel, or one for all",
+                                       options.mean.size(), options.variance.size()));
   }
 }
 

@@ -35,13 +35,13 @@ struct ReshapeOptions final : ChainedLayer {
 };
 
 void check_target(const ReshapeOptions& options, const Node& node, Reader& reader) {
-  const Place& place = node.find("target_shape") ? node.find("target_shape")->place : node.place;
-  if (options.target_shape.empty()) reader.error(place, "target_shape has no dimension");
+  const SourceLocation& location = node.find("target_shape") ? node.find("target_shape")->location : node.location;
+  if (options.target_shape.empty()) reader.error(location, "target_shape has no dimension");
   if (std::ranges::count(options.target_shape, -1) > 1) {
-    reader.error(place, "target_shape leaves more than one dimension open (-1)");
+    reader.error(location, "target_shape leaves more than one dimension open (-1)");
   }
   if (std::ranges::find(options.target_shape, 0) != options.target_shape.end()) {
-    reader.error(place, "target_shape has a dimension of size 0");
+    reader.error(location, "target_shape has a dimension of size 0");
   }
 }
 

@@ -61,11 +61,11 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 // of 28x28x1. `class_names`, if not empty, state the number of classes. `weights` [n] or [n, ...] belong to samples or
 // to their positions. Throws Error{data} where lengths differ, labels are out of range, or a weight is negative or not
 // finite.
-std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const DeclaredInfo& declared,
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});
 // A data set of samples without targets, and one of targets without samples, as members of a group.
-std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated, std::optional<Array> weights = {});
-std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights = {});
+std::shared_ptr<const Dataset> array_inputs(Array x, const DeclaredInfo& declared, std::optional<Array> weights = {});
+std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights = {});
 
 }  // namespace trainctl

@@ -11,21 +11,21 @@ namespace trainctl {
 namespace {
 
 // The classes of all samples; throws Error{data} for labels out of range.
-std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated) {
+std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declared) {
   const std::int64_t n = y.shape.count(), each = n / y.shape[0];
   std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
   convert(y, 0, n, wide.data());
-  const std::int64_t limit = stated.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
+  const std::int64_t limit = declared.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t label = wide[static_cast<std::size_t>(i)];
     if (label >= 0 && label < limit) continue;
-    if (stated.training && label >= 0) {
+    if (declared.training && label >= 0) {
       data_error(y.path,
                  format("sample {} has class {}; the training part has {} classes, from 0", i / each, label, limit));
     }
     data_error(
         y.path, format("sample {} has label {}, which is not in 0 to {}", i / each, label, limit - 1),
-        label >= 0 && stated.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
+        label >= 0 && declared.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
   }
   return {wide.begin(), wide.end()};
 }
@@ -41,13 +41,13 @@ std::string sample_name(const Array& x, std::int64_t index) { return format("{},
 // The samples of an array x [n, ...].
 class ArrayInput {
  public:
-  ArrayInput(Array x, const StatedFacts& stated, DatasetFacts& facts) : x_(std::move(x)) {
-    facts.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
-    count_ = facts.sample.count();
-    const bool other_rank = stated.sample && stated.sample->rank() != facts.sample.rank();
-    if (other_rank && stated.sample->count() == count_) facts.sample = *stated.sample;
-    tokens_ = is_integer(x_.type) ? stated.use.tokens : 0;
-    facts.dtype = tokens_ > 0 ? DType::int32 : x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
+  ArrayInput(Array x, const DeclaredInfo& declared, DatasetInfo& info) : x_(std::move(x)) {
+    info.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
+    count_ = info.sample.count();
+    const bool other_rank = declared.sample && declared.sample->rank() != info.sample.rank();
+    if (other_rank && declared.sample->count() == count_) info.sample = *declared.sample;
+    tokens_ = is_integer(x_.type) ? declared.use.tokens : 0;
+    info.dtype = tokens_ > 0 ? DType::int32 : x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
     const std::byte* memory = x_.bytes.in_memory();
     direct_ = x_.type == ElementType::uint8 ||
               (x_.type == ElementType::float32 && !x_.big_endian && reinterpret_cast<std::uintptr_t>(memory) % 4 == 0);
@@ -55,9 +55,9 @@ class ArrayInput {
 
   const Array& array() const { return x_; }
 
-  void read(std::int64_t index, const DatasetFacts& facts, Sample& sample) const {
-    sample.shape = facts.sample;
-    sample.dtype = facts.dtype;
+  void read(std::int64_t index, const DatasetInfo& info, Sample& sample) const {
+    sample.shape = info.sample;
+    sample.dtype = info.dtype;
     const std::int64_t bytes = count_ * x_.element_bytes();
     if (tokens_ > 0) {
       read_tokens(index, sample);
@@ -109,57 +109,57 @@ Shape positions_of(const Shape& y) {
 class ArrayTarget {
  public:
   // `samples` is the path of the samples, for messages.
-  ArrayTarget(Array y, std::int64_t size, const std::string& samples, const StatedFacts& stated, DatasetFacts& facts)
+  ArrayTarget(Array y, std::int64_t size, const std::string& samples, const DeclaredInfo& declared, DatasetInfo& info)
       : y_(std::move(y)) {
     if (y_.shape.rank() == 0 || y_.shape[0] != size) {
       data_error(y_.path,
                  format("holds targets of shape {} for the {} samples in {}", to_string(y_.shape), size, samples));
     }
-    const std::optional<std::int64_t> classes = stated.known_classes();
+    const std::optional<std::int64_t> classes = declared.known_classes();
     const std::int64_t each = y_.shape.count() / size;
     if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
-    const bool named = !facts.class_names.empty();
-    const bool whole = is_integer(y_.type) && (each == 1 || stated.use.class_numbers);
-    if (whole && classes != 0 && (classes || named || !stated.use.target_values)) {
-      labels_ = trainctl::read_labels(y_, stated);
-      if (each > 1) facts.target = positions_of(y_.shape);
-      check_target(stated, facts);
+    const bool named = !info.class_names.empty();
+    const bool whole = is_integer(y_.type) && (each == 1 || declared.use.class_numbers);
+    if (whole && classes != 0 && (classes || named || !declared.use.target_values)) {
+      labels_ = trainctl::read_labels(y_, declared);
+      if (each > 1) info.target = positions_of(y_.shape);
+      check_target(declared, info);
       const std::int64_t found =
-          named ? std::ssize(facts.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
-      facts.classes = classes.value_or(found);
+          named ? std::ssize(info.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
+      info.classes = classes.value_or(found);
       return;
     }
     if (classes.value_or(0) > 0) {
       data_error(y_.path, format("holds {} values of targets for each sample, where a class number is expected", each),
                  "store classes as integers from 0, or state `classes: 0`");
     }
-    facts.target = Shape{each};
-    check_target(stated, facts);
+    info.target = Shape{each};
+    check_target(declared, info);
   }
 
   const Array& array() const { return y_; }
   // The class of a sample, or of its first position, and the classes of all its positions; for targets that are
   // classes.
-  std::int32_t label(std::int64_t index, const DatasetFacts& facts) const {
-    return labels_[static_cast<std::size_t>(index * facts.target.count())];
+  std::int32_t label(std::int64_t index, const DatasetInfo& info) const {
+    return labels_[static_cast<std::size_t>(index * info.target.count())];
   }
-  void read_labels(std::int64_t index, const DatasetFacts& facts, std::int32_t* labels) const {
-    const std::int64_t each = facts.target.count();
+  void read_labels(std::int64_t index, const DatasetInfo& info, std::int32_t* labels) const {
+    const std::int64_t each = info.target.count();
     std::copy_n(labels_.begin() + index * each, each, labels);
   }
   // Reads the values of a sample's target; for targets that are values.
-  void read(std::int64_t index, const DatasetFacts& facts, Sample& sample) const {
-    const std::int64_t values = facts.target.count();
+  void read(std::int64_t index, const DatasetInfo& info, Sample& sample) const {
+    const std::int64_t values = info.target.count();
     sample.target_buffer.resize(static_cast<std::size_t>(values));
     convert(y_, index * values, values, sample.target_buffer.data());
     sample.target = sample.target_buffer.data();
   }
 
  private:
-  void check_target(const StatedFacts& stated, const DatasetFacts& facts) const {
-    if (!stated.training || stated.training->target == facts.target) return;
-    data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", facts.target.count(),
-                               stated.training->target.count()));
+  void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
+    if (!declared.training || declared.training->target == info.target) return;
+    data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", info.target.count(),
+                               declared.training->target.count()));
   }
 
   Array y_;
@@ -169,42 +169,42 @@ class ArrayTarget {
 // The data set of arrays: samples, targets, or both.
 class ArrayDataset final : public Dataset {
  public:
-  ArrayDataset(std::optional<Array> x, std::optional<Array> y, const StatedFacts& stated,
+  ArrayDataset(std::optional<Array> x, std::optional<Array> y, const DeclaredInfo& declared,
                std::vector<std::string> class_names, const std::optional<Array>& weights) {
     const Array& first = x ? *x : *y;
     if (first.shape.rank() == 0 || first.shape.count() == 0) data_error(first.path, "holds no samples");
     path_ = first.path;
     size_ = first.shape[0];
     in_memory_ = first.bytes.in_memory() != nullptr;
-    facts_.class_names = std::move(class_names);
-    facts_.sample = facts_.target = Shape{0};
-    if (x) input_.emplace(std::move(*x), stated, facts_);
+    info_.class_names = std::move(class_names);
+    info_.sample = info_.target = Shape{0};
+    if (x) input_.emplace(std::move(*x), declared, info_);
     if (y) {
-      facts_.target = {};
-      target_.emplace(std::move(*y), size_, path_, stated, facts_);
+      info_.target = {};
+      target_.emplace(std::move(*y), size_, path_, declared, info_);
     }
-    if (input_) facts_.fingerprint = describe(input_->array());
-    if (target_) facts_.fingerprint += (input_ ? ", " : "") + describe(target_->array());
+    if (input_) info_.fingerprint = describe(input_->array());
+    if (target_) info_.fingerprint += (input_ ? ", " : "") + describe(target_->array());
     if (weights) {
-      keep_weights(*weights, stated);
-    } else if (stated.training) {
-      facts_.weight = stated.training->weight;
+      keep_weights(*weights, declared);
+    } else if (declared.training) {
+      info_.weight = declared.training->weight;
     }
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return size_; }
   bool in_memory() const override { return in_memory_; }
   std::string name_of(std::int64_t index) const override { return format("{}, sample {}", path_, index); }
   std::string target_name_of(std::int64_t index) const override {
     return target_ ? sample_name(target_->array(), index) : name_of(index);
   }
-  std::int32_t label(std::int64_t index) const override { return target_->label(index, facts_); }
+  std::int32_t label(std::int64_t index) const override { return target_->label(index, info_); }
   void read_labels(std::int64_t index, std::int32_t* labels) const override {
-    target_->read_labels(index, facts_, labels);
+    target_->read_labels(index, info_, labels);
   }
   void read_weights(std::int64_t index, float* weights) const override {
-    const std::int64_t each = facts_.weight.count();
+    const std::int64_t each = info_.weight.count();
     if (weights_.empty()) {
       std::fill_n(weights, each, 1.0f);
     } else {
@@ -212,20 +212,20 @@ class ArrayDataset final : public Dataset {
     }
   }
   void read(std::int64_t index, Sample& sample) const override {
-    if (input_) input_->read(index, facts_, sample);
-    if (target_ && facts_.classes == 0) target_->read(index, facts_, sample);
+    if (input_) input_->read(index, info_, sample);
+    if (target_ && info_.classes == 0) target_->read(index, info_, sample);
   }
 
  private:
-  void keep_weights(const Array& weights, const StatedFacts& stated) {
+  void keep_weights(const Array& weights, const DeclaredInfo& declared) {
     if (weights.shape.rank() == 0 || weights.shape[0] != size_ || weights.shape.count() == 0) {
       data_error(weights.path,
                  format("holds weights of shape {} for the {} samples in {}", to_string(weights.shape), size_, path_));
     }
-    facts_.weight = weights.shape.without_front();
-    if (stated.training && !(stated.training->weight == facts_.weight)) {
+    info_.weight = weights.shape.without_front();
+    if (declared.training && !(declared.training->weight == info_.weight)) {
       data_error(weights.path, format("holds weights of shape {} for each sample, the training part {}",
-                                      to_string(facts_.weight), to_string(stated.training->weight)));
+                                      to_string(info_.weight), to_string(declared.training->weight)));
     }
     weights_.resize(static_cast<std::size_t>(weights.shape.count()));
     convert(weights, 0, weights.shape.count(), weights_.data());
@@ -233,16 +233,16 @@ class ArrayDataset final : public Dataset {
                                         [](float weight) { return weight >= 0 && std::isfinite(weight); });
     if (wrong != weights_.end()) {
       data_error(weights.path,
-                 format("sample {} has weight {}", (wrong - weights_.begin()) / facts_.weight.count(), *wrong),
+                 format("sample {} has weight {}", (wrong - weights_.begin()) / info_.weight.count(), *wrong),
                  "weights are finite, and 0 at least");
     }
-    facts_.fingerprint += ", " + describe(weights);
+    info_.fingerprint += ", " + describe(weights);
   }
 
   std::string path_;  // for messages: the samples' path, or the targets' path in a data set without samples
   std::int64_t size_ = 0;
   bool in_memory_ = false;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::optional<ArrayInput> input_;
   std::optional<ArrayTarget> target_;
   std::vector<float> weights_;  // empty: all weights are 1
@@ -250,17 +250,17 @@ class ArrayDataset final : public Dataset {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const DeclaredInfo& declared,
                                              std::vector<std::string> class_names, std::optional<Array> weights) {
-  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names), weights);
+  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), declared, std::move(class_names), weights);
 }
 
-std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated, std::optional<Array> weights) {
-  return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, stated, std::vector<std::string>(), weights);
+std::shared_ptr<const Dataset> array_inputs(Array x, const DeclaredInfo& declared, std::optional<Array> weights) {
+  return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, declared, std::vector<std::string>(), weights);
 }
 
-std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights) {
-  return std::make_shared<ArrayDataset>(std::nullopt, std::move(y), stated, std::vector<std::string>(), weights);
+std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights) {
+  return std::make_shared<ArrayDataset>(std::nullopt, std::move(y), declared, std::vector<std::string>(), weights);
 }
 
 }  // namespace trainctl

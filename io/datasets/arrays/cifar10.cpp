@@ -76,14 +76,14 @@ std::vector<std::string> names_in(const std::string& path) {
 
 class Cifar final : public Dataset {
  public:
-  Cifar(const std::string& path, CifarVariant variant, bool training, const StatedFacts& stated)
+  Cifar(const std::string& path, CifarVariant variant, bool training, const DeclaredInfo& declared)
       : layout_(layout_of(variant)) {
     const std::string folder = folder_of_files(path, layout_, variant);
-    facts_.sample = {side, side, 3};
-    facts_.classes = layout_.classes;
-    if (stated.known_classes().value_or(layout_.classes) != layout_.classes) {
+    info_.sample = {side, side, 3};
+    info_.classes = layout_.classes;
+    if (declared.known_classes().value_or(layout_.classes) != layout_.classes) {
       data_error(folder,
-                 format("has {} classes, the config states {}", layout_.classes, stated.known_classes().value_or(0)));
+                 format("has {} classes, the config states {}", layout_.classes, declared.known_classes().value_or(0)));
     }
     for (const std::string_view name : training ? layout_.training : layout_.test) {
       add_file(format("{}/{}", folder, name));
@@ -91,7 +91,7 @@ class Cifar final : public Dataset {
     read_names(format("{}/{}", folder, layout_.names));
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
   bool in_memory() const override { return in_memory_; }
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
@@ -115,7 +115,7 @@ class Cifar final : public Dataset {
     for (std::int64_t i = 0; i < plane; ++i) {
       for (std::int64_t c = 0; c < 3; ++c) *to++ = planes[c * plane + i];
     }
-    sample.shape = facts_.sample;
+    sample.shape = info_.sample;
     sample.dtype = DType::uint8;
     sample.values = sample.buffer.data();
   }
@@ -152,20 +152,20 @@ class Cifar final : public Dataset {
       }
       labels_.push_back(label);
     }
-    facts_.fingerprint += format("{}{} samples {:016x}", facts_.fingerprint.empty() ? "" : ", ", bytes.size() / record,
-                                 content_hash(bytes));
+    info_.fingerprint += format("{}{} samples {:016x}", info_.fingerprint.empty() ? "" : ", ", bytes.size() / record,
+                                content_hash(bytes));
   }
 
   void read_names(const std::string& path) {
     if (!exists(path)) return;
-    facts_.class_names = names_in(path);
-    if (std::ssize(facts_.class_names) == layout_.classes) return;
-    data_error(path, format("names {} classes, not {}", facts_.class_names.size(), layout_.classes),
+    info_.class_names = names_in(path);
+    if (std::ssize(info_.class_names) == layout_.classes) return;
+    data_error(path, format("names {} classes, not {}", info_.class_names.size(), layout_.classes),
                "get the file again, or remove it: classes then have numbers only");
   }
 
   Layout layout_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::vector<File> files_;
   std::vector<std::uint8_t> labels_;
   bool in_memory_ = true;
@@ -174,18 +174,18 @@ class Cifar final : public Dataset {
 struct Cifar10Options final : DatasetOptions {
   CifarVariant variant = CifarVariant::cifar10;
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "cifar10 needs `path`");
-    return cifar_dataset(where.path.text, variant, split == SplitKind::training, stated);
+    return cifar_dataset(where.path.text, variant, split == SplitKind::training, declared);
   }
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> cifar_dataset(const std::string& folder, CifarVariant variant, bool training,
-                                             const StatedFacts& stated) {
-  return std::make_shared<Cifar>(folder, variant, training, stated);
+                                             const DeclaredInfo& declared) {
+  return std::make_shared<Cifar>(folder, variant, training, declared);
 }
 
 Section cifar10_choice() {

@@ -26,6 +26,6 @@ struct EnumNames<CifarVariant> {
 // coarse_label_names.txt where that is there. Throws Error{data}: a file is missing or not made of whole records, a
 // label is too large, or the names are not as many as the classes.
 std::shared_ptr<const Dataset> cifar_dataset(const std::string& folder, CifarVariant variant, bool training,
-                                             const StatedFacts& stated);
+                                             const DeclaredInfo& declared);
 
 }  // namespace trainctl

@@ -72,21 +72,21 @@ Array read_idx_images(const std::string& path) {
 }
 
 struct IdxOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& known,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& known,
                                       std::uint64_t) const override {
-    StatedFacts stated = known;
-    stated.use.target_values = false;  // a file of labels always holds classes
+    DeclaredInfo declared = known;
+    declared.use.target_values = false;  // a file of labels always holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) {
       files =
-          find_mnist_files(where.path.text, split == SplitKind::training ? "train" : "t10k", stated.target_is_input);
+          find_mnist_files(where.path.text, split == SplitKind::training ? "train" : "t10k", declared.target_is_input);
     }
-    if (stated.target_is_input && !files.images.empty() && files.labels.empty()) {
-      return array_inputs(read_idx_images(files.images), stated);
+    if (declared.target_is_input && !files.images.empty() && files.labels.empty()) {
+      return array_inputs(read_idx_images(files.images), declared);
     }
     if (files.images.empty() || files.labels.empty())
       throw Error(ErrorKind::config, "idx needs `path`, or `images` and `labels`");
-    return idx_dataset(files.images, files.labels, stated);
+    return idx_dataset(files.images, files.labels, declared);
   }
 };
 
@@ -113,8 +113,8 @@ Array read_idx(const std::string& path) {
 }
 
 std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std::string& labels,
-                                           const StatedFacts& stated) {
-  return array_dataset(read_idx_images(images), read_idx(labels), stated);
+                                           const DeclaredInfo& declared) {
+  return array_dataset(read_idx_images(images), read_idx(labels), declared);
 }
 
 std::string mnist_file(const std::string& folder, const std::string& name) {

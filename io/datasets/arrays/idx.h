@@ -15,7 +15,7 @@ Array read_idx(const std::string& path);
 // A data set of two IDX files. Images [n, h, w] become samples [h, w, 1]; images [n, h, w, c] and rows [n, k] keep
 // their shape.
 std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std::string& labels,
-                                           const StatedFacts& stated);
+                                           const DeclaredInfo& declared);
 
 // The path of one of MNIST's files in a folder; "" where it is not there. `name` is that of the distribution, such as
 // "train-images-idx3-ubyte"; a dot for the dash before "idx", .gz at the end, and a folder of that name around the file

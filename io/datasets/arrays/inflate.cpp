@@ -109,7 +109,8 @@ Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t most,
 
 Bytes inflate_exactly(const Bytes& compressed, Deflate format, std::int64_t expected, const std::string& path) {
   const auto no_memory = [&] {
-    return Error(ErrorKind::resource, Place{path}, trainctl::format("no memory for {} uncompressed bytes", expected),
+    return Error(ErrorKind::resource, SourceLocation{path},
+                 trainctl::format("no memory for {} uncompressed bytes", expected),
                  "decompress the file: it is then read from where it lies");
   };
   Inflated inflated;

@@ -129,33 +129,33 @@ std::string lower_case(std::string text) {
 }
 
 struct NpyOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
     const std::string ending = ending_of(where, "x", split);
     Array x = read(where, where.x, "x", "", ending);
-    if (stated.target_is_input && !has_targets(where, ending)) {
-      return array_inputs(std::move(x), stated, read_weights(where));
+    if (declared.target_is_input && !has_targets(where, ending)) {
+      return array_inputs(std::move(x), declared, read_weights(where));
     }
     Array y = read(where, where.y, "y", "", ending);
-    return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
+    return array_dataset(std::move(x), std::move(y), declared, {}, read_weights(where));
   }
 
   bool holds_several() const override { return true; }
 
-  DatasetGroup open_group(const DataLocation& where, SplitKind split, const StatedGroup& stated,
+  DatasetGroup open_group(const DataLocation& where, SplitKind split, const DeclaredGroup& declared,
                           std::uint64_t seed) const override {
-    if (stated.use.unnamed()) return DatasetOptions::open_group(where, split, stated, seed);
+    if (declared.use.unnamed()) return DatasetOptions::open_group(where, split, declared, seed);
     DatasetGroup group;
-    const std::string& first = stated.use.inputs[0].name;
+    const std::string& first = declared.use.inputs[0].name;
     const std::string ending = ending_of(where, first.empty() ? "x" : first, split);
     std::optional<Array> weights = read_weights(where);
-    for (std::size_t i = 0; i < stated.inputs.size(); ++i) {
-      Array x = read(where, where.x, "x", stated.use.inputs[i].name, ending);
-      group.inputs.push_back(array_inputs(std::move(x), stated.inputs[i]));
+    for (std::size_t i = 0; i < declared.inputs.size(); ++i) {
+      Array x = read(where, where.x, "x", declared.use.inputs[i].name, ending);
+      group.inputs.push_back(array_inputs(std::move(x), declared.inputs[i]));
     }
-    for (std::size_t i = 0; i < stated.targets.size(); ++i) {
-      Array y = read(where, where.y, "y", stated.use.targets[i].name, ending);
-      group.targets.push_back(array_targets(std::move(y), stated.targets[i], std::exchange(weights, {})));
+    for (std::size_t i = 0; i < declared.targets.size(); ++i) {
+      Array y = read(where, where.y, "y", declared.use.targets[i].name, ending);
+      group.targets.push_back(array_targets(std::move(y), declared.targets[i], std::exchange(weights, {})));
     }
     for (const auto* list : {&group.inputs, &group.targets}) {
       for (const auto& dataset : *list) {

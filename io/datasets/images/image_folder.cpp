@@ -35,51 +35,51 @@ std::vector<std::string> folders_in(const std::string& path) {
 
 class ImageFolder final : public Dataset {
  public:
-  ImageFolder(const std::vector<std::string>& paths, const StatedFacts& stated)
-      : skip_unreadable_(stated.skip_unreadable) {
+  ImageFolder(const std::vector<std::string>& paths, const DeclaredInfo& declared)
+      : skip_unreadable_(declared.skip_unreadable) {
     std::set<std::string> names;
-    bool classless = stated.training && stated.training->class_names.empty();
+    bool classless = declared.training && declared.training->class_names.empty();
     with_all_errors(paths, [&](const std::string& path) {
       const std::vector<std::string> found = folders_in(path);
-      if (found.empty() && !stated.target_is_input) {
+      if (found.empty() && !declared.target_is_input) {
         data_error(path, "has no class folders", "put the images of each class into a folder of its own");
       }
       classless = classless || found.empty();
-      if (stated.training && !classless) check_training_classes(path, found, *stated.training);
+      if (declared.training && !classless) check_training_classes(path, found, *declared.training);
       names.insert(found.begin(), found.end());
     });
-    if (!classless) facts_.class_names = {names.begin(), names.end()};
-    if (stated.training) facts_.class_names = stated.training->class_names;
-    facts_.classes = std::ssize(facts_.class_names);
-    if (stated.classes && *stated.classes != facts_.classes && !stated.target_is_input) {
+    if (!classless) info_.class_names = {names.begin(), names.end()};
+    if (declared.training) info_.class_names = declared.training->class_names;
+    info_.classes = std::ssize(info_.class_names);
+    if (declared.classes && *declared.classes != info_.classes && !declared.target_is_input) {
       data_error(paths[0],
-                 format("has {} class folders, the config states {} classes", facts_.classes, *stated.classes));
+                 format("has {} class folders, the config states {} classes", info_.classes, *declared.classes));
     }
-    with_all_errors(facts_.class_names, [&](const std::string& name) {
+    with_all_errors(info_.class_names, [&](const std::string& name) {
       for (const std::string& path : paths) add_folder(path + "/" + name, true);
       class_ends_.push_back(size());
     });
-    if (facts_.classes == 0) {
+    if (info_.classes == 0) {
       with_all_errors(paths, [&](const std::string& path) { add_folder(path, false); });
     }
-    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
-    facts_.sample = first_readable_shape(*this, paths[0], skip_unreadable_);
+    if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
+    info_.sample = first_readable_shape(*this, paths[0], skip_unreadable_);
     std::string all_names;
     for (std::int64_t i = 0; i < size(); ++i) {
       all_names += format("{} {}\n", label(i), names_[static_cast<std::size_t>(i)]);
     }
     const auto path_of = [this](std::int64_t i) { return name_of(i); };
-    facts_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
-                                content_hash(FileContents{size(), path_of, skip_unreadable_}));
+    info_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
+                               content_hash(FileContents{size(), path_of, skip_unreadable_}));
     const std::string left_out = left_out_.text_of_left_out();
-    if (!left_out.empty()) facts_.warning = format("{}: {}", paths[0], left_out);
+    if (!left_out.empty()) info_.warning = format("{}: {}", paths[0], left_out);
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(names_); }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t index) const override {
-    if (facts_.classes == 0) return 0;
+    if (info_.classes == 0) return 0;
     return static_cast<std::int32_t>(std::upper_bound(class_ends_.begin(), class_ends_.end(), index) -
                                      class_ends_.begin());
   }
@@ -102,7 +102,7 @@ class ImageFolder final : public Dataset {
 
   // The training split may have more classes.
   static void check_training_classes(const std::string& path, const std::vector<std::string>& classes,
-                                     const DatasetFacts& training) {
+                                     const DatasetInfo& training) {
     for (const std::string& name : classes) {
       const auto& known = training.class_names;
       if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -121,7 +121,7 @@ class ImageFolder final : public Dataset {
     folders_.push_back({folder, size()});
   }
 
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::vector<std::string> names_;        // paths relative to the folder, folder by folder
   std::vector<Folder> folders_;           // class by class
   std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
@@ -131,13 +131,13 @@ class ImageFolder final : public Dataset {
 };
 
 struct ImageFolderOptions final : DatasetOptions {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
-    return image_folder_dataset(paths_of({where}, "image_folder"), stated);
+    return image_folder_dataset(paths_of({where}, "image_folder"), declared);
   }
-  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const StatedGroup& stated,
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const DeclaredGroup& declared,
                            std::uint64_t) const override {
-    const auto dataset = image_folder_dataset(paths_of(pieces, "image_folder"), stated_of_both(stated));
+    const auto dataset = image_folder_dataset(paths_of(pieces, "image_folder"), declared_of_both(declared));
     return {{dataset}, {dataset}};
   }
   bool holds_image_files() const override { return true; }
@@ -145,8 +145,9 @@ struct ImageFolderOptions final : DatasetOptions {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths, const StatedFacts& stated) {
-  return std::make_shared<ImageFolder>(paths, stated);
+std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths,
+                                                    const DeclaredInfo& declared) {
+  return std::make_shared<ImageFolder>(paths, declared);
 }
 
 Section image_folder_choice() {

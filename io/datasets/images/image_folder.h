@@ -15,6 +15,7 @@ namespace trainctl {
 // channels, or to one where the config states a shape with one channel. Where the target is the input, a folder without
 // folders holds images without classes. Throws Error{data}: a folder is missing, has no class folders, a class without
 // images, or a class that the training split lacks.
-std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths, const StatedFacts& stated);
+std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths,
+                                                    const DeclaredInfo& declared);
 
 }  // namespace trainctl

@@ -32,14 +32,14 @@ struct Files {
 // The images: samples without targets.
 class FolderImages final : public Dataset {
  public:
-  FolderImages(Files files, const StatedFacts& stated) : files_(std::move(files)) {
-    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
-    facts_.target = {0};
-    facts_.sample = first_readable_shape(*this, files_.folder, files_.skip_unreadable);
-    facts_.fingerprint = files_.fingerprint();
+  FolderImages(Files files, const DeclaredInfo& declared) : files_(std::move(files)) {
+    if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
+    info_.target = {0};
+    info_.sample = first_readable_shape(*this, files_.folder, files_.skip_unreadable);
+    info_.fingerprint = files_.fingerprint();
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(files_.names); }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t) const override { return 0; }
@@ -50,7 +50,7 @@ class FolderImages final : public Dataset {
 
  private:
   Files files_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::int64_t channels_ = 3;
 };
 
@@ -59,17 +59,17 @@ class FolderMasks final : public Dataset {
  public:
   FolderMasks(Files files, const MaskClasses& classes, bool weighs, const Shape& image, std::string warning)
       : files_(std::move(files)), classes_(classes) {
-    facts_.masks = true;
-    facts_.classes = classes.classes;
-    facts_.sample = {image[0], image[1], 1};
-    facts_.target = {image[0], image[1]};
-    if (weighs) facts_.weight = facts_.target;
-    facts_.fingerprint =
+    info_.masks = true;
+    info_.classes = classes.classes;
+    info_.sample = {image[0], image[1], 1};
+    info_.target = {image[0], image[1]};
+    if (weighs) info_.weight = info_.target;
+    info_.fingerprint =
         format("{} {:016x}", files_.fingerprint(), xxh3(classes.of_value.data(), sizeof classes.of_value));
-    facts_.warning = std::move(warning);
+    info_.warning = std::move(warning);
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(files_.names); }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t) const override { return 0; }  // pixels have classes, samples have none
@@ -88,7 +88,7 @@ class FolderMasks final : public Dataset {
  private:
   Files files_;
   MaskClasses classes_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
 };
 
 struct SegmentationFolderOptions final : DatasetOptions {
@@ -99,14 +99,14 @@ struct SegmentationFolderOptions final : DatasetOptions {
   bool holds_masks() const override { return true; }
   bool weighs_pixels() const override { return ignore.has_value(); }
 
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                       std::uint64_t seed) const override {
-    return open_group(where, split, {{stated}, {stated}, {}}, seed).inputs[0];
+    return open_group(where, split, {{declared}, {declared}, {}}, seed).inputs[0];
   }
-  DatasetGroup open_group(const DataLocation& where, SplitKind, const StatedGroup& stated,
+  DatasetGroup open_group(const DataLocation& where, SplitKind, const DeclaredGroup& declared,
                           std::uint64_t) const override {
-    const MaskClasses classes = mask_classes(stated.targets[0]);
-    const bool skips = stated.inputs[0].skip_unreadable;
+    const MaskClasses classes = mask_classes(declared.targets[0]);
+    const bool skips = declared.inputs[0].skip_unreadable;
     Files images{folder_of(where, where.images, "images"), {}, skips};
     Files masks{folder_of(where, where.masks, "masks"), {}, skips};
     const ImageListing found = list_images(images.folder), drawn = list_images(masks.folder);
@@ -128,21 +128,21 @@ struct SegmentationFolderOptions final : DatasetOptions {
     if (warning.empty() && used.size() < known.size()) {
       warning = format("{}: {} masks have no image", masks.folder, known.size() - used.size());
     }
-    const auto inputs = std::make_shared<FolderImages>(std::move(images), stated.inputs[0]);
+    const auto inputs = std::make_shared<FolderImages>(std::move(images), declared.inputs[0]);
     const auto targets = std::make_shared<FolderMasks>(std::move(masks), classes, weighs_pixels(),
-                                                       inputs->facts().sample, std::move(warning));
+                                                       inputs->info().sample, std::move(warning));
     return {{inputs}, {targets}};
   }
 
  private:
-  static std::string folder_of(const DataLocation& where, const Path& stated, const char* name) {
-    if (!stated.empty()) return stated.text;
+  static std::string folder_of(const DataLocation& where, const Path& declared, const char* name) {
+    if (!declared.empty()) return declared.text;
     if (!where.path.empty()) return where.path.text + "/" + name;
     throw Error(ErrorKind::config, format("segmentation_folder needs `path`, or `images` and `masks`"));
   }
-  MaskClasses mask_classes(const StatedFacts& stated) const {
+  MaskClasses mask_classes(const DeclaredInfo& declared) const {
     MaskClasses classes;
-    classes.classes = stated.known_classes().value_or(std::ssize(values));
+    classes.classes = declared.known_classes().value_or(std::ssize(values));
     if (classes.classes == 0) {
       throw Error(ErrorKind::config, "segmentation_folder needs `classes`, the number of classes of its masks");
     }

@@ -49,16 +49,16 @@ TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::str
   return feature;
 }
 
-std::string choose_feature(const std::optional<std::string>& stated, const std::vector<std::string>& usual,
+std::string choose_feature(const std::optional<std::string>& declared, const std::vector<std::string>& usual,
                            const FeaturePlaces& places, const std::string& option, const std::string& name) {
-  for (const std::string& key : stated ? std::vector{*stated} : usual) {
+  for (const std::string& key : declared ? std::vector{*declared} : usual) {
     if (places.find(key) != places.end()) return key;
   }
   std::vector<std::string> names;
   for (const auto& [key, span] : places) {
     if (names.size() < 12) names.push_back(key.substr(0, 60));
   }
-  data_error(name, format("has no feature {}", stated ? "'" + *stated + "'" : join_or(usual)),
+  data_error(name, format("has no feature {}", declared ? "'" + *declared + "'" : join_or(usual)),
              names.empty() ? "it has none" : format("name one with `{}`: it has {}", option, join_or(names)));
 }
 
@@ -92,14 +92,14 @@ void TfTargets::add_without_target(Cursor& cursor, const FeaturePlaces& places,
   ++records_;
 }
 
-std::shared_ptr<const Dataset> TfTargets::dataset(const std::string& path, const StatedFacts& stated) {
+std::shared_ptr<const Dataset> TfTargets::dataset(const std::string& path, const DeclaredInfo& declared) {
   const Shape shape = each_ == 1 && kind_ == Kind::integers ? Shape{records_} : Shape{records_, each_};
   const bool whole = kind_ == Kind::integers;
   std::optional<Array> weights;
   if (!weights_.empty()) weights = {path, {records_}, ElementType::float32, false, bytes_of(std::move(weights_))};
   return array_targets({path, shape, whole ? ElementType::int64 : ElementType::float32, false,
                         whole ? bytes_of(std::move(integers_)) : bytes_of(std::move(floats_))},
-                       stated, std::move(weights));
+                       declared, std::move(weights));
 }
 
 }  // namespace trainctl

@@ -23,9 +23,9 @@ FeaturePlaces features_of(Cursor& cursor, Span record, const std::string& name);
 TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
                      const std::string& name);
 
-// The stated key, or the first of the usual ones that a record has. Throws Error{data} where it has none; the remedy is
-// to state the option.
-std::string choose_feature(const std::optional<std::string>& stated, const std::vector<std::string>& usual,
+// The declared key, or the first of the usual ones that a record has. Throws Error{data} where it has none; the remedy
+// is to state the option.
+std::string choose_feature(const std::optional<std::string>& declared, const std::vector<std::string>& usual,
                            const FeaturePlaces& places, const std::string& option, const std::string& name);
 
 // The targets of all records, in their order.
@@ -40,7 +40,7 @@ class TfTargets {
                           const std::string& name);
   bool empty() const { return records_ == 0; }
   // The data set of the targets, as array_targets() makes it; `path` is for messages. Ends the collection.
-  std::shared_ptr<const Dataset> dataset(const std::string& path, const StatedFacts& stated);
+  std::shared_ptr<const Dataset> dataset(const std::string& path, const DeclaredInfo& declared);
 
  private:
   TfFeature::Kind kind_ = TfFeature::Kind::none;

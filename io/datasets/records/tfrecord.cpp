@@ -30,9 +30,9 @@ Bytes view_of(const std::vector<std::byte>& data) {
 
 class TfRecords final : public Dataset {
  public:
-  TfRecords(const std::string& path, const TfRecordFormat& how, const StatedFacts& stated);
+  TfRecords(const std::string& path, const TfRecordFormat& how, const DeclaredInfo& declared);
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return index_->size(); }
   bool in_memory() const override { return false; }
   std::string name_of(std::int64_t index) const override { return index_->name_of(index); }
@@ -65,34 +65,34 @@ class TfRecords final : public Dataset {
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
   std::shared_ptr<const Dataset> targets_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::vector<std::int64_t> widths_;  // values of each feature; empty until the first sample has been read
   std::int64_t left_out_ = 0;         // records without a readable target
   std::string problem_;               // of the first of these
 };
 
-TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const StatedFacts& stated)
+TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const DeclaredInfo& declared)
     : format_(how),
-      skip_unreadable_(stated.skip_unreadable),
-      held_out_(stated.training != nullptr),
-      target_is_input_(stated.target_is_input),
-      tokens_(stated.use.tokens) {
-  if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
+      skip_unreadable_(declared.skip_unreadable),
+      held_out_(declared.training != nullptr),
+      target_is_input_(declared.target_is_input),
+      tokens_(declared.use.tokens) {
+  if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
   TfTargets targets;
   index_.emplace(shard_files(path, is_tfrecord), [&](Cursor& cursor, Span data, const std::string& name) {
     return add_record(cursor, data, name, targets);
   });
   if (size() == 0) data_error(path, format("none of its {} records can be read; the first: {}", left_out_, problem_));
-  targets_ = targets.dataset(path, stated);
-  facts_ = targets_->facts();
+  targets_ = targets.dataset(path, declared);
+  info_ = targets_->info();
   learn_shape(path);
-  const bool other_rank = stated.sample && stated.sample->rank() != facts_.sample.rank();
+  const bool other_rank = declared.sample && declared.sample->rank() != info_.sample.rank();
   const bool numbers = !format_.features.empty();
-  if (numbers && other_rank && stated.sample->count() == facts_.sample.count()) facts_.sample = *stated.sample;
-  facts_.dtype = !numbers ? DType::uint8 : tokens_ > 0 ? DType::int32 : DType::float32;
-  facts_.fingerprint = format("{} records {:016x}, {}", size(), index_->hash(), facts_.fingerprint);
+  if (numbers && other_rank && declared.sample->count() == info_.sample.count()) info_.sample = *declared.sample;
+  info_.dtype = !numbers ? DType::uint8 : tokens_ > 0 ? DType::int32 : DType::float32;
+  info_.fingerprint = format("{} records {:016x}, {}", size(), index_->hash(), info_.fingerprint);
   if (left_out_ > 0) {
-    facts_.warning = format("{}: {} records cannot be read and are left out; the first: {}", path, left_out_, problem_);
+    info_.warning = format("{}: {} records cannot be read and are left out; the first: {}", path, left_out_, problem_);
   }
 }
 
@@ -136,7 +136,7 @@ void TfRecords::learn_shape(const std::string& path) {
         widths_ = std::move(widths);
       }
       read_sample(i, sample);
-      facts_.sample = sample.shape;
+      info_.sample = sample.shape;
       return;
     } catch (const Error& error) {
       if (!skip_unreadable_ || error.kind() != ErrorKind::data) throw;
@@ -207,16 +207,16 @@ void TfRecords::read_numbers(Cursor& cursor, const FeaturePlaces& places, const 
     }
     floats = std::copy(feature.floats.begin(), feature.floats.end(), floats);
   }
-  sample.shape = facts_.sample.count() == count ? facts_.sample : Shape{count};
+  sample.shape = info_.sample.count() == count ? info_.sample : Shape{count};
   sample.dtype = tokens_ > 0 ? DType::int32 : DType::float32;
   sample.values = sample.buffer.data();
 }
 
 struct TfRecordOptions final : DatasetOptions, TfRecordFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "tfrecord needs `path`");
-    return tfrecord_dataset(where.path.text, *this, stated);
+    return tfrecord_dataset(where.path.text, *this, declared);
   }
   bool holds_image_files() const override { return features.empty() && !raw_shape; }
 };
@@ -224,8 +224,8 @@ struct TfRecordOptions final : DatasetOptions, TfRecordFormat {
 }  // namespace
 
 std::shared_ptr<const Dataset> tfrecord_dataset(const std::string& path, const TfRecordFormat& format,
-                                                const StatedFacts& stated) {
-  return std::make_shared<TfRecords>(path, format, stated);
+                                                const DeclaredInfo& declared) {
+  return std::make_shared<TfRecords>(path, format, declared);
 }
 
 Section tfrecord_choice() {

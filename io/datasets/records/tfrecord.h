@@ -27,9 +27,9 @@ struct TfRecordFormat {
 // or float32 [values], the features one behind the other, which every record must have in the same number (int32 where
 // samples are tokens). A target of whole numbers or floats, and weights, are what array_targets() makes of them. Throws
 // Error{data} with file and number of the record, from 0: a record is damaged, cut off, or lacks a feature. With
-// stated.skip_unreadable records without a readable target are left out, with a warning; damage to a record's length is
-// an error always, since later records cannot be found.
+// declared.skip_unreadable records without a readable target are left out, with a warning; damage to a record's length
+// is an error always, since later records cannot be found.
 std::shared_ptr<const Dataset> tfrecord_dataset(const std::string& path, const TfRecordFormat& format,
-                                                const StatedFacts& stated);
+                                                const DeclaredInfo& declared);
 
 }  // namespace trainctl

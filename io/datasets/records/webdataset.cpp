@@ -44,28 +44,28 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 
 class WebDataset final : public Dataset {
  public:
-  WebDataset(const std::string& path, const WebDatasetFormat& endings, const StatedFacts& stated)
+  WebDataset(const std::string& path, const WebDatasetFormat& endings, const DeclaredInfo& declared)
       : files_(shard_files(path, is_tar)),
-        skip_unreadable_(stated.skip_unreadable),
-        target_is_input_(stated.target_is_input) {
+        skip_unreadable_(declared.skip_unreadable),
+        target_is_input_(declared.target_is_input) {
     for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
     if (samples_.empty()) {
       data_error(path, format("holds no samples: files KEY.{} with KEY.{}", join_or(endings.image), endings.label));
     }
-    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
-    StatedFacts of_labels = stated;
+    if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
+    DeclaredInfo of_labels = declared;
     of_labels.use.target_values = false;  // the files hold classes
     targets_ = array_targets({path, {size()}, ElementType::int64, false, bytes_of(std::move(labels_))}, of_labels);
-    facts_ = targets_->facts();
-    facts_.sample = first_readable_shape(*this, path, skip_unreadable_);
+    info_ = targets_->info();
+    info_.sample = first_readable_shape(*this, path, skip_unreadable_);
     std::string keys;
     for (const SamplePlace& place : samples_) keys += format("{} {} ", place.image.name, place.image.size);
     const auto path_of = [this](std::int64_t i) { return files_[static_cast<std::size_t>(i)]; };
-    facts_.fingerprint = format("{} samples {:016x} {:016x}, {}", size(), xxh3(keys.data(), keys.size()),
-                                content_hash(FileContents{std::ssize(files_), path_of}), facts_.fingerprint);
+    info_.fingerprint = format("{} samples {:016x} {:016x}, {}", size(), xxh3(keys.data(), keys.size()),
+                               content_hash(FileContents{std::ssize(files_), path_of}), info_.fingerprint);
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(samples_); }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t index) const override { return targets_->label(index); }
@@ -150,17 +150,17 @@ class WebDataset final : public Dataset {
   std::vector<SamplePlace> samples_;
   std::vector<std::int64_t> labels_;  // until targets_ has them
   std::shared_ptr<const Dataset> targets_;
-  DatasetFacts facts_;
+  DatasetInfo info_;
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
   bool target_is_input_ = false;  // samples need no label
 };
 
 struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
     if (where.path.empty()) throw Error(ErrorKind::config, "webdataset needs `path`");
-    return webdataset(where.path.text, *this, stated);
+    return webdataset(where.path.text, *this, declared);
   }
   bool holds_image_files() const override { return true; }
 };
@@ -168,8 +168,8 @@ struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
 }  // namespace
 
 std::shared_ptr<const Dataset> webdataset(const std::string& path, const WebDatasetFormat& format,
-                                          const StatedFacts& stated) {
-  return std::make_shared<WebDataset>(path, format, stated);
+                                          const DeclaredInfo& declared) {
+  return std::make_shared<WebDataset>(path, format, declared);
 }
 
 Section webdataset_choice() {
@@ -187,7 +187,8 @@ Section webdataset_choice() {
           const bool upper_case =
               std::any_of(ending.begin(), ending.end(), [](unsigned char c) { return std::isupper(c); });
           if (!ending.empty() && ending[0] != '.' && !upper_case) continue;
-          reader.error(node.place, format("an ending is written without its dot and in lower case, not '{}'", ending));
+          reader.error(node.location,
+                       format("an ending is written without its dot and in lower case, not '{}'", ending));
         }
       });
 }

@@ -22,6 +22,6 @@ struct WebDatasetFormat {
 // set is opened, an image on demand, decoded as image_folder_dataset() does. Throws Error{data} with archive and
 // sample: an archive is damaged, an image or a label is missing, twice there or no number.
 std::shared_ptr<const Dataset> webdataset(const std::string& path, const WebDatasetFormat& format,
-                                          const StatedFacts& stated);
+                                          const DeclaredInfo& declared);
 
 }  // namespace trainctl

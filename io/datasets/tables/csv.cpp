@@ -62,7 +62,7 @@ std::size_t find_column(const std::vector<std::string>& names, const std::string
 }
 
 // The columns that the training split reads, found by their names.
-void match_training_columns(const TableFacts& training, const std::string& path, Columns& columns) {
+void match_training_columns(const TableInfo& training, const std::string& path, Columns& columns) {
   const auto find = [&](const std::string& name) {
     if (!has(columns.names, name)) {
       data_error(path, format("has no column '{}', which the training part has", name),
@@ -70,7 +70,7 @@ void match_training_columns(const TableFacts& training, const std::string& path,
     }
     return find_column(columns.names, name, path);
   };
-  for (const TableFacts::Column& column : training.columns) columns.samples.push_back(find(column.name));
+  for (const TableInfo::Column& column : training.columns) columns.samples.push_back(find(column.name));
   for (const std::string& name : training.targets) columns.targets.push_back(find(name));
   if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
 }
@@ -95,7 +95,7 @@ std::vector<std::size_t> match_columns(const std::vector<std::string>& first, co
 }
 
 // The columns of a table that begins in the file `path`.
-Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableFacts* training) {
+Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableInfo* training) {
   Columns columns;
   std::vector<std::string>& names = columns.names;
   names = column_names(path, csv);
@@ -134,7 +134,7 @@ Columns choose_columns(const std::string& path, const CsvFormat& csv, const Tabl
 
 // The columns of samples, before their lines are read.
 std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& csv, const Columns& columns,
-                                     const TableFacts* training) {
+                                     const TableInfo* training) {
   const bool all_needed = csv.missing == MissingValue(MissingRule::error);
   std::vector<CsvColumn> empty;
   for (std::size_t i = 0; i < columns.samples.size(); ++i) {
@@ -146,7 +146,7 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
     std::optional<std::vector<std::string>> vocabulary;
     bool takes_others = false;
     if (training) {
-      const TableFacts::Column& column = training->columns[i];
+      const TableInfo::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
       takes_others = column.out_of_vocabulary;
@@ -170,12 +170,13 @@ std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& co
 }
 
 // What the target's fields must be, as far as it is known before they are read.
-TargetKind target_kind(const CsvFormat& csv, const Columns& columns, const StatedFacts& stated) {
-  if (stated.training) return stated.training->class_names.empty() ? TargetKind::numbers : TargetKind::words;
+TargetKind target_kind(const CsvFormat& csv, const Columns& columns, const DeclaredInfo& declared) {
+  if (declared.training) return declared.training->class_names.empty() ? TargetKind::numbers : TargetKind::words;
   if (columns.targets.size() != 1) return TargetKind::numbers;
   const std::string& name = columns.names[columns.targets[0]];
   if (has(csv.categorical, name)) return TargetKind::words;
-  const bool values = stated.classes ? *stated.classes == 0 : stated.use.target_values && !stated.target_is_input;
+  const bool values =
+      declared.classes ? *declared.classes == 0 : declared.use.target_values && !declared.target_is_input;
   return values || has(csv.numeric, name) ? TargetKind::numbers : TargetKind::automatic;
 }
 
@@ -198,7 +199,7 @@ float weight_in(std::string_view field, const FieldPlace& place) {
 // Reads the lines behind the header. Returns nothing where the target is read as numbers and the first line has a word
 // that may be a class.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
-                                const TableFacts* training, TargetKind kind) {
+                                const TableInfo* training, TargetKind kind) {
   Table table{empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), kind}, {}};
   std::vector<std::string_view> fields, in_order;
   for (const std::string& path : paths) {
@@ -228,34 +229,34 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
 }
 
 struct CsvOptions final : DatasetOptions, CsvFormat {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
-    return csv_dataset(paths_of({where}, "csv"), *this, stated);
+    return csv_dataset(paths_of({where}, "csv"), *this, declared);
   }
-  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const StatedGroup& stated,
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const DeclaredGroup& declared,
                            std::uint64_t) const override {
-    const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, stated_of_both(stated));
+    const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, declared_of_both(declared));
     return {{dataset}, {dataset}};
   }
   std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
-                                             const StatedFacts& stated) const override {
-    return csv_dataset(paths, *this, stated);
+                                             const DeclaredInfo& declared) const override {
+    return csv_dataset(paths, *this, declared);
   }
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& csv,
-                                           const StatedFacts& stated) {
+                                           const DeclaredInfo& declared) {
   with_all_errors(paths, [](const std::string& path) { open_data(path); });
   const std::string& path = paths[0];  // for messages that concern the whole table
-  const TableFacts* training = stated.training ? stated.training->table.get() : nullptr;
+  const TableInfo* training = declared.training ? declared.training->table.get() : nullptr;
   const Columns columns = choose_columns(path, csv, training);
-  std::optional<Table> read = read_table(paths, csv, columns, training, target_kind(csv, columns, stated));
+  std::optional<Table> read = read_table(paths, csv, columns, training, target_kind(csv, columns, declared));
   if (!read) read = read_table(paths, csv, columns, training, TargetKind::words);
   const auto rows = rows_of(read->columns);
   const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
-  StatedFacts of_rows = stated;
+  DeclaredInfo of_rows = declared;
   of_rows.sample.reset();  // it is the shape of what rows become
   std::optional<Array> weights;
   if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
@@ -264,20 +265,20 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
                           ? array_inputs(std::move(of_lines), of_rows)
                           : read->target.with_samples(std::move(of_lines), std::move(weights), of_rows);
 
-  std::shared_ptr<const TableFacts> table = stated.training ? stated.training->table : nullptr;
+  std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
   if (!table) {
     std::vector<std::int64_t> samples;
-    if (stated.trained_on) samples = stated.trained_on(*stored);
-    table = std::make_shared<const TableFacts>(
-        TableFacts{measure_columns(path, read->columns, samples, csv.missing, csv.standardize, csv.out_of_vocabulary),
-                   columns.names_of(columns.targets), csv.weight});
+    if (declared.trained_on) samples = declared.trained_on(*stored);
+    table = std::make_shared<const TableInfo>(
+        TableInfo{measure_columns(path, read->columns, samples, csv.missing, csv.standardize, csv.out_of_vocabulary),
+                  columns.names_of(columns.targets), csv.weight});
   }
   std::string others;
   for (const CsvColumn& column : read->columns) {
     const std::string text = column.others_text();
     others += (others.empty() || text.empty() ? "" : "; ") + text;
   }
-  return table_dataset(stored, rows, table, stated.sample, std::move(others));
+  return table_dataset(stored, rows, table, declared.sample, std::move(others));
 }
 
 Section csv_choice() {
@@ -318,20 +319,22 @@ Section csv_choice() {
           "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on. auto: it does, "
           "and a first line that looks like a sample is an error.")
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
-        const auto place_of = [&](const char* key) {
+        const auto location_of = [&](const char* key) {
           const Node* value = node.find(key);
-          return value ? value->place : node.place;
+          return value ? value->location : node.location;
         };
         if (options.delimiter.size() != 1 || options.delimiter == "\"" || options.delimiter == "\n") {
-          reader.error(place_of("delimiter"), format("delimiter must be one character, not '{}'", options.delimiter));
+          reader.error(location_of("delimiter"),
+                       format("delimiter must be one character, not '{}'", options.delimiter));
         }
         for (const std::string& name : options.categorical) {
           if (!has(options.numeric, name)) continue;
-          reader.error(place_of("categorical"), format("column '{}' is named in `categorical` and in `numeric`", name));
+          reader.error(location_of("categorical"),
+                       format("column '{}' is named in `categorical` and in `numeric`", name));
         }
         const double* number = std::get_if<double>(&options.missing);
         if (number && !std::isfinite(static_cast<float>(*number))) {
-          reader.error(place_of("missing"), "missing must be a finite number");
+          reader.error(location_of("missing"), "missing must be a finite number");
         }
       });
 }

@@ -43,6 +43,6 @@ struct CsvFormat {
 // value; Error{config} where a named column is missing. The lines of several files are those of one table: all have the
 // columns of the first, in any order. Where the training split's table names no targets, samples have none.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
-                                           const StatedFacts& stated);
+                                           const DeclaredInfo& declared);
 
 }  // namespace trainctl

@@ -22,9 +22,9 @@ void for_each(const std::vector<float>& values, const std::vector<std::int64_t>&
   }
 }
 
-TableFacts::Column measure(const std::string& path, const CsvColumn& column, const std::vector<std::int64_t>& samples,
-                           const MissingValue& missing, bool standardize) {
-  TableFacts::Column found{.name = column.name()};
+TableInfo::Column measure(const std::string& path, const CsvColumn& column, const std::vector<std::int64_t>& samples,
+                          const MissingValue& missing, bool standardize) {
+  TableInfo::Column found{.name = column.name()};
   const std::vector<float>& values = column.values();
   double sum = 0;
   std::int64_t there = 0;
@@ -65,22 +65,22 @@ TableFacts::Column measure(const std::string& path, const CsvColumn& column, con
 class TableDataset final : public Dataset {
  public:
   TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
-               std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape, std::string warning)
-      : stored_(std::move(stored)), rows_(std::move(rows)), facts_(stored_->facts()), columns_(table->columns) {
+               std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape, std::string warning)
+      : stored_(std::move(stored)), rows_(std::move(rows)), info_(stored_->info()), columns_(table->columns) {
     std::int64_t width = 0;
     std::string words;
-    for (const TableFacts::Column& column : columns_) {
+    for (const TableInfo::Column& column : columns_) {
       width += column.width();
       for (const std::string& word : column.vocabulary) words += word + '\n';
     }
-    facts_.sample = Shape{width};
-    if (shape && shape->rank() != 1 && shape->count() == width) facts_.sample = *shape;
-    if (!words.empty()) facts_.fingerprint += format(", words {:016x}", xxh3(words.data(), words.size()));
-    facts_.table = std::move(table);
-    facts_.warning = std::move(warning);
+    info_.sample = Shape{width};
+    if (shape && shape->rank() != 1 && shape->count() == width) info_.sample = *shape;
+    if (!words.empty()) info_.fingerprint += format(", words {:016x}", xxh3(words.data(), words.size()));
+    info_.table = std::move(table);
+    info_.warning = std::move(warning);
   }
 
-  const DatasetFacts& facts() const override { return facts_; }
+  const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return stored_->size(); }
   bool in_memory() const override { return true; }
   std::string name_of(std::int64_t index) const override { return stored_->name_of(index); }
@@ -90,11 +90,11 @@ class TableDataset final : public Dataset {
 
   void read(std::int64_t index, Sample& sample) const override {
     stored_->read(index, sample);  // for the target
-    sample.shape = facts_.sample;
-    sample.buffer.assign(static_cast<std::size_t>(facts_.sample.count()) * sizeof(float), std::byte{0});
+    sample.shape = info_.sample;
+    sample.buffer.assign(static_cast<std::size_t>(info_.sample.count()) * sizeof(float), std::byte{0});
     auto* to = reinterpret_cast<float*>(sample.buffer.data());
     const float* row = rows_->data() + index * std::ssize(columns_);
-    for (const TableFacts::Column& column : columns_) {
+    for (const TableInfo::Column& column : columns_) {
       const float value = *row++;
       if (column.words) {
         const float place = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
@@ -111,16 +111,16 @@ class TableDataset final : public Dataset {
  private:
   std::shared_ptr<const Dataset> stored_;
   std::shared_ptr<const std::vector<float>> rows_;
-  DatasetFacts facts_;
-  const std::vector<TableFacts::Column>& columns_;  // of facts_.table
+  DatasetInfo info_;
+  const std::vector<TableInfo::Column>& columns_;  // of info_.table
 };
 
 }  // namespace
 
-std::vector<TableFacts::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
-                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
-                                                bool standardize, bool out_of_vocabulary) {
-  std::vector<TableFacts::Column> measured;
+std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
+                                               const std::vector<std::int64_t>& samples, const MissingValue& missing,
+                                               bool standardize, bool out_of_vocabulary) {
+  std::vector<TableInfo::Column> measured;
   for (const CsvColumn& column : columns) {
     if (column.holds_words()) {
       measured.push_back({.name = column.name(),
@@ -145,7 +145,7 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
-                                             std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape,
+                                             std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
                                              std::string warning) {
   return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape,
                                         std::move(warning));

@@ -25,7 +25,7 @@ struct EnumNames<MissingRule> {
 using MissingValue = std::variant<MissingRule, double>;
 
 // What validation and test take over from the table that trains.
-struct TableFacts {
+struct TableInfo {
   struct Column {
     std::string name;
     bool words = false;
@@ -47,18 +47,18 @@ struct TableFacts {
 // StandardScaler and Keras' Normalization do) with missing values filled, constant ones are 0. Columns of words have a
 // value for other words where that is wanted. Throws Error{data} where
 // a mean is needed and a column holds no value.
-std::vector<TableFacts::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
-                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
-                                                bool standardize, bool out_of_vocabulary);
+std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
+                                               const std::vector<std::int64_t>& samples, const MissingValue& missing,
+                                               bool standardize, bool out_of_vocabulary);
 
 // The numbers of a table, row by row: NaN for a missing value, a word's place in the vocabulary, -1 for other words.
 std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns);
 
 // The data set whose samples are the rows as `table` says; targets and names are those of `stored`, a data set of the
-// same rows. A missing word gives zeros. `shape` is the stated shape of a sample, if any, `warning` the facts'.
+// same rows. A missing word gives zeros. `shape` is the stated shape of a sample, if any, `warning` the info'.
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
-                                             std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape,
+                                             std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
                                              std::string warning);
 
 }  // namespace trainctl

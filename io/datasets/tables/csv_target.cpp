@@ -65,10 +65,10 @@ void CsvTarget::add_word(const TargetColumn& column, std::string_view text, cons
 }
 
 // The class number of each line: by the bytewise order of the words, or by the training split's class names.
-std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
+std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
                                                   std::vector<std::string>& class_names) const {
   for (const auto& [text, word] : known_) class_names.push_back(text);
-  if (stated.training) class_names = stated.training->class_names;
+  if (declared.training) class_names = declared.training->class_names;
   std::vector<std::int32_t> classes(known_.size());
   for (const auto& [text, word] : known_) {
     const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
@@ -84,25 +84,25 @@ std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
 }
 
 std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
-                                                       const StatedFacts& stated) {
+                                                       const DeclaredInfo& declared) {
   const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
   if (kind_ == TargetKind::words) {
-    if (stated.known_classes() == 0) {
+    if (declared.known_classes() == 0) {
       data_error(path_, format("column '{}' holds words, where values are expected", columns_[0].name),
                  "name another `target`, or leave `classes: 0` out: words are classes");
     }
     std::vector<std::string> class_names;
-    std::vector<std::int32_t> labels = number_words(stated, class_names);
+    std::vector<std::int32_t> labels = number_words(declared, class_names);
     Array y{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))};
-    return array_dataset(std::move(x), std::move(y), stated, std::move(class_names), std::move(weights));
+    return array_dataset(std::move(x), std::move(y), declared, std::move(class_names), std::move(weights));
   }
   if (each == 1 && are_whole(values_)) {
     std::vector<std::int32_t> labels(values_.begin(), values_.end());
-    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, stated,
-                         {}, std::move(weights));
+    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))},
+                         declared, {}, std::move(weights));
   }
   return array_dataset(std::move(x), {path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))},
-                       stated, {}, std::move(weights));
+                       declared, {}, std::move(weights));
 }
 
 }  // namespace trainctl

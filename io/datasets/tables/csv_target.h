@@ -38,7 +38,7 @@ class CsvTarget {
 
   // The data set of samples x [lines, ...] with this target and weights [lines], if there are some, as csv_dataset()
   // describes it. Throws Error{data}.
-  std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const StatedFacts& stated);
+  std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
 
  private:
   // A distinct word: its number in order of appearance, and the line of its first appearance.
@@ -49,7 +49,7 @@ class CsvTarget {
 
   void add_word(const TargetColumn& column, std::string_view text, const LinePlace& line);
   [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LinePlace& line) const;
-  std::vector<std::int32_t> number_words(const StatedFacts& stated, std::vector<std::string>& class_names) const;
+  std::vector<std::int32_t> number_words(const DeclaredInfo& declared, std::vector<std::string>& class_names) const;
 
   std::string path_;
   std::vector<TargetColumn> columns_;

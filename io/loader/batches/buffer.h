@@ -64,8 +64,8 @@ inline int batches_ahead(std::int64_t bytes) {
 // `batch_size` counts the samples of all ranks. Without workers there is one buffer, filled when its batch is asked
 // for.
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
-                               std::int64_t weights, std::int64_t batch_size, const Sharer& who, bool workers,
-                               const Auto<int>& prefetch) {
+                               std::int64_t weights, std::int64_t batch_size, const BatchDivision& division,
+                               bool workers, const Auto<int>& prefetch) {
   BufferPlan plan{largest_share(batch_size, who), {}, {}, weights, 1};
   for (const TensorType& input : inputs) plan.inputs.push_back(input.bytes());
   for (const TensorType& target : targets) plan.targets.push_back(target.bytes());

@@ -16,15 +16,15 @@ class DataSplit;
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // samples of all ranks
-  Sharer rank;
+  BatchDivision rank;
   DataPosition start;
   bool training = true;      // with augmentation; otherwise the split is read in its order, again and again
   bool shuffle = true;       // in training only
   int workers = 1;           // threads; 0: one thread that reads a batch when next() asks for it, and none ahead
   bool tuned = false;        // begin with one of the workers, and add others while next() waits for data
   Auto<int> prefetch = {2};  // batches filled ahead
-  std::vector<TargetForm> targets = {TargetForm::class_number};  // by the split's targets
-  AllocateBatch allocate = {};                                   // allocates the memory of the inputs
+  std::vector<TargetEncoding> targets = {TargetEncoding::class_number};  // by the split's targets
+  AllocateBatch allocate = {};                                           // allocates the memory of the inputs
   // Called while next() waits. Where it returns true and the data does not come within a second (a file system hangs),
   // next() returns batches that are not complete. Empty: next() waits without limit.
   std::function<bool()> stop_requested = {};

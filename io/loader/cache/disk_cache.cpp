@@ -36,7 +36,7 @@ struct Header {
 };
 
 [[noreturn]] void fail(const std::string& path, int error) {
-  throw Error(ErrorKind::resource, Place{path},
+  throw Error(ErrorKind::resource, SourceLocation{path},
               "`cache: disk` cannot write it: " + std::generic_category().message(error),
               "state a folder that can be written as `cache_path`, or leave `cache` out");
 }
@@ -136,16 +136,16 @@ std::string path_of(const std::string& folder, const std::string& digest) {
 void check_room(const std::string& path, std::int64_t rows, std::int64_t row_bytes) {
   struct stat file {};
   const std::int64_t held = stat(path.c_str(), &file) == 0 ? std::int64_t{file.st_blocks} * 512 : 0;
-  std::filesystem::path place = path;
+  std::filesystem::path location = path;
   std::error_code failure;
-  while (place.has_relative_path() && !std::filesystem::exists(place, failure)) place = place.parent_path();
+  while (location.has_relative_path() && !std::filesystem::exists(location, failure)) location = location.parent_path();
   struct statvfs disk {};
-  if (statvfs(place.c_str(), &disk) != 0) return;
+  if (statvfs(location.c_str(), &disk) != 0) return;
   const auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
   const std::int64_t needed = checked_multiply(rows, checked_add(before_row, row_bytes)) - held;
   if (needed <= free) return;
   throw Error(
-      ErrorKind::resource, Place{path},
+      ErrorKind::resource, SourceLocation{path},
       format("`cache: disk` needs {} more for {} samples; {} are free", byte_text(needed), rows, byte_text(free)),
       "state a folder with more room as `cache_path`, or leave `cache` out");
 }

@@ -9,9 +9,9 @@
 namespace trainctl {
 namespace {
 
-const Place& place_of(const Node& section, const std::string& key) {
+const SourceLocation& place_of(const Node& section, const std::string& key) {
   const Node* value = section.is_map() ? section.find(key) : nullptr;
-  return value ? value->place : section.place;
+  return value ? value->location : section.location;
 }
 
 }  // namespace
@@ -57,9 +57,10 @@ bool are_bytes(const std::vector<float>& values) {
                      [](float value) { return value >= 0 && value <= 255 && value == std::floor(value); });
 }
 
-void add_augmentation(std::shared_ptr<const Augmentation> augmentation, const Place& place, TransformPlan& plan) {
+void add_augmentation(std::shared_ptr<const Augmentation> augmentation, const SourceLocation& location,
+                      TransformPlan& plan) {
   GeometryStep step{GeometryStep::Kind::augmentation};
-  step.place = place;
+  step.location = location;
   step.augmentation = std::move(augmentation);
   plan.augment.push_back(std::move(step));
 }

@@ -60,6 +60,7 @@ std::vector<float> stored_fill(double value, const Affine& affine);
 bool are_bytes(const std::vector<float>& values);
 
 // Appends an augmentation to the plan.
-void add_augmentation(std::shared_ptr<const Augmentation> augmentation, const Place& place, TransformPlan& plan);
+void add_augmentation(std::shared_ptr<const Augmentation> augmentation, const SourceLocation& location,
+                      TransformPlan& plan);
 
 }  // namespace trainctl

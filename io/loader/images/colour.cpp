@@ -62,9 +62,9 @@ struct RandomBrightnessOptions final : TransformOptions {
           check_value_range(options.value_range, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const StoredRange range = stored_range(value_range, plan.affine);
-    add_augmentation(std::make_shared<Brightness>(around_zero(factor), range), place, plan);
+    add_augmentation(std::make_shared<Brightness>(around_zero(factor), range), location, plan);
   }
 };
 
@@ -83,14 +83,14 @@ struct RandomContrastOptions final : TransformOptions {
         .shorthand("factor")
         .check([](const RandomContrastOptions& options, const Node& node, Reader& reader) {
           if (options.factor.items.size() != 1 && options.factor.items.size() != 2) {
-            reader.error(node.place, "factor takes one number, or [lower, upper]");
+            reader.error(node.location, "factor takes one number, or [lower, upper]");
           }
           check_value_range(options.value_range, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const Bounds bounds{1 - factor.items.front(), 1 + factor.items.back()};
-    add_augmentation(std::make_shared<Contrast>(bounds, stored_range(value_range, plan.affine)), place, plan);
+    add_augmentation(std::make_shared<Contrast>(bounds, stored_range(value_range, plan.affine)), location, plan);
   }
 };
 

@@ -99,11 +99,11 @@ struct RandomErasingOptions final : TransformOptions {
           check_value_range(options.value_range, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const std::vector<float> fill = fill_value ? stored_fill(*fill_value, plan.affine) : std::vector<float>();
     add_augmentation(
         std::make_shared<Erasing>(from_zero(factor), from_zero(scale), fill, stored_range(value_range, plan.affine)),
-        place, plan);
+        location, plan);
   }
 };
 

@@ -42,9 +42,9 @@ struct SamplingOptions : TransformOptions {
   Interpolation interpolation = Interpolation::bilinear;
 
   template <class Draw>
-  void add_map(Draw draw, const Place& place, TransformPlan& plan) const {
+  void add_map(Draw draw, const SourceLocation& location, TransformPlan& plan) const {
     Sampling sampling{fill_mode, interpolation, stored_fill(fill_value, plan.affine)};
-    add_augmentation(std::make_shared<Resampling<Draw>>(draw, std::move(sampling)), place, plan);
+    add_augmentation(std::make_shared<Resampling<Draw>>(draw, std::move(sampling)), location, plan);
   }
 };
 
@@ -75,13 +75,13 @@ struct RandomRotationOptions final : SamplingOptions {
           check_factor("factor", options.factor, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const Bounds turn = around_zero(factor);
     add_map(
         [turn](Draws& draws, std::int64_t height, std::int64_t width) {
           return rotation(2 * std::numbers::pi * draws.between(turn.low, turn.high), height, width);
         },
-        place, plan);
+        location, plan);
   }
 };
 
@@ -103,7 +103,7 @@ struct RandomZoomOptions final : SamplingOptions {
           if (options.width_factor) check_factor("width_factor", *options.width_factor, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const Bounds vertical = around_zero(height_factor);
     const std::optional<Bounds> horizontal =
         width_factor ? std::optional(around_zero(*width_factor)) : std::optional<Bounds>();
@@ -116,7 +116,7 @@ struct RandomZoomOptions final : SamplingOptions {
                           .yy = y,
                           .y0 = (1 - y) * static_cast<double>(height - 1) / 2};
         },
-        place, plan);
+        location, plan);
   }
 };
 
@@ -136,7 +136,7 @@ struct RandomTranslationOptions final : SamplingOptions {
           check_factor("width_factor", options.width_factor, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const Bounds down = around_zero(height_factor), right = around_zero(width_factor);
     add_map(
         [down, right](Draws& draws, std::int64_t height, std::int64_t width) {
@@ -144,7 +144,7 @@ struct RandomTranslationOptions final : SamplingOptions {
           const double x = draws.between(right.low, right.high) * static_cast<double>(width);
           return PlaneMap{.x0 = -x, .y0 = -y};
         },
-        place, plan);
+        location, plan);
   }
 };
 

@@ -42,8 +42,8 @@ struct MixOptions final : TransformOptions {
   double alpha = kind == MixKind::mixup ? 0.2 : 1.0;
 
   bool mixes() const override { return true; }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
-    plan.mixes.push_back({kind, alpha, place});
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
+    plan.mixes.push_back({kind, alpha, location});
   }
 };
 
@@ -88,12 +88,12 @@ Mixing::Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& 
   for (const MixStep& step : steps_) {
     if (step.kind != MixKind::cutmix) continue;
     if (sample.rank() != 3) {
-      throw Error(ErrorKind::config, step.place,
+      throw Error(ErrorKind::config, step.location,
                   format("cutmix takes a rectangle of an image, and samples have shape {}", to_string(sample)),
                   "use mixup, which mixes samples of any shape");
     }
     if (classes == 0) {
-      throw Error(ErrorKind::config, step.place, "cutmix mixes classes by areas, and the targets are values",
+      throw Error(ErrorKind::config, step.location, "cutmix mixes classes by areas, and the targets are values",
                   "use mixup, which mixes values too");
     }
   }

@@ -21,7 +21,7 @@ struct MixStep {
   enum class Kind { mixup, cutmix };
   Kind kind = Kind::mixup;
   double alpha = 1;  // of the Beta(alpha, alpha) that shares are drawn from
-  Place place;
+  SourceLocation location;
 };
 
 // A number from Beta(alpha, alpha), alpha > 0.

@@ -185,9 +185,9 @@ struct RandAugmentOptions final : TransformOptions {
           check_value_range(options.value_range, node, reader);
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const StoredRange range = stored_range(value_range, plan.affine);
-    add_augmentation(std::make_shared<RandAugment>(num_ops, magnitude, range), place, plan);
+    add_augmentation(std::make_shared<RandAugment>(num_ops, magnitude, range), location, plan);
   }
 };
 

@@ -50,12 +50,12 @@ std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::u
 Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
   for (const GeometryStep& step : steps) {
     if (shape.rank() != 3) {
-      throw Error(ErrorKind::config, step.place,
+      throw Error(ErrorKind::config, step.location,
                   format("only images can be resized, cropped, flipped or augmented, not samples of shape {}",
                          to_string(shape)));
     }
     if (!fits(shape, step)) {
-      throw Error(ErrorKind::config, step.place,
+      throw Error(ErrorKind::config, step.location,
                   format("a crop of {}x{} does not fit into {}x{} with padding {}", step.height, step.width, shape[0],
                          shape[1], step.padding));
     }

@@ -34,7 +34,7 @@ struct GeometryStep {
   };
   Kind kind = Kind::resize;
   std::int64_t height = 0, width = 0, padding = 0;
-  Place place;
+  SourceLocation location;
   std::shared_ptr<const Augmentation> augmentation;
 };
 

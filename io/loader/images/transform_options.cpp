@@ -39,14 +39,14 @@ struct ResizeOptions final : TransformOptions {
         .shorthand("size")
         .check([](const ResizeOptions& options, const Node& node, Reader& reader) {
           if (options.size.items.empty() || options.size.items.size() > 2) {
-            reader.error(node.place, "resize takes one size, or [height, width]");
+            reader.error(node.location, "resize takes one size, or [height, width]");
           }
         });
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
     const bool one = size.items.size() == 1;
     plan.fixed.push_back({one ? GeometryStep::Kind::resize_short : GeometryStep::Kind::resize, size.items.front(),
-                          size.items.back(), 0, place});
+                          size.items.back(), 0, location});
   }
 };
 
@@ -59,8 +59,8 @@ struct CenterCropOptions final : TransformOptions {
                   between(1, 65536))
         .shorthand("size");
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
-    plan.fixed.push_back({GeometryStep::Kind::center_crop, size[0], size[1], 0, place});
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
+    plan.fixed.push_back({GeometryStep::Kind::center_crop, size[0], size[1], 0, location});
   }
 };
 
@@ -81,15 +81,15 @@ struct NormalizeOptions final : TransformOptions {
           const bool has_both = !options.mean.items.empty() && !options.std.items.empty();
           const bool has_any = !options.mean.items.empty() || !options.std.items.empty();
           if (options.statistics == NormalizeBy::stated ? !has_both : has_any) {
-            reader.error(node.place, "normalize takes either `mean` and `std`, or imagenet, or measured");
+            reader.error(node.location, "normalize takes either `mean` and `std`, or imagenet, or measured");
           }
           const std::size_t means = options.mean.items.size(), deviations = options.std.items.size();
           if (means > 1 && deviations > 1 && means != deviations) {
-            reader.error(node.place, format("normalize has {} values of `mean` and {} of `std`", means, deviations));
+            reader.error(node.location, format("normalize has {} values of `mean` and {} of `std`", means, deviations));
           }
         });
   }
-  void add(const Place&, TransformPlan& plan, StatisticsSource& source) const override {
+  void add(const SourceLocation&, TransformPlan& plan, StatisticsSource& source) const override {
     Statistics with{mean.items, std.items};
     if (statistics == NormalizeBy::imagenet) {
       const double unit = plan.rescaled ? 1 : 255;
@@ -115,7 +115,7 @@ struct RescaleOptions final : TransformOptions {
         .key("offset", &RescaleOptions::offset, "Added after scaling.")
         .shorthand("scale");
   }
-  void add(const Place&, TransformPlan& plan, StatisticsSource&) const override {
+  void add(const SourceLocation&, TransformPlan& plan, StatisticsSource&) const override {
     plan.affine.then({scale}, {offset});
     plan.rescaled = true;
   }
@@ -134,8 +134,8 @@ struct RandomCropOptions final : TransformOptions {
              "Pixels of zeros around the image (behind all transforms) that a crop may reach.", between(0, 65536))
         .shorthand("size");
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
-    plan.augment.push_back({GeometryStep::Kind::random_crop, size[0], size[1], padding, place});
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
+    plan.augment.push_back({GeometryStep::Kind::random_crop, size[0], size[1], padding, location});
   }
 };
 
@@ -147,9 +147,9 @@ struct RandomFlipOptions final : TransformOptions {
         .key("mode", &RandomFlipOptions::mode, "Which way; both ways are independent of each other.")
         .shorthand("mode");
   }
-  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
-    if (mode != FlipMode::vertical) plan.augment.push_back({GeometryStep::Kind::flip_horizontal, 0, 0, 0, place});
-    if (mode != FlipMode::horizontal) plan.augment.push_back({GeometryStep::Kind::flip_vertical, 0, 0, 0, place});
+  void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
+    if (mode != FlipMode::vertical) plan.augment.push_back({GeometryStep::Kind::flip_horizontal, 0, 0, 0, location});
+    if (mode != FlipMode::horizontal) plan.augment.push_back({GeometryStep::Kind::flip_vertical, 0, 0, 0, location});
   }
 };
 

@@ -31,7 +31,7 @@ class StatisticsSource {
 
 struct TransformOptions : Options {
   // Appends this item to the plan; `place` is its config line, for errors.
-  virtual void add(const Place& place, TransformPlan& plan, StatisticsSource& source) const = 0;
+  virtual void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource& source) const = 0;
   // Whether it mixes samples, and with them their targets.
   virtual bool mixes() const { return false; }
 };

@@ -24,7 +24,7 @@ bool all_finite(const float* values, std::int64_t count) {
   std::int64_t at = 0;
   while (is_finite(values[at])) ++at;
   const char* value = std::isnan(values[at]) ? "NaN" : values[at] > 0 ? "infinity" : "-infinity";
-  throw NonFiniteError(ErrorKind::data, Place{name},
+  throw NonFiniteError(ErrorKind::data, SourceLocation{name},
                        count == 1 ? format("{} {}", what, value)
                                   : format("{} {} as value {} of {}, counted from 0", what, value, at, count),
                        skips ? "" : "mend the value, or leave out such samples by `on_error: skip`");
@@ -34,14 +34,14 @@ bool all_finite(const float* values, std::int64_t count) {
 
 void read_finite(const Dataset& dataset, std::int64_t index, bool skips, Sample& sample) {
   dataset.read(index, sample);
-  const DatasetFacts& facts = dataset.facts();
+  const DatasetInfo& info = dataset.info();
   if (sample.values && sample.dtype == DType::float32) {
     const auto* values = static_cast<const float*>(sample.values);
     const std::int64_t count = sample.shape.count();
     if (!all_finite(values, count)) refuse_values(values, count, dataset.name_of(index), "holds", skips);
   }
-  if (sample.target && facts.classes == 0) {
-    const std::int64_t count = facts.target.count();
+  if (sample.target && info.classes == 0) {
+    const std::int64_t count = info.target.count();
     if (!all_finite(sample.target, count)) {
       refuse_values(sample.target, count, dataset.target_name_of(index), "has the target", skips);
     }

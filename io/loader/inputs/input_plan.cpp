@@ -28,18 +28,18 @@ class KeptStatistics final : public StatisticsSource {
 
 }  // namespace
 
-InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
+InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics) {
   InputPlan result;
-  result.plan.affine.then({facts.scale}, {facts.offset});
+  result.plan.affine.then({info.scale}, {info.offset});
   for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform.of(name)),
                            static_cast<const std::vector<Choice>*>(&options.augment.of(name))}) {
     for (const Choice& choice : *list) {
-      if (facts.dtype == DType::int32) {
-        throw Error(ErrorKind::config, choice.place,
+      if (info.dtype == DType::int32) {
+        throw Error(ErrorKind::config, choice.location,
                     format("{} changes values, and the network's embedding takes the samples as tokens", choice.name));
       }
-      choice.as<TransformOptions>().add(choice.place, result.plan, statistics);
+      choice.as<TransformOptions>().add(choice.location, result.plan, statistics);
     }
   }
   result.stored = !options.target_is_input() && keeps_bytes(result.plan.mixes) &&
@@ -51,7 +51,7 @@ InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, cons
 
 InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored) {
   KeptStatistics statistics(kept.measured);
-  return plan_input(options, kept.facts, {stored}, name, statistics);
+  return plan_input(options, kept.info, {stored}, name, statistics);
 }
 
 std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype) {

@@ -17,9 +17,9 @@ struct InputPlan {
   bool stored = true;  // samples stay in their stored type: bytes, which the device scales, or tokens
 };
 
-// The plan of the input `name`, for samples of these facts, which all splits' data sets store in `stored` types. Throws
+// The plan of the input `name`, for samples of these info, which all splits' data sets store in `stored` types. Throws
 // Error{config} where a step cannot be applied.
-InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
+InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics);
 
 // The plan of an input of a trained network, from the config and what the run kept, for samples that are stored in this

@@ -8,9 +8,9 @@
 namespace trainctl {
 namespace {
 
-Json to_json(const TableFacts& table) {
+Json to_json(const TableInfo& table) {
   Json columns = Json::array();
-  for (const TableFacts::Column& column : table.columns) {
+  for (const TableInfo::Column& column : table.columns) {
     columns.push_back({{"name", column.name},
                        {"words", column.words},
                        {"vocabulary", column.vocabulary},
@@ -22,41 +22,41 @@ Json to_json(const TableFacts& table) {
   return columns;
 }
 
-std::shared_ptr<const TableFacts> table_of(const Json& columns) {
-  TableFacts table;
+std::shared_ptr<const TableInfo> table_of(const Json& columns) {
+  TableInfo table;
   for (const Json& json : columns) {
     table.columns.push_back({json.at("name"), json.at("words"), json.at("vocabulary"), json.at("fill"), json.at("mean"),
                              json.at("deviation"), json.value("out_of_vocabulary", false)});  // absent in old ones
   }
-  return std::make_shared<const TableFacts>(std::move(table));
+  return std::make_shared<const TableInfo>(std::move(table));
 }
 
 Json to_json(const KeptInput& input) {
-  const DatasetFacts& facts = input.facts;
-  Json json{{"sample", facts.sample.sizes()},
-            {"dtype", name_of(facts.dtype)},
-            {"scale", facts.scale},
-            {"offset", facts.offset},
+  const DatasetInfo& metadata = input.metadata;
+  Json json{{"sample", metadata.sample.sizes()},
+            {"dtype", name_of(metadata.dtype)},
+            {"scale", metadata.scale},
+            {"offset", metadata.offset},
             {"normalize", Json::array()}};
   for (const Statistics& statistics : input.measured) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
-  if (facts.table) json["columns"] = to_json(*facts.table);
+  if (metadata.table) json["columns"] = to_json(*metadata.table);
   return json;
 }
 
 KeptInput input_of(const Json& json) {
   KeptInput input;
-  input.facts.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
+  input.metadata.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
   for (const DType dtype : {DType::uint8, DType::float32, DType::int32}) {
-    if (json.at("dtype") == name_of(dtype)) input.facts.dtype = dtype;
+    if (json.at("dtype") == name_of(dtype)) input.metadata.dtype = dtype;
   }
-  input.facts.scale = json.at("scale");
-  input.facts.offset = json.at("offset");
+  input.metadata.scale = json.at("scale");
+  input.metadata.offset = json.at("offset");
   for (const Json& statistics : json.at("normalize")) {
     input.measured.push_back({statistics.at("mean"), statistics.at("std")});
   }
-  if (json.contains("columns")) input.facts.table = table_of(json["columns"]);
+  if (json.contains("columns")) input.metadata.table = table_of(json["columns"]);
   return input;
 }
 
@@ -71,7 +71,7 @@ std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
 
 std::vector<KeptInput> read_kept_inputs(const std::string& text) {
   try {
-    const Json json = parse_json(text, Place{});
+    const Json json = parse_json(text, SourceLocation{});
     if (!json.is_array()) return {input_of(json)};
     std::vector<KeptInput> inputs;
     for (const Json& input : json) inputs.push_back(input_of(input));

@@ -10,12 +10,12 @@
 
 namespace trainctl {
 
-// The name among a checkpoint's facts.
-inline constexpr const char* kept_input_fact = "input";
+// The name among a checkpoint's metadata.
+inline constexpr const char* kept_input_key = "input";
 
 // Of one input.
 struct KeptInput {
-  DatasetFacts facts;                // sample, dtype, scale, offset and table
+  DatasetInfo metadata;              // sample, dtype, scale, offset and table
   std::vector<Statistics> measured;  // by `normalize: measured`, in the order of the config
 };
 

@@ -36,7 +36,7 @@ void add(const std::vector<float>& values, const std::vector<double>& shift, Mom
 
 Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads,
                               OnError on_error) {
-  const Transform transform(dataset.facts().sample, dataset.facts().dtype, so_far.fixed, {}, Affine{});
+  const Transform transform(dataset.info().sample, dataset.info().dtype, so_far.fixed, {}, Affine{});
   const std::int64_t count = transform.output_shape().count();
   const auto channels = static_cast<std::size_t>(as_image(nullptr, DType::uint8, transform.output_shape()).channels);
   // Reads a sample; false where it is skipped.

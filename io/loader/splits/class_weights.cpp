@@ -11,59 +11,59 @@
 namespace trainctl {
 namespace {
 
-std::string name_of_class(const DatasetFacts& facts, std::int64_t number) {
-  const bool named = static_cast<std::size_t>(number) < facts.class_names.size();
-  return named ? facts.class_names[static_cast<std::size_t>(number)] : std::to_string(number);
+std::string name_of_class(const DatasetInfo& info, std::int64_t number) {
+  const bool named = static_cast<std::size_t>(number) < info.class_names.size();
+  return named ? info.class_names[static_cast<std::size_t>(number)] : std::to_string(number);
 }
 
-std::vector<float> balanced(const Place& place, const Dataset& targets, const Subset& training) {
-  const DatasetFacts& facts = targets.facts();
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(facts.classes));
+std::vector<float> balanced(const SourceLocation& location, const Dataset& targets, const Subset& training) {
+  const DatasetInfo& info = targets.info();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(info.classes));
   for (std::int64_t i = 0; i < training.size(); ++i) ++counts[static_cast<std::size_t>(targets.label(training[i]))];
   std::vector<float> weights;
-  for (std::int64_t c = 0; c < facts.classes; ++c) {
+  for (std::int64_t c = 0; c < info.classes; ++c) {
     const std::int64_t count = counts[static_cast<std::size_t>(c)];
     if (count == 0) {
-      throw Error(ErrorKind::config, place,
-                  format("class '{}' has no sample in the training part: nothing balances it", name_of_class(facts, c)),
+      throw Error(ErrorKind::config, location,
+                  format("class '{}' has no sample in the training part: nothing balances it", name_of_class(info, c)),
                   "state weights by class, or give the class samples");
     }
-    const double even = static_cast<double>(training.size()) / static_cast<double>(facts.classes);
+    const double even = static_cast<double>(training.size()) / static_cast<double>(info.classes);
     weights.push_back(static_cast<float>(even / static_cast<double>(count)));
   }
   return weights;
 }
 
 // The number of the class with this name, or this number; -1 where there is none.
-std::int64_t find_class(const DatasetFacts& facts, const std::string& name) {
-  const auto named = std::ranges::find(facts.class_names, name);
-  if (named != facts.class_names.end()) return named - facts.class_names.begin();
+std::int64_t find_class(const DatasetInfo& info, const std::string& name) {
+  const auto named = std::ranges::find(info.class_names, name);
+  if (named != info.class_names.end()) return named - info.class_names.begin();
   std::int64_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool whole = error == std::errc() && end == name.data() + name.size();
-  return whole && number >= 0 && number < facts.classes ? number : -1;
+  return whole && number >= 0 && number < info.classes ? number : -1;
 }
 
 }  // namespace
 
 std::vector<float> weights_by_class(const ClassWeights& stated, const Dataset& targets, const Subset& training) {
-  const DatasetFacts& facts = targets.facts();
-  if (facts.classes == 0 || facts.target.rank() > 0) {
-    throw Error(ErrorKind::config, stated.place,
-                facts.classes == 0 ? "class_weights want classes, and the targets are values"
-                                   : "class_weights want one class for each sample, and the targets are classes of "
-                                     "positions",
+  const DatasetInfo& info = targets.info();
+  if (info.classes == 0 || info.target.rank() > 0) {
+    throw Error(ErrorKind::config, stated.location,
+                info.classes == 0 ? "class_weights want classes, and the targets are values"
+                                  : "class_weights want one class for each sample, and the targets are classes of "
+                                    "positions",
                 "leave class_weights out, or give weights with the data");
   }
   const auto* by_name = std::get_if<std::map<std::string, double>>(&stated.value);
-  if (by_name == nullptr) return balanced(stated.place, targets, training);
-  std::vector<float> weights(static_cast<std::size_t>(facts.classes), 1.0f);
+  if (by_name == nullptr) return balanced(stated.location, targets, training);
+  std::vector<float> weights(static_cast<std::size_t>(info.classes), 1.0f);
   for (const auto& [name, weight] : *by_name) {
-    const std::int64_t number = find_class(facts, name);
+    const std::int64_t number = find_class(info, name);
     if (number < 0) {
-      std::string hint = suggestion(name, facts.class_names);
-      if (hint.empty()) hint = format("; there are {} classes, numbered from 0", facts.classes);
-      throw Error(ErrorKind::config, stated.place, format("class_weights: there is no class '{}'{}", name, hint));
+      std::string hint = suggestion(name, info.class_names);
+      if (hint.empty()) hint = format("; there are {} classes, numbered from 0", info.classes);
+      throw Error(ErrorKind::config, stated.location, format("class_weights: there is no class '{}'{}", name, hint));
     }
     weights[static_cast<std::size_t>(number)] = static_cast<float>(weight);
   }

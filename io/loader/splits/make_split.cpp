@@ -15,8 +15,8 @@ namespace {
 DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
                              const InputPlan& steps) {
   const auto& dataset = group.inputs[input];
-  check_alike(*dataset, training.inputs[input]->facts().sample, steps.plan.fixed);
-  return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
+  check_alike(*dataset, training.inputs[input]->info().sample, steps.plan.fixed);
+  return {dataset, transform_of(steps, training.inputs[input]->info().sample, dataset->info().dtype)};
 }
 
 // The targets of a split: masks take the way of the first input's images.
@@ -25,9 +25,9 @@ DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& gr
   for (const auto& dataset : group.targets) {
     DataSplit::Target target{dataset};
     target.input = options.target_is_input();
-    const DatasetFacts& facts = dataset->facts();
-    if (facts.masks) {
-      target.mask = std::make_shared<const Transform>(images, facts.weight.rank() > 0 ? no_class : std::uint8_t{0});
+    const DatasetInfo& info = dataset->info();
+    if (info.masks) {
+      target.mask = std::make_shared<const Transform>(images, info.weight.rank() > 0 ? no_class : std::uint8_t{0});
     }
     targets.push_back(std::move(target));
   }
@@ -38,7 +38,7 @@ DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& gr
 std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
   std::string key = "3\n";  // raised where the same data gives other samples
-  for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
+  for (const Dataset* dataset : group.distinct()) key += dataset->info().fingerprint + "\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Transform& transform = *inputs[i].transform;
     key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
@@ -55,7 +55,7 @@ MakeCache cache_for(const DataOptions& options, std::string key, bool reads) {
   if (options.cache == CacheKind::memory) return memory_cache;
   const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
   if (folder.empty()) {
-    throw Error(ErrorKind::config, options.dataset.place,
+    throw Error(ErrorKind::config, options.dataset.location,
                 "`cache: disk` needs `cache_path`: neither XDG_CACHE_HOME nor HOME is set");
   }
   return [folder, key = std::move(key), reads](std::int64_t samples, std::int64_t used,
@@ -72,7 +72,7 @@ void check_alike(const Dataset& held_out, const Shape& training, const std::vect
   const Shape expected = shape_behind(training, fixed);
   Shape shape;
   try {
-    shape = shape_behind(held_out.facts().sample, fixed);
+    shape = shape_behind(held_out.info().sample, fixed);
   } catch (const Error& error) {
     data_error(held_out.name_of(0), error.what());
   }
@@ -95,20 +95,20 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   const TransformPlan& plan = plans[0].plan;
   const auto mixed = std::find_if(plans.begin(), plans.end(), [](const InputPlan& p) { return !p.plan.mixes.empty(); });
   if (mixed == plans.end()) return nullptr;
-  const Place& place = mixed->plan.mixes[0].place;
+  const SourceLocation& location = mixed->plan.mixes[0].location;
   const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorKind::config, place, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
+    throw Error(ErrorKind::config, location, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
   };
   if (plans.size() > 1) refuse(format("these have {} inputs", plans.size()));
   std::int64_t classes = -1;
   for (const auto& target : training.targets) {
-    const DatasetFacts& facts = target->facts();
-    const std::int64_t own = options.target_is_input() ? 0 : facts.classes;
-    if (own > 0 && (facts.target.rank() > 0 || facts.masks)) refuse("the targets are classes of positions");
-    if (facts.weight.rank() > 0) refuse("the weights are those of positions");
+    const DatasetInfo& info = target->info();
+    const std::int64_t own = options.target_is_input() ? 0 : info.classes;
+    if (own > 0 && (info.target.rank() > 0 || info.masks)) refuse("the targets are classes of positions");
+    if (info.weight.rank() > 0) refuse("the weights are those of positions");
     classes = classes < 0 ? own : std::min(classes, own);
   }
-  const Shape sample = shape_behind(shape_behind(training.inputs[0]->facts().sample, plan.fixed), plan.augment);
+  const Shape sample = shape_behind(shape_behind(training.inputs[0]->info().sample, plan.fixed), plan.augment);
   return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
 }
 

@@ -20,34 +20,34 @@ Subset::Split split_off(const ValidationOptions& validation, std::int64_t sample
       samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
 }
 
-bool has_classes(const Dataset& target) { return target.facts().classes > 0 && target.facts().target.rank() == 0; }
+bool has_classes(const Dataset& target) { return target.info().classes > 0 && target.info().target.rank() == 0; }
 
 // Throws Error{data} if a data set has a name that is not UTF-8.
-DatasetGroup with_utf8_names(const StatedLocation& where, DatasetGroup group) {
+DatasetGroup with_utf8_names(const DataLocations& where, DatasetGroup group) {
   const std::string path = where.pieces()[0].path.text;
-  for (const Dataset* dataset : group.distinct()) require_utf8_facts(path, dataset->facts());
+  for (const Dataset* dataset : group.distinct()) require_utf8_info(path, dataset->info());
   return group;
 }
 
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
   if (several && !dataset_of(options).holds_several()) {
-    throw Error(ErrorKind::config, options.dataset.place,
+    throw Error(ErrorKind::config, options.dataset.location,
                 format("the model has {} inputs and {} outputs, and {} holds one of each", use.inputs.size(),
                        use.targets.size(), options.dataset.name),
                 "npy takes several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
   }
   const bool skips = options.on_error == OnError::skip;
-  StatedGroup stated{{}, {}, use};
+  DeclaredGroup declared{{}, {}, use};
   for (const DataUse::Input& input : use.inputs) {
-    stated.inputs.push_back({stated_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
+    declared.inputs.push_back({stated_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
   }
   for (const DataUse::Target& target : use.targets) {
-    stated.targets.push_back(
+    declared.targets.push_back(
         {{}, stated_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
-    stated.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().target_is_input = options.target_is_input();
     if (!options.validation || !options.validation->split) continue;
-    stated.targets.back().trained_on = [&](const Dataset& dataset) {
+    declared.targets.back().trained_on = [&](const Dataset& dataset) {
       const Subset training =
           split_off(*options.validation, dataset.size(), has_classes(dataset) ? &dataset : nullptr, seed).training;
       std::vector<std::int64_t> samples;
@@ -56,24 +56,24 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     };
   }
   return with_utf8_names(dataset_of(options), dataset_of(options).open_pieces(dataset_of(options).pieces(),
-                                                                              SplitKind::training, stated, seed));
+                                                                              SplitKind::training, declared, seed));
 }
 
-DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& where, SplitKind split,
+DatasetGroup open_held_out(const DataOptions& options, const DataLocations& where, SplitKind split,
                            const DatasetGroup& training, const DataUse& use, std::uint64_t seed) {
   const bool skips = options.on_error == OnError::skip;
-  StatedGroup stated{{}, {}, use};
+  DeclaredGroup declared{{}, {}, use};
   for (std::size_t i = 0; i < use.inputs.size(); ++i) {
-    const DatasetFacts& facts = training.inputs[i]->facts();
-    stated.inputs.push_back({facts.sample, {}, &facts, {.tokens = use.inputs[i].tokens}, skips});
+    const DatasetInfo& info = training.inputs[i]->info();
+    declared.inputs.push_back({info.sample, {}, &info, {.tokens = use.inputs[i].tokens}, skips});
   }
   for (std::size_t i = 0; i < use.targets.size(); ++i) {
     // The training split decides whether whole numbers are classes or values.
-    const DatasetFacts& facts = training.targets[i]->facts();
-    stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
-    stated.targets.back().target_is_input = options.target_is_input();
+    const DatasetInfo& info = training.targets[i]->info();
+    declared.targets.push_back({{}, {}, &info, {.class_numbers = use.targets[i].class_numbers}, skips});
+    declared.targets.back().target_is_input = options.target_is_input();
   }
-  return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, stated, seed));
+  return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, declared, seed));
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ std::int64_t prepared_bytes(const Transform& transform) {
 
 // Bytes of a target in the cache: of its mask or its values; 0 for one that is a class or the input.
 std::int64_t target_bytes(const DataSplit::Target& target) {
-  const DatasetFacts& facts = target.dataset->facts();
+  const DatasetInfo& info = target.dataset->info();
   if (target.mask) return prepared_bytes(*target.mask);
-  return target.input || facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
+  return target.input || info.classes > 0 ? 0 : info.target.count() * size_of(DType::float32);
 }
 
 void lap(const DataSplit::Scratch& scratch, Stage stage) {
@@ -69,28 +69,28 @@ TensorType DataSplit::input_type(std::size_t input) const {
   return {transform.output_shape(), transform.output_dtype()};
 }
 
-TargetFacts DataSplit::target_facts(std::size_t number, LabelMode mode) const {
+TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
-  const DatasetFacts& facts = target.dataset->facts();
+  const DatasetInfo& info = target.dataset->info();
   if (target.input) return {0, inputs_[0].transform->output_shape()};
-  if (!target.mask) return {facts.classes, facts.target, mode, facts.class_names};
+  if (!target.mask) return {info.classes, info.target, mode, info.class_names};
   const Shape& mask = target.mask->output_shape();
-  return {facts.classes, {mask[0], mask[1]}, mode, facts.class_names};
+  return {info.classes, {mask[0], mask[1]}, mode, info.class_names};
 }
 
-TensorType DataSplit::target_type(std::size_t target, TargetForm form) const {
-  const TargetFacts facts = target_facts(target);
-  require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
-  return sample_target_type(form, facts);
+TensorType DataSplit::target_type(std::size_t target, TargetEncoding form) const {
+  const TargetInfo info = target_info(target);
+  require((form == TargetEncoding::values) == (info.classes == 0), "targets in a form that they can have");
+  return sample_target_type(form, info);
 }
 
 Shape DataSplit::weight_shape() const {
   if (targets_.empty()) return {};
-  const Shape& stored = targets_[0].dataset->facts().weight;
-  return targets_[0].mask && stored.rank() > 0 ? target_facts(0).shape : stored;
+  const Shape& stored = targets_[0].dataset->info().weight;
+  return targets_[0].mask && stored.rank() > 0 ? target_info(0).shape : stored;
 }
 
-DataSplit::Scratch DataSplit::scratch(const std::vector<TargetForm>& forms) const {
+DataSplit::Scratch DataSplit::scratch(const std::vector<TargetEncoding>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images has one input
@@ -117,7 +117,7 @@ DataSplit::Scratch DataSplit::scratch(const std::vector<TargetForm>& forms) cons
 }
 
 bool DataSplit::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                     const std::vector<TargetForm>& forms) const {
+                     const std::vector<TargetEncoding>& forms) const {
   std::int64_t reading = number;
   try {
     read_weighted(number, training, epoch, scratch, row, forms);
@@ -138,7 +138,7 @@ bool DataSplit::read(std::int64_t number, bool training, std::int64_t epoch, Scr
 }
 
 void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                             const std::vector<TargetForm>& forms) const {
+                             const std::vector<TargetEncoding>& forms) const {
   constexpr std::uint32_t most_tries = 8;
   for (std::uint32_t i = 0; training && i < most_tries; ++i) {
     const RandomKey key{options_.seed, Purpose::skipped, static_cast<std::uint32_t>(epoch)};
@@ -159,7 +159,7 @@ void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t ep
 }
 
 void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                              const std::vector<TargetForm>& forms) const {
+                              const std::vector<TargetEncoding>& forms) const {
   read_whole(number, training, epoch, scratch, row, forms);
   if (!training || options_.class_weights.empty()) return;
   const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
@@ -169,14 +169,14 @@ void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t e
 // The loss of mixed classes is the sum of those of both samples' classes, by their shares and their own weights: the
 // weight is that of both, and each class' probability is its share of it.
 void DataSplit::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
-                    const std::vector<TargetForm>& forms) const {
+                    const std::vector<TargetEncoding>& forms) const {
   options_.mixing->apply(mix, input_type(0).dtype, row.inputs[0], partner.inputs[0]);
   const double own = mix.share * static_cast<double>(*row.weights);
   const double weight = own + (1 - mix.share) * static_cast<double>(*partner.weights);
   *row.weights = static_cast<float>(weight);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    require(forms[i] != TargetForm::class_number, "mixed classes are probabilities");
-    const bool by_weight = forms[i] != TargetForm::values && weight > 0;
+    require(forms[i] != TargetEncoding::class_number, "mixed classes are probabilities");
+    const bool by_weight = forms[i] != TargetEncoding::values && weight > 0;
     blend(by_weight ? own / weight : mix.share, target_type(i, forms[i]).shape.count(),
           reinterpret_cast<float*>(row.targets[i]), reinterpret_cast<const float*>(partner.targets[i]));
   }
@@ -201,7 +201,7 @@ void DataSplit::warn_of_odd(std::int64_t number, const std::string& text) const 
 }
 
 void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                           const std::vector<TargetForm>& forms) const {
+                           const std::vector<TargetEncoding>& forms) const {
   if (scratch.clock) scratch.clock->start();
   if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
@@ -232,7 +232,7 @@ void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoc
       scratch.mask.resize(static_cast<std::size_t>(pixels));
       transform->finish(scratch.prepared.masks[i], training, key, sample,
                         reinterpret_cast<std::byte*>(scratch.mask.data()));
-      write_mask(scratch.mask.data(), pixels, targets_[i].dataset->facts().classes, forms[i], row.targets[i]);
+      write_mask(scratch.mask.data(), pixels, targets_[i].dataset->info().classes, forms[i], row.targets[i]);
       if (i == 0 && weight_shape().rank() > 0) write_mask_weights(scratch.mask.data(), pixels, row.weights);
     } else {
       write_target(*targets_[i].dataset, number, scratch.prepared.values[i], forms[i], row.targets[i]);

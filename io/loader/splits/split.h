@@ -11,7 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/graph/tensor_type.h"
-#include "core/metrics/target_form.h"
+#include "core/metrics/target_encoding.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache/cache.h"
 #include "io/loader/images/mixing.h"
@@ -79,9 +79,9 @@ class DataSplit {
   // The type of one sample in a batch.
   TensorType input_type(std::size_t input) const;
   // The type of one sample's target, in a form that the data set's targets can have.
-  TensorType target_type(std::size_t target, TargetForm form) const;
-  // The facts of a target behind the transforms, where `mode` is its label_mode.
-  TargetFacts target_facts(std::size_t target, LabelMode mode = LabelMode::integer) const;
+  TensorType target_type(std::size_t target, TargetEncoding form) const;
+  // The info of a target behind the transforms, where `mode` is its label_mode.
+  TargetInfo target_info(std::size_t target, LabelMode mode = LabelMode::integer) const;
   // The shape of one sample's weights: scalar, or one for each of its positions.
   Shape weight_shape() const;
   std::int64_t weight_count() const { return weight_shape().count(); }
@@ -91,24 +91,24 @@ class DataSplit {
   std::int64_t cached_bytes() const { return checked_multiply(subset_.size(), row_bytes_); }
 
   // Allocates the memory that one thread needs for read() with these forms of targets.
-  Scratch scratch(const std::vector<TargetForm>& forms) const;
+  Scratch scratch(const std::vector<TargetEncoding>& forms) const;
   // Reads sample `number` of the data sets into `row`; `forms` are the targets' forms. With on_error skip, a sample
   // that cannot be read, or that holds NaN or infinity, gets weight 0 and, the first time, a warning; in training its
   // place holds another sample, which follows from seed and number, so that batch normalization meets data alone, and
   // else zeros. Returns whether the sample was read. Otherwise throws Error{data}.
   bool read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-            const std::vector<TargetForm>& forms) const;
+            const std::vector<TargetEncoding>& forms) const;
 
  private:
   // Fills the place of a sample that cannot be read.
   void fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                    const std::vector<TargetForm>& forms) const;
+                    const std::vector<TargetEncoding>& forms) const;
   // Reads a sample with its weights, unmixed.
   void read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                     const std::vector<TargetForm>& forms) const;
+                     const std::vector<TargetEncoding>& forms) const;
   void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                  const std::vector<TargetForm>& forms) const;
-  void mix(const Mixing::Mix& mix, const Row& partner, const Row& row, const std::vector<TargetForm>& forms) const;
+                  const std::vector<TargetEncoding>& forms) const;
+  void mix(const Mixing::Mix& mix, const Row& partner, const Row& row, const std::vector<TargetEncoding>& forms) const;
   // Reads a sample and applies the fixed geometry.
   void prepare(std::int64_t number, Scratch& scratch) const;
   // Writes a prepared sample to a row of the cache, and finds it there.

@@ -13,45 +13,47 @@ int class_of(std::uint8_t pixel) { return pixel == no_class ? 0 : pixel; }
 
 }  // namespace
 
-void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetForm form, std::byte* to) {
-  const DatasetFacts& facts = dataset.facts();
+void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding form,
+                  std::byte* to) {
+  const DatasetInfo& info = dataset.info();
   auto* floats = reinterpret_cast<float*>(to);
-  if (facts.classes == 0) {
-    std::copy_n(values, facts.target.count(), floats);
+  if (info.classes == 0) {
+    std::copy_n(values, info.target.count(), floats);
     return;
   }
-  require(form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
+  require(form == TargetEncoding::class_number || info.target.rank() == 0, "classes of positions are numbers");
   switch (form) {
-    case TargetForm::class_number:
+    case TargetEncoding::class_number:
       dataset.read_labels(number, reinterpret_cast<std::int32_t*>(to));
       break;
-    case TargetForm::one_hot:
-      std::fill_n(floats, facts.classes, 0.0f);
+    case TargetEncoding::one_hot:
+      std::fill_n(floats, info.classes, 0.0f);
       floats[dataset.label(number)] = 1;
       break;
-    case TargetForm::class_value:
+    case TargetEncoding::class_value:
       *floats = static_cast<float>(dataset.label(number));
       break;
-    case TargetForm::values:
+    case TargetEncoding::values:
       break;
   }
 }
 
-void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetForm form, std::byte* to) {
+void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetEncoding form,
+                std::byte* to) {
   auto* floats = reinterpret_cast<float*>(to);
   switch (form) {
-    case TargetForm::class_number:
+    case TargetEncoding::class_number:
       std::transform(mask, mask + pixels, reinterpret_cast<std::int32_t*>(to), class_of);
       break;
-    case TargetForm::class_value:
+    case TargetEncoding::class_value:
       std::transform(mask, mask + pixels, floats,
                      [](std::uint8_t pixel) { return static_cast<float>(class_of(pixel)); });
       break;
-    case TargetForm::one_hot:
+    case TargetEncoding::one_hot:
       std::fill_n(floats, pixels * classes, 0.0f);
       for (std::int64_t i = 0; i < pixels; ++i) floats[i * classes + class_of(mask[i])] = 1;
       break;
-    case TargetForm::values:
+    case TargetEncoding::values:
       break;
   }
 }

@@ -1,4 +1,4 @@
-// The facts that callbacks are told.
+// The variables that callbacks are told.
 #include "io/metrics/callbacks/callbacks.h"
 
 #include <algorithm>
@@ -22,34 +22,34 @@ std::string variable_of(const std::string& name) {
 }
 
 void add_values(const std::map<std::string, double>& values, const std::string& prefix,
-                std::map<std::string, std::string>& facts) {
-  for (const auto& [name, value] : values) facts[variable_of(prefix + name)] = format("{}", value);
+                std::map<std::string, std::string>& variables) {
+  for (const auto& [name, value] : values) variables[variable_of(prefix + name)] = format("{}", value);
 }
 
 }  // namespace
 
 Callbacks::Callbacks(std::vector<Choice> callbacks, const std::string& name, const std::string& run_directory)
     : callbacks_(std::move(callbacks)),
-      facts_{{"RUN", name}, {"RUN_DIR", std::filesystem::absolute(run_directory).string()}},
+      variables_{{"RUN", name}, {"RUN_DIR", std::filesystem::absolute(run_directory).string()}},
       queue_(run_directory + "/callbacks.log") {}
 
-void Callbacks::run(const std::string& event, Facts facts) {
-  facts["EVENT"] = event;
-  facts.insert(facts_.begin(), facts_.end());
+void Callbacks::run(const std::string& event, Variables variables) {
+  variables["EVENT"] = event;
+  variables.insert(variables_.begin(), variables_.end());
   for (const Choice& callback : callbacks_) {
     if (callback.name != event) continue;
     const auto& options = callback.as<CallbackOptions>();
     CommandQueue::Command command{options.command, {}, options.timeout.value};
-    for (const auto& [name, value] : facts) command.environment["TRAINCTL_" + name] = value;
+    for (const auto& [name, value] : variables) command.environment["TRAINCTL_" + name] = value;
     queue_.add(std::move(command));
   }
 }
 
 void Callbacks::epoch(const EpochEvent& event) {
-  Facts facts{{"STEP", std::to_string(event.step)}, {"EPOCH", format("{:g}", event.epoch)}};
-  add_values(event.train, "", facts);
-  add_values(event.validation, "val_", facts);
-  run("epoch", std::move(facts));
+  Variables variables{{"STEP", std::to_string(event.step)}, {"EPOCH", format("{:g}", event.epoch)}};
+  add_values(event.train, "", variables);
+  add_values(event.validation, "val_", variables);
+  run("epoch", std::move(variables));
 }
 
 void Callbacks::checkpoint(const CheckpointEvent& event) {
@@ -58,13 +58,13 @@ void Callbacks::checkpoint(const CheckpointEvent& event) {
 }
 
 void Callbacks::end(const EndEvent& event) {
-  Facts facts{{"STEP", std::to_string(event.step)},
-              {"EPOCH", format("{:g}", event.epoch)},
-              {"STATUS", event.status},
-              {"SECONDS", format("{:.3f}", event.seconds)}};
-  add_values(event.train, "", facts);
-  add_values(event.validation, "val_", facts);
-  run("end", std::move(facts));
+  Variables variables{{"STEP", std::to_string(event.step)},
+                      {"EPOCH", format("{:g}", event.epoch)},
+                      {"STATUS", event.status},
+                      {"SECONDS", format("{:.3f}", event.seconds)}};
+  add_values(event.train, "", variables);
+  add_values(event.validation, "val_", variables);
+  run("end", std::move(variables));
 }
 
 }  // namespace trainctl

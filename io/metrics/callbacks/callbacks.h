@@ -23,12 +23,12 @@ class Callbacks final : public MetricsSink {
   void end(const EndEvent& event) override;
 
  private:
-  using Facts = std::map<std::string, std::string>;  // variables without their TRAINCTL_
+  using Variables = std::map<std::string, std::string>;  // variables without their TRAINCTL_
 
-  void run(const std::string& event, Facts facts);
+  void run(const std::string& event, Variables variables);
 
   std::vector<Choice> callbacks_;
-  Facts facts_;  // of the run
+  Variables variables_;  // of the run
   CommandQueue queue_;
 };
 

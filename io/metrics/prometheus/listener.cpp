@@ -18,7 +18,7 @@ namespace {
 
 constexpr int most_waiting = 16;  // connections that the kernel keeps until they are accepted
 
-[[noreturn]] void throw_cannot_listen(const Placed<ListenAddress>& address, int error) {
+[[noreturn]] void throw_cannot_listen(const Located<ListenAddress>& address, int error) {
   const auto& [host, port] = address.value;
   std::string why =
       format("port {} of {} cannot be listened on: {}", port, host, std::generic_category().message(error));
@@ -32,12 +32,12 @@ constexpr int most_waiting = 16;  // connections that the kernel keeps until the
   } else if (error == EACCES) {
     remedy = "state a port from 1024 on (--set log.prometheus=PORT)";
   }
-  throw Error(ErrorKind::config, address.place, "log.prometheus: " + why, remedy);
+  throw Error(ErrorKind::config, address.location, "log.prometheus: " + why, remedy);
 }
 
 }  // namespace
 
-int listen_on(const Placed<ListenAddress>& address) {
+int listen_on(const Located<ListenAddress>& address) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;

@@ -8,6 +8,6 @@ namespace trainctl {
 
 // Returns a socket that listens, and blocks. Throws Error{config} with the place of the address where it is in use, or
 // cannot be listened on.
-int listen_on(const Placed<ListenAddress>& address);
+int listen_on(const Located<ListenAddress>& address);
 
 }  // namespace trainctl

@@ -25,7 +25,7 @@ std::int64_t starts_in(const std::string& metrics_path) {
 
 }  // namespace
 
-Prometheus::Prometheus(const Placed<ListenAddress>& address, const std::string& run, std::string metrics_path)
+Prometheus::Prometheus(const Located<ListenAddress>& address, const std::string& run, std::string metrics_path)
     : metrics_path_(std::move(metrics_path)), state_{run, {}, 0, 0}, server_(address, [this] {
         std::unique_lock lock(mutex_);
         const PrometheusState state = state_;

@@ -15,7 +15,7 @@ class Prometheus final : public MetricsSink {
  public:
   // Listens from now on, and answers with what is known. `run`: its name; `metrics_path`: its metrics.jsonl, which
   // tells of earlier starts and has a start event before this sink. Throws as MetricsServer does.
-  Prometheus(const Placed<ListenAddress>& address, const std::string& run, std::string metrics_path);
+  Prometheus(const Located<ListenAddress>& address, const std::string& run, std::string metrics_path);
 
   void start(const StartEvent& event) override;
   // Never waits: while a scrape reads, a step leaves no trace but by the next one.

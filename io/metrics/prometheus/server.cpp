@@ -253,7 +253,7 @@ class MetricsServer::Server {
   std::thread thread_;
 };
 
-MetricsServer::MetricsServer(const Placed<ListenAddress>& address, std::function<std::string()> text)
+MetricsServer::MetricsServer(const Located<ListenAddress>& address, std::function<std::string()> text)
     : server_(std::make_unique<Server>(listen_on(address), std::move(text))) {}
 
 MetricsServer::~MetricsServer() = default;

@@ -17,7 +17,7 @@ class MetricsServer {
  public:
   // Listens when the constructor returns. `text`: what GET /metrics is answered with, called on several threads at
   // once. Throws Error{config} with the place of the address where it is in use, or cannot be listened on.
-  MetricsServer(const Placed<ListenAddress>& address, std::function<std::string()> text);
+  MetricsServer(const Located<ListenAddress>& address, std::function<std::string()> text);
   ~MetricsServer();  // closes all connections
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -77,7 +77,7 @@ EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
     if (errno == EEXIST) ++number;
   } while (descriptor_ < 0 && (errno == EINTR || errno == EEXIST));
   if (descriptor_ < 0) {
-    throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno));
+    throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno));
   }
   write(0, ProtobufMessage().text(event::file_version, "brain.Event:2"));
   // TensorBoard leaves out what files before hold of this step and later ones.
@@ -92,7 +92,7 @@ void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
   whole.real(event::wall_time, wall_seconds()).integer(event::step, step);
   const int error = write_all(descriptor_, framed(whole.bytes() + fields.bytes()));
   if (error == 0) return;
-  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(error),
+  throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(error),
               "make room there, then run again");
 }
 

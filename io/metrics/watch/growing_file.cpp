@@ -55,7 +55,8 @@ GrowingFile::News GrowingFile::read() {
     }
     if (begin == 0 && wanted == block) {  // the line may go on
       if (block < longest_line) continue;
-      throw Error(ErrorKind::config, Place{path_}, "has a line that never ends", "name the directory of a run");
+      throw Error(ErrorKind::config, SourceLocation{path_}, "has a line that never ends",
+                  "name the directory of a run");
     }
     offset_ += static_cast<std::int64_t>(begin);
     tail_ = begin == 0 ? tail_ : text.substr(begin - std::min(begin, tail_bytes), std::min(begin, tail_bytes));

@@ -88,7 +88,7 @@ RunEvent add_event(RunRecord& record, const Json& json) {
 
 RunEvent add_line(RunRecord& record, const std::string& line) {
   const bool is_json = Json::accept(line);
-  const Json json = is_json ? parse_json(line, Place{}) : Json();
+  const Json json = is_json ? parse_json(line, SourceLocation{}) : Json();
   const bool is_event = json.is_object() && json.contains("event");
   if (!is_event && record.start) return RunEvent::none;
   try {

@@ -15,7 +15,7 @@ constexpr double forgotten_seconds = 24 * 3600;  // a silent run is given up aft
 
 RunningRuns::RunningRuns(std::string folder) : folder_(std::move(folder)) {
   if (is_folder(folder_, {ErrorKind::config})) return;
-  throw Error(ErrorKind::config, Place{folder_}, "there is no such directory",
+  throw Error(ErrorKind::config, SourceLocation{folder_}, "there is no such directory",
               "name the directory of a run, or go to where runs are (trainctl run makes runs/<name>)");
 }
 

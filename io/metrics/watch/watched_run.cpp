@@ -32,7 +32,7 @@ double lock_time(const std::string& directory) {
 }
 
 [[noreturn]] void refuse(const std::string& directory, const std::string& why, const char* remedy) {
-  throw Error(ErrorKind::config, Place{directory}, why, remedy);
+  throw Error(ErrorKind::config, SourceLocation{directory}, why, remedy);
 }
 
 constexpr const char* name_a_run = "name the directory of a run (runs/<name>), or none for all that are running";
@@ -108,7 +108,7 @@ RunEvent WatchedRun::add(const std::string& line) {
   try {
     return add_line(record_, line);
   } catch (const Error& error) {
-    throw Error(error.kind(), Place{record_of(directory_)}, error.what());
+    throw Error(error.kind(), SourceLocation{record_of(directory_)}, error.what());
   }
 }
 

@@ -66,25 +66,25 @@ Json run_folder(const RunFolder& folder) {
 }
 
 // The GPUs that the driver has, and how each reaches the others: "NVLink", "P2P" or "host".
-void add_driver_facts(Json& facts) {
-  facts["driver"] = {{"version", nullptr}, {"why", ""}};
-  facts["gpus"] = Json::array();
-  facts["links"] = Json::array();
+void add_driver_facts(Json& info) {
+  info["driver"] = {{"version", nullptr}, {"why", ""}};
+  info["gpus"] = Json::array();
+  info["links"] = Json::array();
   try {
     const Nvml nvml;
-    facts["driver"]["version"] = nvml.driver_version();
+    info["driver"]["version"] = nvml.driver_version();
     const auto devices = nvml.devices();
     for (Nvml::Device device : devices) {
       const GpuIdentity identity = nvml.identify(device);
       const GpuReading reading = nvml.read(device);
-      facts["gpus"].push_back({{"name", identity.name},
-                               {"uuid", identity.uuid},
-                               {"pci_bus_id", identity.pci_bus_id},
-                               {"memory_bytes", bytes(reading.memory_total_bytes)},
-                               {"memory_used_bytes", bytes(reading.memory_bytes)},
-                               {"nvlinks", identity.active_nvlinks},
-                               {"throttled", throttle_words(reading.throttled)},
-                               {"visible", false}});
+      info["gpus"].push_back({{"name", identity.name},
+                              {"uuid", identity.uuid},
+                              {"pci_bus_id", identity.pci_bus_id},
+                              {"memory_bytes", bytes(reading.memory_total_bytes)},
+                              {"memory_used_bytes", bytes(reading.memory_bytes)},
+                              {"nvlinks", identity.active_nvlinks},
+                              {"throttled", throttle_words(reading.throttled)},
+                              {"visible", false}});
       Json row = Json::array();
       for (Nvml::Device other : devices) {
         row.push_back(other == device                 ? "-"
@@ -92,41 +92,41 @@ void add_driver_facts(Json& facts) {
                       : nvml.is_peer(device, other)   ? "P2P"
                                                       : "host");
       }
-      facts["links"].push_back(std::move(row));
+      info["links"].push_back(std::move(row));
     }
   } catch (const Error& error) {
-    facts["driver"]["why"] = error.what();
+    info["driver"]["why"] = error.what();
   }
 }
 
 // The CUDA interpreter, its libraries, and which GPUs it shows to this process.
-void add_cuda_facts(Json& facts, int local_rank) {
+void add_cuda_facts(Json& info, int local_rank) {
   const LoadedCudaModule loaded = load_cuda_module();
-  facts["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
-  facts["gpu"] = nullptr;
+  info["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
+  info["gpu"] = nullptr;
   if (loaded.module == nullptr) return;
   for (const LibraryVersion& library : loaded.module->versions()) {
-    facts["cuda"]["libraries"].push_back({{"name", library.name}, {"built", library.built}, {"found", library.found}});
+    info["cuda"]["libraries"].push_back({{"name", library.name}, {"built", library.built}, {"found", library.found}});
   }
-  facts["cuda"]["why_no_nccl"] = loaded.module->why_no_nccl();
+  info["cuda"]["why_no_nccl"] = loaded.module->why_no_nccl();
   const VisibleGpus visible = loaded.module->gpus();
-  facts["cuda"]["why_no_gpu"] = visible.why;
-  facts["cuda"]["remedy"] = visible.remedy;
+  info["cuda"]["why_no_gpu"] = visible.why;
+  info["cuda"]["remedy"] = visible.remedy;
   for (const Gpu& gpu : visible.gpus) {
     Json* known = nullptr;
-    for (Json& listed : facts["gpus"]) {
+    for (Json& listed : info["gpus"]) {
       if (listed["uuid"] == gpu.uuid) known = &listed;
     }
     if (known == nullptr) {  // NVML is not there, or the GPU is a part of one
-      facts["gpus"].push_back(
+      info["gpus"].push_back(
           {{"name", gpu.name}, {"uuid", gpu.uuid}, {"pci_bus_id", gpu.pci_bus_id}, {"memory_bytes", gpu.memory_bytes}});
-      known = &facts["gpus"].back();
+      known = &info["gpus"].back();
     }
     (*known)["visible"] = true;
     (*known)["compute_capability"] = format("{}.{}", gpu.major, gpu.minor);
     (*known)["why_not"] = gpu.why_not;
   }
-  if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) facts["gpu"] = own->uuid;
+  if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) info["gpu"] = own->uuid;
 }
 
 // Seconds of this host's clock; all ranks read theirs at the same moment.
@@ -142,7 +142,7 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
   const MpiVersions mpi = mpi_versions();
   const MpiLibrary library = mpi_library();
   const std::string mpirun = library == MpiLibrary::other ? "" : mpirun_of(library)->find();
-  Json facts = {
+  Json info = {
       {"rank", rank},
       {"host", host},
       {"version", version()},
@@ -154,13 +154,13 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},
       {"run_directory", run_folder(folder)}};
-  add_driver_facts(facts);
+  add_driver_facts(info);
   try {
-    add_cuda_facts(facts, local_rank);
+    add_cuda_facts(info, local_rank);
   } catch (const Error& error) {
-    facts["cuda"]["why_no_gpu"] = error.what();
+    info["cuda"]["why_no_gpu"] = error.what();
   }
-  return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return info.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
@@ -173,7 +173,7 @@ RunFolder prepare_folder(const std::string& run_directory) {
 
 }  // namespace
 
-std::vector<Json> gather_facts(const std::string& run_directory, const RankContext& context, Stream& stream) {
+std::vector<Json> gather_info(const std::string& run_directory, const RankContext& context, Stream& stream) {
   World& world = context.world;
   const bool first = world.rank() == 0;
   RunFolder folder = first ? prepare_folder(run_directory) : RunFolder{};
@@ -182,11 +182,11 @@ std::vector<Json> gather_facts(const std::string& run_directory, const RankConte
   const std::string own =
       rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
                  context.cores.usable, clock_seconds(world.communicator(), stream), folder);
-  std::vector<Json> facts;
-  for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
+  std::vector<Json> info;
+  for (const std::string& text : gather_texts(own, world.communicator(), stream)) info.push_back(Json::parse(text));
   std::error_code ignored;
   if (first) fs::remove(folder.mark, ignored);
-  return facts;
+  return info;
 }
 
 }  // namespace trainctl

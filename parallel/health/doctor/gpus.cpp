@@ -9,17 +9,17 @@
 
 namespace trainctl {
 
-std::vector<HostGpu> gpus_of_host(const std::vector<Json>& facts, const std::string& host) {
+std::vector<HostGpu> gpus_of_host(const std::vector<Json>& info, const std::string& host) {
   std::vector<HostGpu> all;
   std::map<std::pair<std::string, std::string>, std::string> links;
-  for (const Json& f : facts) {
+  for (const Json& f : info) {
     if (f["host"] != host) continue;
     const Json& gpus = f["gpus"];
     const Json rows = f.value("links", Json::array());  // of the first ones; CUDA may see more
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const std::string uuid = gpus[i]["uuid"];
-      auto known = std::find_if(all.begin(), all.end(), [&](const HostGpu& gpu) { return gpu.facts["uuid"] == uuid; });
-      if (known == all.end()) known = all.insert(all.end(), HostGpu{.facts = gpus[i]});
+      auto known = std::find_if(all.begin(), all.end(), [&](const HostGpu& gpu) { return gpu.info["uuid"] == uuid; });
+      if (known == all.end()) known = all.insert(all.end(), HostGpu{.info = gpus[i]});
       known->visible = known->visible || gpus[i].value("visible", false);
       if (f["gpu"] == uuid) known->ranks += format("{}{}", known->ranks.empty() ? "" : ", ", f["rank"].get<int>());
       for (std::size_t j = 0; i < rows.size() && j < rows[i].size(); ++j) {
@@ -29,7 +29,7 @@ std::vector<HostGpu> gpus_of_host(const std::vector<Json>& facts, const std::str
   }
   for (HostGpu& gpu : all) {
     for (const HostGpu& other : all) {
-      const auto link = links.find({gpu.facts["uuid"], other.facts["uuid"]});
+      const auto link = links.find({gpu.info["uuid"], other.info["uuid"]});
       gpu.links.push_back(&gpu == &other ? "-" : link == links.end() ? "?" : link->second);
     }
   }

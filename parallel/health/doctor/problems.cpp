@@ -1,4 +1,4 @@
-// From facts to problems and remedies.
+// From info to problems and remedies.
 #include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
@@ -65,12 +65,12 @@ void check_host(const Json& f, std::size_t ranks_here, bool several_hosts, Probl
 }
 
 // Reports throttled GPUs of one host. A power cap is no problem: busy GPUs run at theirs.
-void check_throttling(const std::vector<Json>& facts, const std::string& host, Problems& problems) {
-  for (const HostGpu& gpu : gpus_of_host(facts, host)) {
-    for (const Json& reason : gpu.facts.value("throttled", Json::array())) {
+void check_throttling(const std::vector<Json>& info, const std::string& host, Problems& problems) {
+  for (const HostGpu& gpu : gpus_of_host(info, host)) {
+    for (const Json& reason : gpu.info.value("throttled", Json::array())) {
       if (reason == "power cap") continue;
       problems.push_back({false, host,
-                          format("GPU {} is throttled now: {}", text_of(gpu.facts["uuid"]), text_of(reason)),
+                          format("GPU {} is throttled now: {}", text_of(gpu.info["uuid"]), text_of(reason)),
                           "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE)"});
     }
   }
@@ -114,7 +114,7 @@ void check_nvrtc(const Json& f, Problems& problems) {
   }
 }
 
-void check_gpus(const std::vector<Json>& facts, const std::string& device, const std::string& communication,
+void check_gpus(const std::vector<Json>& info, const std::string& device, const std::string& communication,
                 Problems& problems) {
   std::set<std::string> hosts_without, hosts_with;
   std::map<std::string, int> owner;  // of a GPU, by host and UUID
@@ -122,7 +122,7 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
   std::size_t with = 0;
   bool shared = false;
   std::string why_no_nccl;
-  for (const Json& f : facts) {
+  for (const Json& f : info) {
     if (f["gpu"].is_null()) {
       const bool has_driver = text_of(f["driver"]["why"]).empty() && !f["gpus"].empty();
       if ((device == "cuda" || has_driver) && hosts_without.insert(f["host"]).second)
@@ -145,8 +145,8 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
     }
     why_no_nccl = text_of(f["cuda"]["why_no_nccl"]);
   }
-  if (with > 0 && with < facts.size()) {
-    problems.push_back({true, "", format("{} of {} ranks have a GPU", with, facts.size()),
+  if (with > 0 && with < info.size()) {
+    problems.push_back({true, "", format("{} of {} ranks have a GPU", with, info.size()),
                         "choose hosts that have one for each rank, or --device cpu"});
   }
   if (with > 1 && !shared && !why_no_nccl.empty()) {
@@ -252,27 +252,27 @@ void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vec
                       "make room, or choose another run directory"});
 }
 
-std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
+std::vector<Problem> find_problems(const std::vector<Json>& info, const std::string& device,
                                    const std::string& communication) {
   Problems problems;
   std::map<std::string, std::size_t> ranks_of;
-  for (const Json& f : facts) ++ranks_of[f["host"]];
+  for (const Json& f : info) ++ranks_of[f["host"]];
   std::set<std::string> seen;
-  for (const Json& f : facts) {
+  for (const Json& f : info) {
     if (!seen.insert(f["host"]).second) continue;
     check_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
-    check_throttling(facts, f["host"], problems);
-    check_clock(f, facts.front(), problems);
-    if (f["version"] != facts.front()["version"]) {
+    check_throttling(info, f["host"], problems);
+    check_clock(f, info.front(), problems);
+    if (f["version"] != info.front()["version"]) {
       problems.push_back({true, f["host"],
-                          format("trainctl {}, but {} on {}", text_of(f["version"]), text_of(facts.front()["version"]),
-                                 text_of(facts.front()["host"])),
+                          format("trainctl {}, but {} on {}", text_of(f["version"]), text_of(info.front()["version"]),
+                                 text_of(info.front()["host"])),
                           "install the same version everywhere"});
     }
   }
-  const Json pairs = facts.front().value("network", Json::array());
+  const Json pairs = info.front().value("network", Json::array());
   for (const PairCost& cost : {seconds_a_byte, seconds_of_little}) check_network(pairs, cost, problems);
-  if (device != "cpu") check_gpus(facts, device, communication, problems);
+  if (device != "cpu") check_gpus(info, device, communication, problems);
   return problems;
 }
 

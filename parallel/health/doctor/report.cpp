@@ -44,11 +44,11 @@ std::string cuda_line(const Json& cuda) {
 }
 
 // The GPUs of all hosts, whose they are, and how those of a host reach each other.
-std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::string>& hosts) {
+std::string gpu_table(const std::vector<Json>& info, const std::vector<std::string>& hosts) {
   std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
   std::size_t most = 0;
   for (const std::string& host : hosts) {
-    all.emplace_back(host, gpus_of_host(facts, host));
+    all.emplace_back(host, gpus_of_host(info, host));
     most = std::max(most, all.back().second.size());
   }
   if (most == 0) return "";
@@ -61,10 +61,10 @@ std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::str
       const HostGpu& gpu = gpus[i];
       std::vector<std::string> cells = {host,
                                         format("{}", i),
-                                        text(gpu.facts["name"]),
-                                        bytes(gpu.facts["memory_bytes"]),
-                                        text(gpu.facts["uuid"]),
-                                        text(gpu.facts["pci_bus_id"]),
+                                        text(gpu.info["name"]),
+                                        bytes(gpu.info["memory_bytes"]),
+                                        text(gpu.info["uuid"]),
+                                        text(gpu.info["pci_bus_id"]),
                                         !gpu.ranks.empty() ? gpu.ranks
                                         : gpu.visible      ? "-"
                                                            : "not visible"};
@@ -76,8 +76,8 @@ std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::str
   return table.text() + "\n";
 }
 
-std::string host_text(const std::vector<Json>& facts, const Json& f) {
-  const auto here = std::count_if(facts.begin(), facts.end(), [&f](const Json& o) { return o["host"] == f["host"]; });
+std::string host_text(const std::vector<Json>& info, const Json& f) {
+  const auto here = std::count_if(info.begin(), info.end(), [&f](const Json& o) { return o["host"] == f["host"]; });
   std::string all = format("{}, {} rank{}\n", text(f["host"]), here, here == 1 ? "" : "s");
   all += line("trainctl", text(f["version"]));
   all += line("MPI", format("{}, built with {}; mpirun: {}", text(f["mpi"]["found"]), text(f["mpi"]["built"]),
@@ -123,10 +123,10 @@ std::string problems_text(std::span<const Problem> problems) {
 
 }  // namespace
 
-std::string doctor_json(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+std::string doctor_json(const std::vector<Json>& info, const std::vector<Problem>& problems) {
   Json listed = Json::array();
   for (const Problem& problem : problems) listed.push_back(as_json(problem));
-  return json_line({{"ok", !stops(problems)}, {"ranks", facts}, {"problems", listed}});
+  return json_line({{"ok", !stops(problems)}, {"ranks", info}, {"problems", listed}});
 }
 
 std::string with_problem(const std::string& report, const Problem& problem) {
@@ -136,16 +136,16 @@ std::string with_problem(const std::string& report, const Problem& problem) {
   return json_line(all);
 }
 
-std::string findings_text(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+std::string findings_text(const std::vector<Json>& info, const std::vector<Problem>& problems) {
   std::string all;
   std::vector<std::string> hosts;
-  for (const Json& f : facts) {
+  for (const Json& f : info) {
     const std::string host = f["host"];
     if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) continue;
     hosts.push_back(host);
-    all += host_text(facts, f) + "\n";
+    all += host_text(info, f) + "\n";
   }
-  return all + gpu_table(facts, hosts) + network_table(facts.front().value("network", Json::array())) +
+  return all + gpu_table(info, hosts) + network_table(info.front().value("network", Json::array())) +
          problems_text(problems);
 }
 

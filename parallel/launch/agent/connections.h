@@ -20,19 +20,19 @@ class Connections {
   // Makes room for one more: the process of the oldest connection that has proven nothing is to be killed, which is
   // returned; 0 if there is room already. Nothing if all have proven themselves.
   std::optional<pid_t> make_room();
-  void add(pid_t process) { processes_.emplace(process, Facts{begun_++, false}); }
+  void add(pid_t process) { processes_.emplace(process, State{begun_++, false}); }
   void has_proven(pid_t process);
   void has_ended(pid_t process) { processes_.erase(process); }
 
  private:
-  struct Facts {
+  struct State {
     std::size_t number = 0;  // in the order of their beginnings
     bool proven = false;
   };
 
   std::size_t most_;
   std::size_t begun_ = 0;
-  std::map<pid_t, Facts> processes_;
+  std::map<pid_t, State> processes_;
 };
 
 // Counts connections that proved nothing. Says so in lines that become rarer, so that nobody can fill a log: the first

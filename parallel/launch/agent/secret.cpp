@@ -42,7 +42,7 @@ class OwnedDescriptor {
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what, const std::string& remedy) {
-  throw Error(ErrorKind::config, Place{path}, what, remedy);
+  throw Error(ErrorKind::config, SourceLocation{path}, what, remedy);
 }
 
 struct stat facts_of(const OwnedDescriptor& file, const std::string& path) {

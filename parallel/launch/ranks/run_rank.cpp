@@ -79,7 +79,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
 Failure end_of(const RankCommand& command, const std::function<int(RankContext&)>& work, RankContext& context) {
   try {
     ImmediateStream host;
-    require_same_on_all(command.facts, context.world.hosts(), context.world.communicator(), host);
+    require_same_on_all(command.values, context.world.hosts(), context.world.communicator(), host);
     require_stated_ranks(context.situation, command.stated_ranks);
     const int code = work(context);
     finish_output();

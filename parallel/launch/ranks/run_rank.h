@@ -25,7 +25,7 @@ struct RankContext {
 
 // The command that a rank was started with.
 struct RankCommand {
-  RankFacts facts;                        // the same on all ranks, or the run ends before its work
+  RankValues values;                      // the same on all ranks, or the run ends before its work
   std::optional<int> stated_ranks;        // how many the user wants
   std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: none
   std::chrono::milliseconds ending{0};    // that rank 0 may need for itself, at the end, beyond the deadline

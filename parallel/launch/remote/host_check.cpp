@@ -32,7 +32,7 @@ std::string hash_of(const std::string& path) {
 enum class Holds { same, other, nothing, unknown };
 
 // What a host says of the program, of its folder for temporary files, of its clock and of its addresses.
-struct HostFacts {
+struct HostInfo {
   Holds program = Holds::unknown;
   std::optional<std::int64_t> bytes_left;  // in the file system of that folder,
   std::string mounted_at;                  // which lies here
@@ -69,8 +69,8 @@ std::vector<std::string> addresses_in(const std::string& trie) {
   return addresses;
 }
 
-HostFacts facts_of(const RemoteAnswer& answer, const std::string& mark, const std::string& hash) {
-  HostFacts facts;
+HostInfo facts_of(const RemoteAnswer& answer, const std::string& mark, const std::string& hash) {
+  HostInfo facts;
   const std::string seconds = value_of(answer.output, mark, "seconds");
   if (!answer.good() || seconds.empty()) return facts;
   const std::string program = value_of(answer.output, mark, "program");
@@ -91,7 +91,7 @@ HostFacts facts_of(const RemoteAnswer& answer, const std::string& mark, const st
 }
 
 // What is wrong with the host; "" where nothing is.
-std::string problem_of(const RemoteAnswer& answer, const HostFacts& facts, const HostCheck& how) {
+std::string problem_of(const RemoteAnswer& answer, const HostInfo& facts, const HostCheck& how) {
   switch (facts.program) {
     case Holds::same:
       if (facts.bytes_left.value_or(how.temporary) >= how.temporary) return "";
@@ -110,7 +110,7 @@ std::string problem_of(const RemoteAnswer& answer, const HostFacts& facts, const
 // What each host says, with the shell's own answer.
 struct AskedHost {
   RemoteAnswer answer;
-  HostFacts facts;
+  HostInfo facts;
 };
 
 std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostCheck& how) {
@@ -124,7 +124,7 @@ std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostChec
       say("addresses", "tr \"\\n\" \" \" 2>/dev/null < /proc/net/fib_trie") + say("seconds", "date +%s");
   std::vector<AskedHost> asked;
   for (RemoteAnswer& answer : run_on_hosts(how.agent, hosts, script, how.deadline)) {
-    HostFacts facts = facts_of(answer, mark, hash);
+    HostInfo facts = facts_of(answer, mark, hash);
     asked.push_back({std::move(answer), std::move(facts)});
   }
   return asked;

@@ -213,7 +213,7 @@ class Play {
 
   [[noreturn]] void fail(int r, MeshAxis axis, const std::string& problem) const {
     const Rank& rank = ranks_[index(r)];
-    throw Error(ErrorKind::internal, place_of(*rank.list->program, *rank.at(axis).op), problem);
+    throw Error(ErrorKind::internal, location_of(*rank.list->program, *rank.at(axis).op), problem);
   }
 
   const Mesh& whole_;

@@ -50,7 +50,7 @@ Communication communication(const Program& program, const Op& op, const Schedule
 }
 
 [[noreturn]] void fail(const Program& program, const Communication& of, std::string_view problem) {
-  throw Error(ErrorKind::internal, place_of(program, *of.op), format("{}: {}", describe(program, of), problem));
+  throw Error(ErrorKind::internal, location_of(program, *of.op), format("{}: {}", describe(program, of), problem));
 }
 
 }  // namespace

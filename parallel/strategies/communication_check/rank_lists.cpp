@@ -80,7 +80,7 @@ void RankLists::check(const RankList& list) const {
   for (const Communication& c : list.all) {
     const int size = mesh_.size(c.axis);
     const auto fail = [&](const std::string& problem) {
-      throw Error(ErrorKind::internal, place_of(*list.program, *c.op),
+      throw Error(ErrorKind::internal, location_of(*list.program, *c.op),
                   format("{}: {}, and the {} axis has {}", describe(*list.program, c), problem, name_of(c.axis),
                          size == 1 ? "one rank" : format("{} ranks", size)));
     };

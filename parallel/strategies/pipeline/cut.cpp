@@ -66,7 +66,7 @@ class StageCut {
     tensor.alias_of = no_tensor;
     auto def = std::make_shared<Receive>(MeshAxis::pipeline, maker_[index(id)], tensor.type, trained_.contains(id));
     def->placed = tensor.placements;
-    return {std::move(def), {}, {id}, made_by.name, made_by.place};
+    return {std::move(def), {}, {id}, made_by.name, made_by.location};
   }
 
   void append_sends(const Op& op, std::vector<Op>& ops) {
@@ -80,7 +80,7 @@ class StageCut {
                        {id},
                        {graph_.add_tensor(std::move(sent))},
                        op.name,
-                       op.place});
+                       op.location});
       }
     }
   }

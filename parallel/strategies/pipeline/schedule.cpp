@@ -140,7 +140,7 @@ class StageSchedule {
 
   static void add(Transfer& transfer, Op op, std::shared_ptr<const OpDef> asynchronous) {
     op.def = std::move(asynchronous);
-    transfer.waits.push_back({std::make_shared<Wait>(), op.outputs, op.outputs, op.name, op.place});
+    transfer.waits.push_back({std::make_shared<Wait>(), op.outputs, op.outputs, op.name, op.location});
     transfer.ops.push_back(std::move(op));
   }
 

@@ -30,7 +30,7 @@ double backward_costs(const Graph& graph, const Op& op, const std::set<TensorId>
 // A layer with ops: its place in the order, its line and its cost.
 struct Unit {
   std::string path;
-  Place place;
+  SourceLocation location;
   double cost = 0;        // of a stage that computes it
   double sent_after = 0;  // of a cut behind it: what all later layers read of it and of those before it
   bool ends = true;       // whether a stage may end with it
@@ -77,7 +77,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (!last.contains(op.name) || last.at(op.name) != i) continue;
-    units.push_back({op.name, op.place, 0, 0, true});
+    units.push_back({op.name, op.location, 0, 0, true});
   }
   const std::map<std::string, std::size_t> number = numbers_of(units);
   for (const SharedWeights& shared : shared_weights(graph, number)) {
@@ -152,19 +152,19 @@ void check_shared(const Graph& graph, const std::vector<Unit>& units, const std:
     if (begin == end) continue;
     if (shared.tensor->role == Role::statistic) {
       reader.error(
-          last.place,
+          last.location,
           format("layer '{}' moves '{}' in stage {}, and '{}' does in stage {}: let one stage hold all uses of "
                  "a batch normalization, or give each a name of its own",
                  last.path, shared.tensor->name, end, first.path, begin),
-          first.place, "first use");
+          first.location, "first use");
       return;
     }
     if (options.sync_every.value > 1) {
-      reader.error(options.sync_every.place,
+      reader.error(options.sync_every.location,
                    format("with `sync_every` stages average their replicas apart, and '{}' and '{}', which share '{}', "
                           "lie in stages {} and {}: let one stage hold both, or leave `sync_every` out",
                           first.path, last.path, shared.tensor->name, begin, end),
-                   last.place, "last use");
+                   last.location, "last use");
       return;
     }
   }
@@ -184,7 +184,7 @@ class PlacedByHand {
     }
     for (std::size_t i = 0; i < units_.size(); ++i) {
       if (stage_of_[i] >= 0) continue;
-      reader_.error(units_[i].place, format("layer '{}' is in no stage of strategy.place", units_[i].path));
+      reader_.error(units_[i].location, format("layer '{}' is in no stage of strategy.location", units_[i].path));
     }
     if (reader_.count() == before) check_order();
     return std::move(stage_of_);
@@ -205,9 +205,9 @@ class PlacedByHand {
       const Found& known = found_[i];
       if (known.pattern != nullptr && known.above < above) continue;
       if (known.pattern != nullptr && known.above == above && stage_of_[i] != stage) {
-        reader_.error(pattern.place,
+        reader_.error(pattern.location,
                       format("layer '{}' is in stage {} and in stage {}", units_[i].path, stage_of_[i], stage),
-                      known.pattern->place, format("'{}'", known.pattern->name));
+                      known.pattern->location, format("'{}'", known.pattern->name));
         return;
       }
       stage_of_[i] = stage;
@@ -216,7 +216,7 @@ class PlacedByHand {
     if (found) return;
     std::vector<std::string> paths;
     for (const Unit& unit : units_) paths.push_back(unit.path);
-    reader_.error(pattern.place, format("'{}' matches no layer{}", pattern.name, suggestion(pattern.name, paths)));
+    reader_.error(pattern.location, format("'{}' matches no layer{}", pattern.name, suggestion(pattern.name, paths)));
   }
 
   // Tensors travel forward, to later stages.
@@ -224,7 +224,7 @@ class PlacedByHand {
     for (std::size_t i = 1; i < units_.size(); ++i) {
       if (stage_of_[i] >= stage_of_[i - 1]) continue;
       reader_.error(
-          found_[i].pattern->place,
+          found_[i].pattern->location,
           format("layer '{}' of stage {} comes behind '{}' of stage {}: a stage is a run of consecutive layers, "
                  "and a block ends behind the layers in it",
                  units_[i].path, stage_of_[i], units_[i - 1].path, stage_of_[i - 1]));
@@ -257,13 +257,13 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
                      Reader& reader) {
   const std::vector<Unit> units = units_of(graph, bytes);
   if (static_cast<int>(units.size()) < stages) {
-    reader.error(options.stages_place(), format("the network has {} layers, too few for {} stages: use at most {}",
-                                                units.size(), stages, units.size()));
+    reader.error(options.stages_location(), format("the network has {} layers, too few for {} stages: use at most {}",
+                                                   units.size(), stages, units.size()));
     return {};
   }
   const auto ends = std::count_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ends; });
   if (options.place.empty() && ends < stages) {
-    reader.error(options.stages_place(),
+    reader.error(options.stages_location(),
                  format("the network cannot be cut between the uses of a batch normalization, which one stage holds: "
                         "use at most {} stages",
                         ends));

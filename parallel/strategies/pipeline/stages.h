@@ -22,7 +22,7 @@ std::vector<std::string> layers_of(const Graph& graph);
 // takes the input runs the op itself.
 bool prepares_input(const Graph& graph, const Op& op);
 
-// Cuts a whole forward training graph into so many stages: by strategy.place, else so that the costliest stage costs
+// Cuts a whole forward training graph into so many stages: by strategy.location, else so that the costliest stage costs
 // least, sending included. Problems go to the reader with their lines: a pattern that matches no layer, a layer in two
 // stages or in none, stages out of order, more stages than layers, uses of a batch normalization in several stages.
 // Balanced stages are not cut between these.

@@ -33,7 +33,7 @@ std::vector<Placement> split_on_tensor_axis(int dimension) {
 
 }  // namespace
 
-SplitGraph::SplitGraph(const Graph& graph, const PartOfRanks& ranks, const Stages& stages)
+SplitGraph::SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages)
     : from_(graph), ranks_(ranks), stages_(stages), forms_(graph.tensors.size()) {}
 
 void SplitGraph::count_exchange(TensorId id) {
@@ -94,7 +94,7 @@ TensorId SplitGraph::parameter_part(TensorId id, int dimension) {
   std::vector<std::int64_t> offsets(shape.sizes().size(), 0);
   part.type.shape = divided(shape, dimension, ranks_.count);
   offsets[static_cast<std::size_t>(dimension)] = part.type.shape[dimension] * ranks_.index;
-  part.part = TensorPart{shape, TensorExtent::box(shape, std::move(offsets), part.type.shape.sizes())};
+  part.part = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), part.type.shape.sizes())};
   part.placements = split_on_tensor_axis(dimension);
   forms(id).dimension = dimension;
   return forms(id).part = to_.add_tensor(std::move(part));
@@ -102,7 +102,7 @@ TensorId SplitGraph::parameter_part(TensorId id, int dimension) {
 
 TensorId SplitGraph::reshaped(TensorId made, Shape shape, const Op& like) {
   const std::string name = to_.tensor(made).name;
-  const TensorId other = to_.add_op(std::make_shared<Reshape>(std::move(shape)), {made}, like.name, like.place)[0];
+  const TensorId other = to_.add_op(std::make_shared<Reshape>(std::move(shape)), {made}, like.name, like.location)[0];
   to_.tensors[static_cast<std::size_t>(other)].name = name + "/reshaped";
   return other;
 }
@@ -110,7 +110,7 @@ TensorId SplitGraph::reshaped(TensorId made, Shape shape, const Op& like) {
 std::vector<TensorId> SplitGraph::emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& like,
                                        const std::string& suffix) {
   std::vector<std::string> names(suffix.empty() ? like.outputs.size() : 1, "output");
-  const auto made = to_.add_op(std::move(def), std::move(inputs), like.name, like.place, std::move(names));
+  const auto made = to_.add_op(std::move(def), std::move(inputs), like.name, like.location, std::move(names));
   for (std::size_t i = 0; i < made.size(); ++i) {
     to_.tensors[static_cast<std::size_t>(made[i])].name = from_.tensor(like.outputs[i]).name + suffix;
   }

@@ -16,7 +16,7 @@ namespace trainctl {
 class SplitGraph {
  public:
   // `stages`: of a pipeline that the graph will be cut into. All that is referred to outlives the object.
-  SplitGraph(const Graph& graph, const PartOfRanks& ranks, const Stages& stages);
+  SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages);
 
   // The dimension along which the ranks have parts of the tensor; nothing if each has it whole.
   std::optional<int> split_of(TensorId id) const { return forms(id).dimension; }
@@ -69,7 +69,7 @@ class SplitGraph {
   const Op& maker_of(TensorId id) const;
 
   const Graph& from_;
-  const PartOfRanks ranks_;
+  const ShardPosition ranks_;
   const Stages& stages_;
   Graph to_;
   std::vector<Forms> forms_;  // by tensor of the graph

@@ -22,7 +22,7 @@ bool is_number(DType dtype) { return dtype == DType::int32 || dtype == DType::in
 class Walk {
  public:
   // The ops with the numbers `left` do not begin to split.
-  Walk(const Graph& graph, const PartOfRanks& ranks, const std::set<std::size_t>& left, const Stages& stages)
+  Walk(const Graph& graph, const ShardPosition& ranks, const std::set<std::size_t>& left, const Stages& stages)
       : graph_(graph), ranks_(ranks), left_(left), readers_(graph.tensors.size()), part_(graph, ranks, stages) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (TensorId input : graph.ops[i].inputs) readers_[index(input)].push_back(i);
@@ -177,7 +177,7 @@ class Walk {
   }
 
   const Graph& graph_;
-  const PartOfRanks ranks_;
+  const ShardPosition ranks_;
   const std::set<std::size_t>& left_;
   std::vector<std::vector<std::size_t>> readers_;  // by tensor: the numbers of the ops that read it
   std::map<TensorId, int> moved_;                  // by running statistic: the layers that move it
@@ -189,14 +189,14 @@ class Walk {
 }  // namespace
 
 Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) {
-  const PartOfRanks ranks{rank.size(MeshAxis::tensor), rank.along(MeshAxis::tensor)};
+  const ShardPosition ranks{rank.size(MeshAxis::tensor), rank.along(MeshAxis::tensor)};
   if (ranks.count == 1) return graph;
   std::set<std::size_t> left;
   for (;;) {
     Walk walk(graph, ranks, left, strategy.stages);
     const std::vector<std::size_t> unfit = walk.run();
     if (!walk.splits()) {
-      throw Error(ErrorKind::config, strategy.options.tensor.place,
+      throw Error(ErrorKind::config, strategy.options.tensor.location,
                   format("strategy.tensor is {}, and no layer of this network can be split among {} ranks", ranks.count,
                          ranks.count),
                   format("layers are split where {} divides their units or filters and where they do at least {} "

@@ -16,7 +16,7 @@ std::vector<Placement> placements_of(const SplitDimensions& dimensions) {
 class Search {
  public:
   Search(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
-         const PartOfRanks& ranks)
+         const ShardPosition& ranks)
       : op_(op), operands_(operands), outputs_(outputs), ranks_(ranks) {}
 
   Way run() {
@@ -43,7 +43,7 @@ class Search {
       parts.push_back(operands_[i].type);
       if (dimensions[i]) parts[i].shape[*dimensions[i]] /= ranks_.count;
     }
-    std::shared_ptr<const OpDef> def = op_.def->on_part(whole, dimensions, ranks_);
+    std::shared_ptr<const OpDef> def = op_.def->on_shard(whole, dimensions, ranks_);
     if (def == nullptr) def = op_.def;
     // The shape rule is not asked: an op that does not take parts may have no shape for them (half of a group of
     // channels is no group), and says so by its placements.
@@ -82,14 +82,14 @@ class Search {
   const Op& op_;
   const std::vector<Operand>& operands_;
   const std::vector<TensorType>& outputs_;
-  const PartOfRanks ranks_;
+  const ShardPosition ranks_;
   Way best_;
 };
 
 }  // namespace
 
 Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
-             const PartOfRanks& ranks) {
+             const ShardPosition& ranks) {
   Way best = Search(op, operands, outputs, ranks).run();
   const int bias = op.def->bias();
   if (bias < 0 || bias >= std::ssize(operands) || best.sharing <= Sharing::sum) return best;

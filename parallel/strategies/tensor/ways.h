@@ -39,6 +39,6 @@ struct Way {
 // combination of the operands' alternatives. The ranks divide every dimension that is split. No parameter is whole in
 // an op that works on parts, since the gradient of the parameter would be a sum over the ranks.
 Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
-             const PartOfRanks& ranks);
+             const ShardPosition& ranks);
 
 }  // namespace trainctl

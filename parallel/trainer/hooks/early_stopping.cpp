@@ -32,9 +32,9 @@ void EarlyStopping::on_train_end(const TrainingState& state) {
                    state.best->value));
 }
 
-void EarlyStopping::restore(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find("early_stopping");
-  if (found != facts.end()) read(found->second);
+void EarlyStopping::restore(const SnapshotMetadata& metadata) {
+  const auto found = metadata.find("early_stopping");
+  if (found != metadata.end()) read(found->second);
 }
 
 bool EarlyStopping::stops(double epochs, const std::map<std::string, double>& values) {

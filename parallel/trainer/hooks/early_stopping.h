@@ -31,8 +31,8 @@ class EarlyStopping final : public TrainingHook {
   void on_epoch_end(const TrainingState& state, double epochs, double scheduled) override;
   void on_train_end(const TrainingState& state) override;
   std::string why_end() const override { return why_end_; }
-  void save(std::map<std::string, std::string>& facts) const override { facts["early_stopping"] = text(); }
-  void restore(const std::map<std::string, std::string>& facts) override;
+  void save(SnapshotMetadata& metadata) const override { metadata["early_stopping"] = text(); }
+  void restore(const SnapshotMetadata& metadata) override;
 
   // Takes the values of an evaluation after `epochs` epochs, "val_loss" and so on. Whether the run is to end.
   bool stops(double epochs, const std::map<std::string, double>& values);

@@ -20,15 +20,15 @@ void HistogramPass::run(std::int64_t step, int program, double gradient_scale) {
   count("weights/", weights_, engine_.weights(), 1, step);
   std::vector<float> memory;
   const std::vector<NamedTensor> gradients = read_gradients(engine_, program, memory);
-  if (!gradients_) gradients_ = plan_parts(gradients, world_, stream_);
+  if (!gradients_) gradients_ = plan_shards(gradients, world_, stream_);
   count("gradients/", *gradients_, gradients, gradient_scale, step);
 }
 
-void HistogramPass::count(const std::string& prefix, const PartPlan& plan, std::span<const NamedTensor> held,
+void HistogramPass::count(const std::string& prefix, const ShardPlan& plan, std::span<const NamedTensor> held,
                           double scale, std::int64_t step) {
   const auto by_names = by_name(held);
   for (const PlannedTensor& tensor : plan.tensors()) {
-    const auto counts_here = [&](const PlannedPart& part) { return part.writer == world_.rank(); };
+    const auto counts_here = [&](const PlannedShard& part) { return part.writer == world_.rank(); };
     Histogram histogram;
     if (std::ranges::any_of(tensor.parts, counts_here)) {
       const View& view = by_names.at(tensor.name)->view;

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 #include "parallel/trainer/hooks/hook.h"
 
 namespace trainctl {
@@ -20,7 +20,7 @@ class HistogramPass final : public TrainingHook {
  public:
   // A pass after each multiple of `every` steps. `weights` plans those of the engine; `sink` is null on other ranks
   // than 0. All outlive the pass.
-  HistogramPass(std::int64_t every, Engine& engine, const PartPlan& weights, Communicator& world, Stream& stream,
+  HistogramPass(std::int64_t every, Engine& engine, const ShardPlan& weights, Communicator& world, Stream& stream,
                 DetailSink* sink)
       : every_(every), engine_(engine), weights_(weights), world_(world), stream_(stream), sink_(sink) {}
 
@@ -32,16 +32,16 @@ class HistogramPass final : public TrainingHook {
   // statistics, and of the gradients that a training program's step left, times `gradient_scale`. Each rank counts the
   // parts that it would write to a checkpoint. No later step may have begun. Collective.
   void run(std::int64_t step, int program, double gradient_scale);
-  void count(const std::string& prefix, const PartPlan& plan, std::span<const NamedTensor> held, double scale,
+  void count(const std::string& prefix, const ShardPlan& plan, std::span<const NamedTensor> held, double scale,
              std::int64_t step);
 
   std::int64_t every_;
   Engine& engine_;
-  const PartPlan& weights_;
+  const ShardPlan& weights_;
   Communicator& world_;
   Stream& stream_;
   DetailSink* sink_;
-  std::optional<PartPlan> gradients_;  // from the first pass on
+  std::optional<ShardPlan> gradients_;  // from the first pass on
 };
 
 }  // namespace trainctl

@@ -47,7 +47,7 @@ class TrainingHook {
   // Why the run ends before its last step; "" if it does not.
   virtual std::string why_end() const { return ""; }
 
-  // Adds the hook's state to the facts of a checkpoint, and takes it from them.
+  // Adds the hook's state to the metadata of a checkpoint, and takes it from them.
   virtual void save(std::map<std::string, std::string>&) const {}
   virtual void restore(const std::map<std::string, std::string>&) {}
 };

@@ -26,9 +26,9 @@ void Plateau::on_epoch_end(const TrainingState& state, double, double scheduled)
   log::info(format("{} no longer improves: the learning rate falls to {:.4g}", monitor_, rate(scheduled)));
 }
 
-void Plateau::restore(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find("reduce_on_plateau");
-  if (found != facts.end()) read(found->second);
+void Plateau::restore(const SnapshotMetadata& metadata) {
+  const auto found = metadata.find("reduce_on_plateau");
+  if (found != metadata.end()) read(found->second);
 }
 
 bool Plateau::lowers(double scheduled, const std::map<std::string, double>& values) {

@@ -22,8 +22,8 @@ class Plateau final : public TrainingHook {
 
   void on_epoch_end(const TrainingState& state, double epochs, double scheduled) override;
   double learning_rate(double scheduled) const override { return rate(scheduled); }
-  void save(std::map<std::string, std::string>& facts) const override { facts["reduce_on_plateau"] = text(); }
-  void restore(const std::map<std::string, std::string>& facts) override;
+  void save(SnapshotMetadata& metadata) const override { metadata["reduce_on_plateau"] = text(); }
+  void restore(const SnapshotMetadata& metadata) override;
 
   // Takes the values of an evaluation, "val_loss" and so on. `scheduled` is the schedule's learning rate of the next
   // step. Whether the learning rate falls.

@@ -12,7 +12,7 @@ namespace trainctl {
 class Communicator;
 class DetailSink;
 class Engine;
-class PartPlan;
+class ShardPlan;
 class ResultWarnings;
 class RunPrograms;
 class StepReports;
@@ -23,7 +23,7 @@ struct TrainingPlan;
 struct HookParts {
   Engine& engine;
   const RunPrograms& programs;
-  const PartPlan& weights;  // of the engine
+  const ShardPlan& weights;  // of the engine
   Communicator& world;
   Communicator* replicas = nullptr;  // along the data axis: the ranks with the same weights; null: there are none
   Stream& stream;

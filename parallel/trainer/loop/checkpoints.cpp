@@ -8,7 +8,7 @@ void Checkpoints::save(Snapshot snapshot) {
   if (staged_step_ == snapshot.step) return;
   staged_step_ = snapshot.step;
   snapshot.mesh = parts_.mesh;
-  snapshot.facts.insert(parts_.facts.begin(), parts_.facts.end());
+  snapshot.metadata.insert(parts_.metadata.begin(), parts_.metadata.end());
   saves_ = true;
   tell_stop_time();
   parts_.saver.stage(std::move(snapshot));

@@ -17,9 +17,9 @@ class Checkpoints {
  public:
   struct Parts {
     StagedSaver& saver;
-    MetricsSink* sink = nullptr;               // null on other ranks than 0
-    std::vector<int> mesh;                     // sizes of the data, pipeline and tensor axes
-    std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
+    MetricsSink* sink = nullptr;  // null on other ranks than 0
+    std::vector<int> mesh;        // sizes of the data, pipeline and tensor axes
+    SnapshotMetadata metadata;    // kept with every checkpoint: kernel choices, data fingerprint
     // Called on rank 0 with the longest time in seconds between two moments at which all ranks look for a request to
     // stop, when it has grown, and before and after a checkpoint is written. Null: nothing is told.
     std::function<void(double longest, bool saves)> tell_stop_time;
@@ -28,7 +28,7 @@ class Checkpoints {
   // What is referred to outlives the object.
   explicit Checkpoints(Parts parts) : parts_(std::move(parts)) {}
 
-  // Completes the snapshot with tensors, mesh and facts and stages it, unless its step was staged or saved before.
+  // Completes the snapshot with tensors, mesh and metadata and stages it, unless its step was staged or saved before.
   // Called on all ranks after the same step; throws as StagedSaver::stage().
   void save(Snapshot snapshot);
   // Reports the checkpoints that have become whole to the sink. Called after every step.

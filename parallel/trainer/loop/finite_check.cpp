@@ -52,13 +52,13 @@ std::string FiniteCheck::why_diverged(const StartedStep& step, const StepResult&
   return "the gradient exceeds float16's range however small the loss is scaled";
 }
 
-void FiniteCheck::save(std::map<std::string, std::string>& facts) const {
-  if (scales_loss_) facts["loss_scale"] = scale_.text();
+void FiniteCheck::save(SnapshotMetadata& metadata) const {
+  if (scales_loss_) metadata["loss_scale"] = scale_.text();
 }
 
-void FiniteCheck::restore(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find("loss_scale");
-  if (found != facts.end()) scale_ = LossScale(found->second);
+void FiniteCheck::restore(const SnapshotMetadata& metadata) {
+  const auto found = metadata.find("loss_scale");
+  if (found != metadata.end()) scale_ = LossScale(found->second);
 }
 
 std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
@@ -67,10 +67,10 @@ std::string find_not_finite(Engine& engine, int program, int back, const MeshRan
   engine.set_observer(&search);
   StepResult result;
   engine.repeat(back, result);
-  double earliest = search.place();
+  double earliest = search.position();
   world.all_reduce({&earliest, DType::float64, 1}, Reduction::minimum, stream);
   stream.synchronize();
-  return first_text(search.place() == earliest ? search.found() : "", world, stream);
+  return first_text(search.position() == earliest ? search.found() : "", world, stream);
 }
 
 }  // namespace trainctl

@@ -59,9 +59,9 @@ class FiniteCheck {
   // device has left the update out, and a smaller scale follows. Equal on all ranks, since the reduced gradient is.
   std::string why_diverged(const StartedStep& step, const StepResult& result);
 
-  // The loss scale among the facts of a checkpoint.
-  void save(std::map<std::string, std::string>& facts) const;
-  void restore(const std::map<std::string, std::string>& facts);
+  // The loss scale among the metadata of a checkpoint.
+  void save(SnapshotMetadata& metadata) const;
+  void restore(const SnapshotMetadata& metadata);
 
  private:
   bool scales_loss_;

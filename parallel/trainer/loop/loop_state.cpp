@@ -18,23 +18,23 @@ void TrainingLoop::save() {
   if (plan_.phases > 1) {
     const std::size_t next = plan_.phase.number + 1;
     const bool follows = ended_phase() && next < plan_.phases;
-    snapshot.facts[phase_fact] = to_text(follows ? PhaseStart{next, state_.step} : plan_.phase);
+    snapshot.metadata[phase_key] = to_text(follows ? PhaseStart{next, state_.step} : plan_.phase);
   }
-  parts_.finite.save(snapshot.facts);
-  for (const TrainingHook* hook : parts_.hooks) hook->save(snapshot.facts);
+  parts_.finite.save(snapshot.metadata);
+  for (const TrainingHook* hook : parts_.hooks) hook->save(snapshot.metadata);
   parts_.checkpoints.save(std::move(snapshot));
 }
 
 void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {
   state_.restore(snapshot, plan_.monitor);
   if (is_stored) parts_.checkpoints.set_saved_step(snapshot.step);
-  parts_.finite.restore(snapshot.facts);
+  parts_.finite.restore(snapshot.metadata);
   const bool begins_phase = plan_.phase.number > 0 && snapshot.step == plan_.phase.step;
   if (begins_phase) {
     parts_.finite.begin_state();
     return;
   }
-  for (TrainingHook* hook : parts_.hooks) hook->restore(snapshot.facts);
+  for (TrainingHook* hook : parts_.hooks) hook->restore(snapshot.metadata);
 }
 
 bool TrainingLoop::ended_phase() const {

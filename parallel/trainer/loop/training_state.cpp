@@ -54,10 +54,10 @@ void TrainingState::save(Snapshot& snapshot) const {
   snapshot.best = best;
   snapshot.metrics = values();
   const double count = epoch_means.count(), weight = epoch_means.weight();
-  snapshot.facts["epoch/count"] = exact({&count, 1});
-  snapshot.facts["epoch/weight"] = exact({&weight, 1});
+  snapshot.metadata["epoch/count"] = exact({&count, 1});
+  snapshot.metadata["epoch/weight"] = exact({&weight, 1});
   for (const MetricResult& result : epoch_means.results()) {
-    if (!result.derived) snapshot.facts["epoch/" + result.name] = exact(epoch_means.sums(result));
+    if (!result.derived) snapshot.metadata["epoch/" + result.name] = exact(epoch_means.sums(result));
   }
 }
 
@@ -72,8 +72,8 @@ void TrainingState::restore(const Snapshot& snapshot, const Monitor& monitor) {
     (on_validation ? validation : train)[on_validation ? name.substr(4) : name] = value;
   }
   const auto sums_of = [&](const std::string& name, int values, std::vector<double>& sums) {
-    const auto fact = snapshot.facts.find("epoch/" + name);
-    parse_exact(fact == snapshot.facts.end() ? "" : fact->second, values, sums);
+    const auto fact = snapshot.metadata.find("epoch/" + name);
+    parse_exact(fact == snapshot.metadata.end() ? "" : fact->second, values, sums);
   };
   std::vector<double> sums, count;
   for (const MetricResult& result : epoch_means.results()) {

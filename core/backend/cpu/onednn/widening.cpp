@@ -38,14 +38,14 @@ bool needs_widening(const OpContext& context) {
          context.input(0).dtype == DType::bfloat16 && !has_bfloat16();
 }
 
-std::vector<OpPart> widened_parts(const OpContext& context) {
+std::vector<SubOp> widened_ops(const OpContext& context) {
   const Op& op = context.op;
   const auto widen = std::make_shared<Cast>(DType::float32), round = std::make_shared<Cast>(DType::bfloat16);
   // A kernel lies in the layout that the float32 op asks for, as a compute copy where it lies otherwise.
   const bool reads_kernel = !op.def->kind().ends_with("grad_weights");
   int next = static_cast<int>(op.inputs.size() + op.outputs.size());
-  std::vector<OpPart> parts, rounding;
-  OpPart wide{op.def, {}, {}};
+  std::vector<SubOp> parts, rounding;
+  SubOp wide{op.def, {}, {}};
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const auto input = static_cast<int>(i);
     const bool narrow = context.input(i).dtype == DType::bfloat16 && !(i == 1 && reads_kernel);

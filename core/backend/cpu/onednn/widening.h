@@ -15,6 +15,6 @@ bool needs_widening(const OpContext& context);
 
 // The op in float32 between casts: bfloat16 inputs are widened, and its bfloat16 outputs are rounded from float32, so
 // that results are those of oneDNN's bfloat16 kernels but for the order of their float32 sums.
-std::vector<OpPart> widened_parts(const OpContext& context);
+std::vector<SubOp> widened_ops(const OpContext& context);
 
 }  // namespace trainctl::cpu

@@ -125,14 +125,14 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   lowering.bind = [&dnnl = context.dnnl, product, def, type](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    auto body = [call = std::move(call), def, type](const Places& places) mutable {
-      void* gradient = places.out<void>(0);
-      if (def.accumulate && places.in<void>(2) != gradient) {
-        std::memcpy(gradient, places.in<void>(2), static_cast<std::size_t>(type.bytes()));
+    auto body = [call = std::move(call), def, type](const Buffers& buffers) mutable {
+      void* gradient = buffers.out<void>(0);
+      if (def.accumulate && buffers.in<void>(2) != gradient) {
+        std::memcpy(gradient, buffers.in<void>(2), static_cast<std::size_t>(type.bytes()));
       }
-      call.run(places.slot);
+      call.run(buffers.slot);
       if (def.function.kind == ActivationKind::none) return;
-      activation_gradient(def.function, type.dtype, gradient, places.in<void>(2), gradient, type.shape.count());
+      activation_gradient(def.function, type.dtype, gradient, buffers.in<void>(2), gradient, type.shape.count());
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };
@@ -155,10 +155,10 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
                    out](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    auto body = [call = std::move(call), bias, accumulate, dtype, rows, out](const Places& places) mutable {
-      call.run(places.slot);
+    auto body = [call = std::move(call), bias, accumulate, dtype, rows, out](const Buffers& buffers) mutable {
+      call.run(buffers.slot);
       if (!bias) return;
-      column_sums(dtype, places.in<void>(1), rows, out, accumulate, places.out<float>(1), places.workspace<void>());
+      column_sums(dtype, buffers.in<void>(1), rows, out, accumulate, buffers.out<float>(1), buffers.workspace<void>());
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };

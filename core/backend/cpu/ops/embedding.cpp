@@ -12,10 +12,10 @@ Lowering lower_embedding(const LowerContext& context) {
   const std::int64_t rows = context.input(1).shape[0], channels = context.input(1).shape[1];
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const auto* numbers = places.in<std::int32_t>(0);
-      const float* table = places.in<float>(1);
-      T* to = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const auto* numbers = buffers.in<std::int32_t>(0);
+      const float* table = buffers.in<float>(1);
+      T* to = buffers.out<T>(0);
       parallel_ranges(count, std::max<std::int64_t>(1, element_grain / channels),
                       [=](std::int64_t first, std::int64_t end) {
                         simd([=]() TRAINCTL_INLINE {
@@ -40,10 +40,10 @@ Lowering lower_embedding_grad(const LowerContext& context) {
   const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();
   return with_type(context.input(1).dtype, [&, rows = def.rows, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const auto* numbers = places.in<std::int32_t>(0);
-      const T* gradients = places.in<T>(1);
-      float* table = places.out<float>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const auto* numbers = buffers.in<std::int32_t>(0);
+      const T* gradients = buffers.in<T>(1);
+      float* table = buffers.out<float>(0);
       if (!accumulate) {
         parallel_ranges(rows * channels, element_grain,
                         [=](std::int64_t first, std::int64_t end) { std::fill(table + first, table + end, 0.0f); });

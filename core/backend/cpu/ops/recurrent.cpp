@@ -93,20 +93,20 @@ struct Forward {
     left = parts.add(size.samples * product.scratch_values());
   }
 
-  void operator()(const Places& places) const {
-    float* const work = places.workspace<float>();
-    product.pack(places.in<float>(1), size.columns, 1, work + packed);
+  void operator()(const Buffers& buffers) const {
+    float* const work = buffers.workspace<float>();
+    product.pack(buffers.in<float>(1), size.columns, 1, work + packed);
     std::fill_n(work + zeros, size.columns, 0.0f);
-    const float* bias = places.binding.inputs.size() > 2 ? places.in<float>(2) : work + zeros;
+    const float* bias = buffers.binding.inputs.size() > 2 ? buffers.in<float>(2) : work + zeros;
     parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += block) {
-        take_samples(places, bias, first, std::min(first + block, end));
+        take_samples(buffers, bias, first, std::min(first + block, end));
       }
     });
   }
 
-  void take_samples(const Places& places, const float* bias, std::int64_t first, std::int64_t last) const {
-    float* const work = places.workspace<float>();
+  void take_samples(const Buffers& buffers, const float* bias, std::int64_t first, std::int64_t last) const {
+    float* const work = buffers.workspace<float>();
     const std::int64_t stride = product.c_stride(), units = size.units, count = last - first;
     std::fill_n(work + products + first * stride, count * stride, 0.0f);
     std::fill_n(work + h + first * units, count * units, 0.0f);
@@ -121,24 +121,24 @@ struct Forward {
         float* const scratch = work + gates + first * size.columns;
         for (std::int64_t n = first; n < last; ++n) {
           const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step);
-          StepRows s{.x = widened(places.in<T>(0) + row * size.columns, size.columns, scratch),
+          StepRows s{.x = widened(buffers.in<T>(0) + row * size.columns, size.columns, scratch),
                      .product = work + products + n * stride,
                      .bias = bias,
                      .h = work + h + n * units,
                      .carry = work + carry + n * units,
                      .gates = scratch,
                      .memory = work + memory + first * units};
-          if (training) store_row(s.h, units, places.out<T>(3) + row * units);
+          if (training) store_row(s.h, units, buffers.out<T>(3) + row * units);
           if (direct && training) {
-            s.gates = places.out<float>(1) + row * size.columns;
-            s.memory = places.out<float>(2) + row * units;
+            s.gates = buffers.out<float>(1) + row * size.columns;
+            s.memory = buffers.out<float>(2) + row * units;
           }
           take_step<Cell, T>(s, units);
           if (!direct && training) {
-            store_row(s.gates, size.columns, places.out<T>(1) + row * size.columns);
-            store_row(s.memory, units, places.out<T>(2) + row * units);
+            store_row(s.gates, size.columns, buffers.out<T>(1) + row * size.columns);
+            store_row(s.memory, units, buffers.out<T>(2) + row * units);
           }
-          if (row_of_y >= 0) store_row(s.h, units, places.out<T>(0) + row_of_y * units);
+          if (row_of_y >= 0) store_row(s.h, units, buffers.out<T>(0) + row_of_y * units);
         }
       });
     }
@@ -191,19 +191,19 @@ struct Backward {
     left = parts.add(size.samples * product.scratch_values());
   }
 
-  void operator()(const Places& places) const {
-    float* const work = places.workspace<float>();
-    product.pack(places.in<float>(4), 1, size.columns, work + packed);
+  void operator()(const Buffers& buffers) const {
+    float* const work = buffers.workspace<float>();
+    product.pack(buffers.in<float>(4), 1, size.columns, work + packed);
     std::fill_n(work + zeros, size.units, 0.0f);
     parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += block) {
-        take_samples(places, first, std::min(first + block, end));
+        take_samples(buffers, first, std::min(first + block, end));
       }
     });
   }
 
-  void take_samples(const Places& places, std::int64_t first, std::int64_t last) const {
-    float* const work = places.workspace<float>();
+  void take_samples(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
+    float* const work = buffers.workspace<float>();
     const std::int64_t stride = product.c_stride(), units = size.units, columns = size.columns, count = last - first;
     std::fill_n(work + dh + first * stride, count * stride, 0.0f);
     std::fill_n(work + dcarry + first * units, count * units, 0.0f);
@@ -215,22 +215,22 @@ struct Backward {
         for (std::int64_t n = first; n < last; ++n) {
           const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step);
           const float *dy = work + zeros, *before = work + zeros;
-          if (row_of_y >= 0) dy = widened(places.in<T>(0) + row_of_y * units, units, states);
-          if (step > 0) before = widened(places.in<T>(2) + size.row(n, step - 1) * units, units, states + units);
+          if (row_of_y >= 0) dy = widened(buffers.in<T>(0) + row_of_y * units, units, states);
+          if (step > 0) before = widened(buffers.in<T>(2) + size.row(n, step - 1) * units, units, states + units);
           GradientRows s{.dy = dy,
-                         .gates = widened(places.in<T>(1) + row * columns, columns, own),
-                         .memory = widened(places.in<T>(2) + row * units, units, states + 2 * units),
+                         .gates = widened(buffers.in<T>(1) + row * columns, columns, own),
+                         .memory = widened(buffers.in<T>(2) + row * units, units, states + 2 * units),
                          .memory_before = before,
-                         .before = widened(places.in<T>(3) + row * units, units, states + 3 * units),
+                         .before = widened(buffers.in<T>(3) + row * units, units, states + 3 * units),
                          .dh = work + dh + n * stride,
                          .dcarry = work + dcarry + n * units,
                          .dproduct = work + dproducts + n * columns,
                          .dx = own};
-          T* const dx = places.out<T>(0) + row * columns;
+          T* const dx = buffers.out<T>(0) + row * columns;
           if constexpr (direct) s.dx = dx;
           take_step_back<Cell, T>(s, units);
           if constexpr (!direct) store_row(s.dx, columns, dx);
-          if constexpr (Cell::splits) store_row(s.dproduct, columns, places.out<T>(1) + row * columns);
+          if constexpr (Cell::splits) store_row(s.dproduct, columns, buffers.out<T>(1) + row * columns);
         }
       });
       if (step == 0) continue;

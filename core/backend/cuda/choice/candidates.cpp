@@ -23,7 +23,7 @@ class Bench {
   // Queues the candidate's kernel.
   void run(const Candidate& candidate, cudaStream_t stream) {
     if (candidate_ != &candidate) bind(candidate);
-    candidate.run(Places{{binding_, Slot{}}, stream});
+    candidate.run(Buffers{{binding_, Slot{}}, stream});
   }
 
   // Runs the candidate once more on the values that all candidates get, and digests what it gives.
@@ -159,7 +159,7 @@ Lowering lower_fastest(const LowerContext& context, const Candidates& candidates
   const auto chosen = best(context, candidates, pick_of(context.device.options(), timing));
   if (!chosen) {
     throw Error(
-        ErrorKind::config, context.op.place,
+        ErrorKind::config, context.op.location,
         format("{} '{}': cuDNN {} has no kernel for {}", context.op.def->kind(), context.op.name, cudnnGetVersion(),
                key),
         "use another window, number of groups or precision for this layer, or compute on the CPU (device: cpu)");

@@ -15,7 +15,7 @@ struct Candidate {
   std::string implementation;  // for bench ops
   std::vector<Layout> inputs;  // which the kernel needs; the outputs' layouts are logical
   std::int64_t workspace_bytes = 0;
-  std::function<void(const Places&)> run;  // queues the kernel
+  std::function<void(const Buffers&)> run;  // queues the kernel
 };
 
 // The names under which an op's candidates are recorded, and a function that makes the candidate of a name; make()

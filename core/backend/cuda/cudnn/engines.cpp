@@ -149,23 +149,24 @@ Plan::Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids
 Plan::Plan(const Plan& other)
     : plan_(other.plan_), ids_(other.ids_), handle_(other.handle_), workspace_bytes_(other.workspace_bytes_) {}
 
-const Plan::Pack& Plan::pack(std::span<void* const> places, void* workspace) {
+const Plan::Pack& Plan::pack(std::span<void* const> buffers, void* workspace) {
   for (const Pack& pack : packs_) {
-    if (pack.places.back() == workspace && std::equal(places.begin(), places.end(), pack.places.begin())) return pack;
+    if (pack.buffers.back() == workspace && std::equal(buffers.begin(), buffers.end(), pack.buffers.begin()))
+      return pack;
   }
   Pack& pack = packs_.emplace_back();
-  pack.places.assign(places.begin(), places.end());
-  pack.places.push_back(workspace);
+  pack.buffers.assign(buffers.begin(), buffers.end());
+  pack.buffers.push_back(workspace);
   pack.descriptor.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const std::int64_t>(ids_));
-  pack.descriptor.set_addresses(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, places);
+  pack.descriptor.set_addresses(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, buffers);
   pack.descriptor.set_addresses(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span<void* const>(&workspace, 1));
   pack.descriptor.finalize();
   return pack;
 }
 
-void Plan::run(cudaStream_t stream, std::span<void* const> places, void* workspace) {
+void Plan::run(cudaStream_t stream, std::span<void* const> buffers, void* workspace) {
   check(cudnnSetStream(handle_, stream), "cudnnSetStream");
-  check(cudnnBackendExecute(handle_, plan_->get(), pack(places, workspace).descriptor.get()), "cudnnBackendExecute");
+  check(cudnnBackendExecute(handle_, plan_->get(), pack(buffers, workspace).descriptor.get()), "cudnnBackendExecute");
 }
 
 }  // namespace trainctl::cuda

@@ -41,17 +41,17 @@ class Plan {
   bool is_shared() const { return plan_.use_count() > 1; }
 
   // `places` are the addresses of the graph's tensors in memory, in the order in which the tensors were added.
-  void run(cudaStream_t stream, std::span<void* const> places, void* workspace);
+  void run(cudaStream_t stream, std::span<void* const> buffers, void* workspace);
 
  private:
   // cuDNN's descriptor of a set of addresses.
   struct Pack {
-    std::vector<void*> places;  // of the tensors, then of the workspace
+    std::vector<void*> buffers;  // of the tensors, then of the workspace
     Descriptor descriptor{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   };
 
   Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids, cudnnHandle_t handle);
-  const Pack& pack(std::span<void* const> places, void* workspace);
+  const Pack& pack(std::span<void* const> buffers, void* workspace);
 
   std::shared_ptr<const Descriptor> plan_;
   std::vector<std::int64_t> ids_;

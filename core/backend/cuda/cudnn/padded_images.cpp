@@ -28,9 +28,9 @@ class Around final : public Kernel {
       : binding_(std::move(binding)), before_(before), kernel_(std::move(kernel)), after_(after) {}
 
   void run(Stream& stream, const Slot& slot) override {
-    before_(Places{{binding_, slot}, stream_of(stream)});
+    before_(Buffers{{binding_, slot}, stream_of(stream)});
     kernel_->run(stream, slot);
-    after_(Places{{binding_, slot}, stream_of(stream)});
+    after_(Buffers{{binding_, slot}, stream_of(stream)});
   }
 
  private:
@@ -45,14 +45,14 @@ std::unique_ptr<Kernel> around(const Binding& binding, Before before, std::uniqu
   return std::make_unique<Around<Before, After>>(binding, before, std::move(kernel), after);
 }
 
-const auto nothing = [](const Places&) {};
+const auto nothing = [](const Buffers&) {};
 
 Lowering lower_forward(const LowerContext& context) {
   const TensorType &x = context.input(0), &kernel = context.input(1);
   const std::int64_t channels = x.shape.back(), rows = kernel.shape.count() / channels;
   std::vector<TensorType> types{with_channels(x, 3, padded_channels), with_channels(kernel, 2, padded_channels)};
   if (context.op.inputs.size() > 2) types.push_back(context.input(2));
-  const SingleOp single(context.op.def, types, context.op.name, context.op.place);
+  const SingleOp single(context.op.def, types, context.op.name, context.op.location);
   const Lowering inner =
       lower_conv2d({{single.op, single.program, single.present, context.choices}, context.device, context.plans});
   const Layout& wanted = inner.inputs[1];
@@ -69,7 +69,7 @@ Lowering lower_forward(const LowerContext& context) {
     Binding inside = binding;
     inside.inputs[1] = binding.workspace;
     inside.workspace = binding.workspace + kernel_bytes;
-    const auto pad = [=](const Places& p) {
+    const auto pad = [=](const Buffers& p) {
       pad_channels(dtype, p.in<void>(1), rows, channels, padded_channels, p.workspace<void>(), p.stream);
     };
     return around(binding, pad, bind(inside), nothing);
@@ -82,7 +82,7 @@ Lowering lower_gradient(const LowerContext& context) {
   const TensorType& x = context.input(0);
   const std::vector<TensorType> types{with_channels(x, 3, padded_channels), context.input(1)};
   const SingleOp single(std::make_shared<Conv2dGradWeights>(def.window, def.groups, def.bias, false), types,
-                        context.op.name, context.op.place);
+                        context.op.name, context.op.location);
   const Lowering inner = lower_conv2d_grad_weights(
       {{single.op, single.program, single.present, context.choices}, context.device, context.plans});
   require(inner.inputs[0] == single.present[0], "images as they are");
@@ -91,10 +91,10 @@ Lowering lower_gradient(const LowerContext& context) {
   lowering.implementation += ", padded";
   lowering.inputs[0] = padded_layout(x);
   lowering.outputs = context.logical().outputs;
-  std::vector<std::int64_t> places;  // offsets of the inner op's outputs in the workspace
+  std::vector<std::int64_t> buffers;  // offsets of the inner op's outputs in the workspace
   std::int64_t bytes = 0;
   for (const Layout& output : inner.outputs) {
-    places.push_back(bytes);
+    buffers.push_back(bytes);
     bytes += workspace_part(output.bytes);
   }
   lowering.workspace_bytes += bytes;
@@ -102,9 +102,9 @@ Lowering lower_gradient(const LowerContext& context) {
   lowering.bind = [=, bind = inner.bind, add = def.accumulate, bias = def.bias, out = kernel.back(),
                    kept = kernel[2] * kernel[3], count = kernel.count()](const Binding& binding) {
     Binding inside = binding;
-    for (std::size_t i = 0; i < places.size(); ++i) inside.outputs[i] = binding.workspace + places[i];
+    for (std::size_t i = 0; i < buffers.size(); ++i) inside.outputs[i] = binding.workspace + places[i];
     inside.workspace = binding.workspace + bytes;
-    const auto keep = [=](const Places& p) {
+    const auto keep = [=](const Buffers& p) {
       keep_first(p.workspace<float>(places[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
       if (bias) keep_first(p.workspace<float>(places[1]), out, out, out, add, p.out<float>(1), p.stream);
     };

@@ -45,7 +45,7 @@ Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bo
   Candidate candidate = candidate_of(context, product);
   ask_for_copy(context, 1, dtype, candidate);
   if (bias && fused) ask_for_copy(context, 2, dtype, candidate);
-  candidate.run = [=](const Places& p) {
+  candidate.run = [=](const Buffers& p) {
     void* y = p.out<void>(0);
     product.run(p.stream, p.in<void>(0), p.in<void>(1), y, bias && fused ? p.in<void>(2) : nullptr,
                 p.workspace<void>());
@@ -64,7 +64,7 @@ Candidate dense_input_gradient(const LowerContext& context, const DenseShape& sh
                         context.choices, context.label());
   Candidate candidate = candidate_of(context, product);
   ask_for_copy(context, 1, shape.dtype, candidate);
-  candidate.run = [=, bytes = context.output(0).bytes()](const Places& p) {
+  candidate.run = [=, bytes = context.output(0).bytes()](const Buffers& p) {
     if (accumulate) copy_unless_in_place(p, 2, bytes);
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), nullptr, p.workspace<void>());
   };
@@ -104,7 +104,7 @@ std::optional<Candidate> dense_weight_gradient(const LowerContext& context, cons
     sums.emplace(shape.dtype, shape.rows, shape.out);
     candidate.workspace_bytes = std::max(candidate.workspace_bytes, sums->workspace_bytes());
   }
-  candidate.run = [=](const Places& p) {
+  candidate.run = [=](const Buffers& p) {
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), both ? p.out<void>(1) : nullptr,
                 p.workspace<void>());
     if (sums) sums->run(p.in<void>(1), accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
@@ -126,7 +126,7 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   const DenseShape shape{dy.rows(), kernel[0], kernel[1], context.input(0).dtype};
   Candidate candidate = dense_input_gradient(context, shape, def.accumulate);
   if (function.kind != ActivationKind::none) {
-    candidate.run = [product = candidate.run, function, shape](const Places& p) {
+    candidate.run = [product = candidate.run, function, shape](const Buffers& p) {
       product(p);
       void* dx = p.out<void>(0);
       activation_gradient(function, shape.dtype, dx, p.in<void>(2), dx, shape.rows * shape.in, p.stream);

@@ -43,7 +43,7 @@ Lowering lower_embedding(const LowerContext& context) {
   const std::int64_t rows = context.input(1).shape[0], channels = context.input(1).shape[1];
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=, blocks = blocks_for(count * channels)](const Places& p) {
+    return own_kernel(context, [=, blocks = blocks_for(count * channels)](const Buffers& p) {
       launch(look_up<T>, blocks, block_threads, p.stream, count, channels, rows, p.in<std::int32_t>(0), p.in<float>(1),
              p.out<T>(0));
     });
@@ -55,7 +55,7 @@ Lowering lower_embedding_grad(const LowerContext& context) {
   const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();
   return with_type(context.input(1).dtype, [&, rows = def.rows, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=, blocks = blocks_for(rows * 32)](const Places& p) {
+    return own_kernel(context, [=, blocks = blocks_for(rows * 32)](const Buffers& p) {
       launch(sum_rows<T>, blocks, block_threads, p.stream, count, channels, rows, accumulate, p.in<std::int32_t>(0),
              p.in<T>(1), p.out<float>(0));
     });

@@ -147,7 +147,7 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
                      carry = parts.add(s.states(), DType::float32), h = parts.add(s.states(), dtype);
   const bool bias = context.op.inputs.size() > 2, training = context.op.as<Recurrent>().training;
   const StepGrid grid(s);
-  return lower_steps(context, 1, dtype, product, parts, [=](const Places& p) {
+  return lower_steps(context, 1, dtype, product, parts, [=](const Buffers& p) {
     for (std::int64_t step = 0; step < s.steps; ++step) {
       float* const result = p.workspace<float>(products);
       if (step > 0) {
@@ -181,7 +181,7 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
                      dproducts = parts.add(s.samples * s.columns, dtype),
                      dcarry = parts.add(s.states(), DType::float32), dh = parts.add(s.states(), DType::float32);
   const StepGrid grid(s);
-  return lower_steps(context, 4, dtype, product, parts, [=](const Places& p) {
+  return lower_steps(context, 4, dtype, product, parts, [=](const Buffers& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
       const std::int64_t place = s.place_in_x(step), y_place = s.place_in_y(step);
       const bool last = step + 1 == s.steps;

@@ -12,11 +12,11 @@ constexpr std::int64_t most_by_bytes = 1 << 16;  // bytes of a part that is not 
 using Word = std::uint32_t;
 constexpr std::int64_t pack_bytes = widest<Word> * sizeof(Word);
 
-__host__ __device__ bool has_packs(const CopyPart& part) { return is_aligned(part.to) && is_aligned(part.from); }
+__host__ __device__ bool has_packs(const CopyRange& part) { return is_aligned(part.to) && is_aligned(part.from); }
 
 // Part i belongs to the blocks from first_block[i] on, below first_block[i + 1].
 struct CopyTable {
-  CopyPart parts[most_parts];
+  CopyRange parts[most_parts];
   int first_block[most_parts + 1];
 };
 
@@ -24,7 +24,7 @@ __global__ void copy_blocks(CopyTable table) {
   const int block = static_cast<int>(blockIdx.x);
   int i = 0;
   while (block >= table.first_block[i + 1]) ++i;
-  const CopyPart& part = table.parts[i];
+  const CopyRange& part = table.parts[i];
   const std::int64_t first = std::int64_t{block - table.first_block[i]} * blockDim.x + threadIdx.x;
   const std::int64_t step = std::int64_t{table.first_block[i + 1] - table.first_block[i]} * blockDim.x;
   const std::int64_t packs = has_packs(part) ? part.bytes / pack_bytes : 0;
@@ -39,14 +39,14 @@ __global__ void copy_blocks(CopyTable table) {
 
 }  // namespace
 
-void copy_parts(std::span<const CopyPart> parts, cudaStream_t stream) {
+void copy_ranges(std::span<const CopyRange> parts, cudaStream_t stream) {
   CopyTable table{};
   int count = 0;
   const auto start = [&] {
     if (count > 0) launch(copy_blocks, table.first_block[count], block_threads, stream, table);
     count = 0;
   };
-  for (const CopyPart& part : parts) {
+  for (const CopyRange& part : parts) {
     if (part.bytes == 0) continue;
     if (!has_packs(part) && part.bytes > most_by_bytes) {
       check(cudaMemcpyAsync(part.to, part.from, static_cast<std::size_t>(part.bytes), cudaMemcpyDefault, stream),

@@ -15,7 +15,7 @@ class Device;
 
 // Backend::copy_all(). Copies large parts that are not made of aligned packs of 16 bytes on both sides by a
 // cudaMemcpyAsync each.
-void copy_parts(std::span<const CopyPart> parts, cudaStream_t stream);
+void copy_ranges(std::span<const CopyRange> parts, cudaStream_t stream);
 
 // Timestamps of the GPU's progress in memory that the host reads.
 std::unique_ptr<Marks> make_marks(int count);

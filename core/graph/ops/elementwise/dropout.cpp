@@ -25,12 +25,12 @@ OutputPlacements Dropout::placements(const PlacementQuery& query) const {
 }
 
 // Parts of the last dimension know their place among all elements; others must be parts of the samples.
-std::shared_ptr<const OpDef> Dropout::on_part(std::span<const TensorType> inputs,
-                                              std::span<const std::optional<int>> split,
-                                              const PartOfRanks& ranks) const {
+std::shared_ptr<const OpDef> Dropout::on_shard(std::span<const TensorType> inputs,
+                                               std::span<const std::optional<int>> split,
+                                               const ShardPosition& ranks) const {
   const Shape& x = inputs[0].shape;
   if (split[0] != x.rank() - 1) return nullptr;
-  const ColumnPart columns{x.back() / ranks.count * ranks.index, x.back()};
+  const ColumnRange columns{x.back() / ranks.count * ranks.index, x.back()};
   return std::make_shared<Dropout>(rate, seed, layer, unit, columns);
 }
 

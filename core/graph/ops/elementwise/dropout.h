@@ -22,17 +22,17 @@ struct Dropout final : OpDef {
   std::uint64_t seed = 0;
   std::uint32_t layer = 0;  // name_hash of the layer's path
   DropoutUnit unit = DropoutUnit::element;
-  std::optional<ColumnPart> part;  // nothing: x is whole
+  std::optional<ColumnRange> part;  // nothing: x is whole
 
   Dropout(float r, std::uint64_t s, std::uint32_t l, DropoutUnit u = DropoutUnit::element,
-          std::optional<ColumnPart> p = {})
+          std::optional<ColumnRange> p = {})
       : rate(r), seed(s), layer(l), unit(u), part(p) {}
   std::string_view kind() const override { return "dropout"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
-  std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
-                                       const PartOfRanks& ranks) const override;
+  std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
+                                        const ShardPosition& ranks) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

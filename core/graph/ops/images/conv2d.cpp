@@ -110,9 +110,9 @@ OutputPlacements Conv2dGradInput::placements(const PlacementQuery& query) const 
 }
 
 // A part of the kernel's input channels gives that part of dx.
-std::shared_ptr<const OpDef> Conv2dGradInput::on_part(std::span<const TensorType> inputs,
-                                                      std::span<const std::optional<int>> split,
-                                                      const PartOfRanks& ranks) const {
+std::shared_ptr<const OpDef> Conv2dGradInput::on_shard(std::span<const TensorType> inputs,
+                                                       std::span<const std::optional<int>> split,
+                                                       const ShardPosition& ranks) const {
   if (split[1] != inputs[1].shape.rank() - 2) return nullptr;
   return std::make_shared<Conv2dGradInput>(window, groups, input.with_back(input.back() / ranks.count), accumulate);
 }

@@ -44,8 +44,8 @@ struct Conv2dGradInput final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
-  std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
-                                       const PartOfRanks& ranks) const override;
+  std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
+                                        const ShardPosition& ranks) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;

@@ -53,9 +53,9 @@ bool is_over_classes(const LossRule& rule);
 // Inputs: predictions of a part of the classes [N, P..., C], targets of all. Outputs: float32 [N, P..., class_sums].
 struct ClassSums final : OpDef {
   LossRule rule;
-  ColumnPart part;  // of the classes
+  ColumnRange part;  // of the classes
 
-  ClassSums(LossRule r, ColumnPart p) : rule(std::move(r)), part(p) {}
+  ClassSums(LossRule r, ColumnRange p) : rule(std::move(r)), part(p) {}
   std::string_view kind() const override { return "class_sums"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -70,12 +70,12 @@ struct ClassSums final : OpDef {
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
-  bool accumulate = false;         // add to what the sums hold
-  float scale = 1;                 // of the gradient alone
-  bool counts = true;              // of several losses of the same samples, one counts them
-  std::optional<ColumnPart> part;  // of the classes; nothing: predictions are of all
+  bool accumulate = false;          // add to what the sums hold
+  float scale = 1;                  // of the gradient alone
+  bool counts = true;               // of several losses of the same samples, one counts them
+  std::optional<ColumnRange> part;  // of the classes; nothing: predictions are of all
 
-  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnPart> p = {})
+  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {})
       : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), part(p) {}
   // The number of sums, which stand in front of the gradient.
   int sums() const { return counts ? 2 : 1; }

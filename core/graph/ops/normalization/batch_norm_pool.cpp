@@ -55,7 +55,7 @@ void BatchNormPool::differentiate(const Op& op, Differentiator& differentiator) 
   if (differentiator.wants(x)) differentiator.contribute(x, gradients[0]);
 }
 
-std::vector<OpPart> BatchNormPool::parts() const {
+std::vector<SubOp> BatchNormPool::decomposition() const {
   const int inputs = 1 + a.scale + a.center, y = inputs, between = inputs + 4;
   return {{std::make_shared<BatchNorm>(a), numbers(0, inputs), {between, y + 1, y + 2}},
           {std::make_shared<Pool2d>(PoolMode::max, window, true), {between}, {y, y + 3}}};
@@ -80,7 +80,7 @@ OutputPlacements BatchNormPoolGrad::placements(const PlacementQuery& query) cons
   return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
 }
 
-std::vector<OpPart> BatchNormPoolGrad::parts() const {
+std::vector<SubOp> BatchNormPoolGrad::decomposition() const {
   const int sums = a.scale + a.center, inputs = 5 + sums, between = inputs + 1 + sums;
   std::vector<int> normalised = numbers(1, inputs - 1);
   normalised[0] = between;

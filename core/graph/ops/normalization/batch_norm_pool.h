@@ -21,7 +21,7 @@ struct BatchNormPool final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
-  std::vector<OpPart> parts() const override;
+  std::vector<SubOp> decomposition() const override;
 };
 
 // Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
@@ -40,7 +40,7 @@ struct BatchNormPoolGrad final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
-  std::vector<OpPart> parts() const override;
+  std::vector<SubOp> decomposition() const override;
 };
 
 }  // namespace trainctl

@@ -11,8 +11,8 @@ struct NormAttributes {
   bool center = true;  // beta; likewise
 };
 
-// The memory of a gradient op's operands, whose elements are of type T; gamma, dgamma and dbeta may be null. Places are
-// those of the interpreter that runs the op.
+// The memory of a gradient op's operands, whose elements are of type T; gamma, dgamma and dbeta may be null. Buffers
+// are those of the interpreter that runs the op.
 template <class T>
 struct NormBackward {
   const T *dy, *x;
@@ -20,17 +20,17 @@ struct NormBackward {
   T* dx;
   float *dgamma, *dbeta;
 
-  template <class Places>
-  NormBackward(const Places& places, const NormAttributes& a) {
+  template <class Buffers>
+  NormBackward(const Buffers& buffers, const NormAttributes& a) {
     std::size_t in = 2, out = 1;
-    dy = places.template in<T>(0);
-    x = places.template in<T>(1);
-    gamma = a.scale ? places.template in<float>(in++) : nullptr;
-    mean = places.template in<float>(in++);
-    rstd = places.template in<float>(in);
-    dx = places.template out<T>(0);
-    dgamma = a.scale ? places.template out<float>(out++) : nullptr;
-    dbeta = a.center ? places.template out<float>(out) : nullptr;
+    dy = buffers.template in<T>(0);
+    x = buffers.template in<T>(1);
+    gamma = a.scale ? buffers.template in<float>(in++) : nullptr;
+    mean = buffers.template in<float>(in++);
+    rstd = buffers.template in<float>(in);
+    dx = buffers.template out<T>(0);
+    dgamma = a.scale ? buffers.template out<float>(out++) : nullptr;
+    dbeta = a.center ? buffers.template out<float>(out) : nullptr;
   }
 };
 

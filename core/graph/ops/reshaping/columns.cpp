@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-std::string to_string(const ColumnPart& part) { return format("[{}..] of {}", part.first, part.of); }
+std::string to_string(const ColumnRange& part) { return format("[{}..] of {}", part.first, part.of); }
 
 std::string TakeColumns::attributes() const {
   return AttributeText().word(std::string(name_of(axis))).word(format("{}/{}", index, ranks)).text();

@@ -9,14 +9,14 @@
 namespace trainctl {
 
 // Which part of the last dimension a rank has: elements from `first` on, of `of`.
-struct ColumnPart {
+struct ColumnRange {
   std::int64_t first = 0;
   std::int64_t of = 0;
 
-  bool operator==(const ColumnPart&) const = default;
+  bool operator==(const ColumnRange&) const = default;
 };
 // "[8..] of 32".
-std::string to_string(const ColumnPart& part);
+std::string to_string(const ColumnRange& part);
 
 // y = this rank's part of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
 // Outputs: y [..., C]. Its gradient is all_gather_columns, and the reverse.

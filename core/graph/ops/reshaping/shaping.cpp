@@ -103,9 +103,9 @@ OutputPlacements Reshape::placements(const PlacementQuery& query) const {
 }
 
 // The dimension of the result that corresponds to the split one is divided as well.
-std::shared_ptr<const OpDef> Reshape::on_part(std::span<const TensorType> inputs,
-                                              std::span<const std::optional<int>> split,
-                                              const PartOfRanks& ranks) const {
+std::shared_ptr<const OpDef> Reshape::on_shard(std::span<const TensorType> inputs,
+                                               std::span<const std::optional<int>> split,
+                                               const ShardPosition& ranks) const {
   if (!split[0]) return nullptr;
   const Placement x = split_along(*split[0]);
   const OutputPlacements y = placements({MeshAxis::tensor, {&x, 1}, inputs, outputs(inputs), {}, {}, {}});

@@ -38,8 +38,8 @@ struct Reshape final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
-  std::shared_ptr<const OpDef> on_part(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
-                                       const PartOfRanks& ranks) const override;
+  std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
+                                        const ShardPosition& ranks) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

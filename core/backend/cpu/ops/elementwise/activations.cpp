@@ -24,13 +24,13 @@ void apply_gradient(const ActivationFunction& function, const T* dy, const T* sa
   });
 }
 
-// y = f(v), with v from operand(places), a function of the element's index.
+// y = f(v), with v from operand(buffers), a function of the element's index.
 template <class T, class Operand>
 Lowering lower_activated(const LowerContext& context, const ActivationFunction& function, Operand operand) {
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& places) {
-    const auto value = operand(places);
-    T* y = places.out<T>(0);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    const auto value = operand(buffers);
+    T* y = buffers.out<T>(0);
     const float slope = function.slope;
     with_kind(function.kind, [=](auto kind) {
       parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
@@ -61,8 +61,8 @@ void activation_gradient(const ActivationFunction& function, DType dtype, const 
 Lowering lower_activation(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return lower_activated<T>(context, context.op.as<Activation>().function, [](const Places& places) {
-      const T* x = places.in<T>(0);
+    return lower_activated<T>(context, context.op.as<Activation>().function, [](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
       return [x](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); };
     });
   });
@@ -72,17 +72,17 @@ Lowering lower_activation_grad(const LowerContext& context) {
   const ActivationFunction function = context.op.as<ActivationGrad>().function;
   const std::int64_t count = context.output(0).shape.count();
   const DType dtype = context.input(0).dtype;
-  return own_kernel(context, [=](const Places& places) {
-    activation_gradient(function, dtype, places.in<void>(0), places.in<void>(1), places.out<void>(0), count);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    activation_gradient(function, dtype, buffers.in<void>(0), buffers.in<void>(1), buffers.out<void>(0), count);
   });
 }
 
 Lowering lower_add(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return lower_activated<T>(context, context.op.as<Add>().function, [](const Places& places) {
-      const T* a = places.in<T>(0);
-      const T* b = places.in<T>(1);
+    return lower_activated<T>(context, context.op.as<Add>().function, [](const Buffers& buffers) {
+      const T* a = buffers.in<T>(0);
+      const T* b = buffers.in<T>(1);
       return [a, b](std::int64_t i) TRAINCTL_INLINE { return load(a[i]) + load(b[i]); };
     });
   });

@@ -29,10 +29,10 @@ Lowering lower_add_bias(const LowerContext& context) {
   const std::int64_t rows = context.input(0).shape.rows(), channels = context.input(0).shape.back();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* x = places.in<T>(0);
-      const float* bias = places.in<float>(1);
-      T* y = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
+      const float* bias = buffers.in<float>(1);
+      T* y = buffers.out<T>(0);
       with_kind(function.kind, [=, slope = function.slope](auto kind) {
         parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / channels),
                         [=](std::int64_t begin, std::int64_t end) {
@@ -49,9 +49,9 @@ Lowering lower_bias_grad(const LowerContext& context) {
   const std::int64_t rows = dy.shape.rows(), channels = dy.shape.back();
   return own_kernel(
       context,
-      [=, dtype = dy.dtype](const Places& places) {
-        column_sums(dtype, places.in<void>(0), rows, channels, accumulate, places.out<float>(0),
-                    places.workspace<void>());
+      [=, dtype = dy.dtype](const Buffers& buffers) {
+        column_sums(dtype, buffers.in<void>(0), rows, channels, accumulate, buffers.out<float>(0),
+                    buffers.workspace<void>());
       },
       column_sums_workspace(rows, channels));
 }

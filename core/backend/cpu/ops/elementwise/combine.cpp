@@ -9,13 +9,13 @@
 namespace trainctl::cpu {
 namespace {
 
-// y[i] = value(i), with value = operand(places) a function of the element's index.
+// y[i] = value(i), with value = operand(buffers) a function of the element's index.
 template <class T, class Operand>
 Lowering lower_map(const LowerContext& context, Operand operand) {
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& places) {
-    const auto value = operand(places);
-    T* y = places.out<T>(0);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    const auto value = operand(buffers);
+    T* y = buffers.out<T>(0);
     parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
       simd([=]() TRAINCTL_INLINE {
 #pragma omp simd
@@ -49,9 +49,9 @@ struct Channels {
 template <class T>
 Lowering lower_channels(const LowerContext& context) {
   const Channels size(context.input(0).shape);
-  return own_kernel(context, [size](const Places& places) {
-    const T *x = places.in<T>(0), *s = places.in<T>(1);
-    T* y = places.out<T>(0);
+  return own_kernel(context, [size](const Buffers& buffers) {
+    const T *x = buffers.in<T>(0), *s = buffers.in<T>(1);
+    T* y = buffers.out<T>(0);
     const std::int64_t rows = size.samples * size.positions;
     parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / size.channels),
                     [=](std::int64_t begin, std::int64_t end) {
@@ -74,9 +74,9 @@ constexpr std::int64_t run = 64;  // channels whose sums a thread keeps at once
 template <class T>
 Lowering lower_channels_gradient(const LowerContext& context) {
   const Channels size(context.input(0).shape);
-  return own_kernel(context, [size](const Places& places) {
-    const T *dy = places.in<T>(0), *x = places.in<T>(1);
-    T* ds = places.out<T>(0);
+  return own_kernel(context, [size](const Buffers& buffers) {
+    const T *dy = buffers.in<T>(0), *x = buffers.in<T>(1);
+    T* ds = buffers.out<T>(0);
     const std::int64_t runs = (size.channels + run - 1) / run;
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (run * size.positions));
     parallel_ranges(size.samples * runs, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -102,8 +102,8 @@ Lowering lower_channels_gradient(const LowerContext& context) {
 Lowering lower_multiply(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return lower_map<T>(context, [](const Places& places) {
-      const T *a = places.in<T>(0), *b = places.in<T>(1);
+    return lower_map<T>(context, [](const Buffers& buffers) {
+      const T *a = buffers.in<T>(0), *b = buffers.in<T>(1);
       return [=](std::int64_t i) TRAINCTL_INLINE { return load(a[i]) * load(b[i]); };
     });
   });
@@ -120,8 +120,8 @@ Lowering lower_multiply_channels_grad(const LowerContext& context) {
 Lowering lower_scale_by(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&, factor = context.op.as<ScaleBy>().factor](auto type) {
     using T = decltype(type);
-    return lower_map<T>(context, [factor](const Places& places) {
-      const T* x = places.in<T>(0);
+    return lower_map<T>(context, [factor](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
       return [=](std::int64_t i) TRAINCTL_INLINE { return factor * load(x[i]); };
     });
   });
@@ -131,8 +131,8 @@ Lowering lower_extremum(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return with_extreme(context.op.as<Extremum>().which, [&](auto which) {
       using T = decltype(type);
-      return lower_map<T>(context, [](const Places& places) {
-        const T *a = places.in<T>(0), *b = places.in<T>(1);
+      return lower_map<T>(context, [](const Buffers& buffers) {
+        const T *a = buffers.in<T>(0), *b = buffers.in<T>(1);
         return [=](std::int64_t i) TRAINCTL_INLINE {
           const float left = load(a[i]), right = load(b[i]);
           return is_extreme<decltype(which)::value>(left, right) ? left : right;
@@ -147,9 +147,9 @@ Lowering lower_extremum_grad(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return with_extreme(context.op.as<ExtremumGrad>().which, [&](auto which) {
       using T = decltype(type);
-      return own_kernel(context, [count](const Places& places) {
-        const T *dy = places.in<T>(0), *a = places.in<T>(1), *b = places.in<T>(2);
-        T *da = places.out<T>(0), *db = places.out<T>(1);
+      return own_kernel(context, [count](const Buffers& buffers) {
+        const T *dy = buffers.in<T>(0), *a = buffers.in<T>(1), *b = buffers.in<T>(2);
+        T *da = buffers.out<T>(0), *db = buffers.out<T>(1);
         parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
           simd([=]() TRAINCTL_INLINE {
 #pragma omp simd

@@ -65,12 +65,12 @@ Lowering lower_dropout(const LowerContext& context) {
   const std::int64_t stride = def.part && !by_channel ? def.part->of : 0;
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const auto step = static_cast<std::uint32_t>(*places.in<std::int64_t>(2));
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const auto step = static_cast<std::uint32_t>(*buffers.in<std::int64_t>(2));
       const RandomKey key{seed, Purpose::dropout, step, layer};
-      const std::int64_t* numbers = places.in<std::int64_t>(1);
-      const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
+      const std::int64_t* numbers = buffers.in<std::int64_t>(1);
+      const T* x = buffers.in<T>(0);
+      T* y = buffers.out<T>(0);
       parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / count),
                       [=](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t n = begin; n < end; ++n) {

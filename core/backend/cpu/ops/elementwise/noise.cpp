@@ -38,11 +38,11 @@ Lowering lower_gaussian_noise(const LowerContext& context) {
   const std::int64_t samples = shape[0], count = shape.without_front().count();
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, stddev = def.stddev](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const RandomKey key{seed, Purpose::noise, static_cast<std::uint32_t>(*places.in<std::int64_t>(2)), layer};
-      const std::int64_t* numbers = places.in<std::int64_t>(1);
-      const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const RandomKey key{seed, Purpose::noise, static_cast<std::uint32_t>(*buffers.in<std::int64_t>(2)), layer};
+      const std::int64_t* numbers = buffers.in<std::int64_t>(1);
+      const T* x = buffers.in<T>(0);
+      T* y = buffers.out<T>(0);
       parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / (4 * count)),
                       [=](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t n = begin; n < end; ++n) {

@@ -52,11 +52,11 @@ Lowering lower_prelu(const LowerContext& context) {
   const Blocks blocks(context.input(0), context.input(1));
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
+      T* y = buffers.out<T>(0);
       const ChannelShape& shape = blocks.shape;
-      const Slopes slopes(shape, places.in<float>(1));
+      const Slopes slopes(shape, buffers.in<float>(1));
       blocks.each([=, &shape, alpha = slopes.of_columns()](std::int64_t chunk, std::int64_t begin, std::int64_t end)
                       TRAINCTL_INLINE {
                         for (std::int64_t row = chunk * shape.chunk_rows, i = 0; i < shape.rows_of(chunk); ++i, ++row) {
@@ -78,12 +78,12 @@ Lowering lower_prelu_grad(const LowerContext& context) {
   const bool accumulate = context.op.as<PReluGrad>().accumulate;
   return with_type(context.input(1).dtype, [&](auto type) {
     using T = decltype(type);
-    const auto run = [=](const Places& places) {
-      const T *dy = places.in<T>(0), *x = places.in<T>(1);
-      T* dx = places.out<T>(0);
-      float *dalpha = places.out<float>(1), *partials = places.workspace<float>();
+    const auto run = [=](const Buffers& buffers) {
+      const T *dy = buffers.in<T>(0), *x = buffers.in<T>(1);
+      T* dx = buffers.out<T>(0);
+      float *dalpha = buffers.out<float>(1), *partials = buffers.workspace<float>();
       const ChannelShape& shape = blocks.shape;
-      const Slopes slopes(shape, places.in<float>(2));
+      const Slopes slopes(shape, buffers.in<float>(2));
       blocks.each([=, &shape, alpha = slopes.of_columns()](std::int64_t chunk, std::int64_t begin, std::int64_t end)
                       TRAINCTL_INLINE {
                         float* sums = partials + chunk * shape.columns();

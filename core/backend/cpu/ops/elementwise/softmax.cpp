@@ -17,9 +17,9 @@ Lowering lower_softmax(const LowerContext& context) {
   const std::int64_t n = context.input(0).shape.back(), rows = context.input(0).shape.count() / n;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* from = places.in<T>(0);
-      T* to = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* from = buffers.in<T>(0);
+      T* to = buffers.out<T>(0);
       each_row(rows, n, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
           for (std::int64_t row = begin; row < end; ++row) {
@@ -42,10 +42,10 @@ Lowering lower_softmax_grad(const LowerContext& context) {
   const std::int64_t n = context.input(0).shape.back(), rows = context.input(0).shape.count() / n;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* gradient = places.in<T>(0);
-      const T* result = places.in<T>(1);
-      T* to = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* gradient = buffers.in<T>(0);
+      const T* result = buffers.in<T>(1);
+      T* to = buffers.out<T>(0);
       each_row(rows, n, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
           for (std::int64_t row = begin; row < end; ++row) {

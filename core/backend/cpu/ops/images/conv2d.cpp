@@ -145,11 +145,11 @@ Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16&
   const auto& def = context.op.as<Conv2dGradWeights>();
   const Shape& dy = context.input(1).shape;
   const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
-  const auto body = [convolution, rows, channels, bias = def.bias, add = def.accumulate](const Places& places) {
-    convolution.run(places.in<Bf16>(0), places.in<Bf16>(1), add, places.out<float>(0), places.workspace<void>());
+  const auto body = [convolution, rows, channels, bias = def.bias, add = def.accumulate](const Buffers& buffers) {
+    convolution.run(buffers.in<Bf16>(0), buffers.in<Bf16>(1), add, buffers.out<float>(0), buffers.workspace<void>());
     if (!bias) return;
-    column_sums(DType::bfloat16, places.in<void>(1), rows, channels, add, places.out<float>(1),
-                places.workspace<void>());
+    column_sums(DType::bfloat16, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1),
+                buffers.workspace<void>());
   };
   const std::int64_t bias_bytes = def.bias ? column_sums_workspace(rows, channels) : 0;
   Lowering lowering = own_kernel(context, body, std::max(convolution.workspace_bytes(), bias_bytes));
@@ -305,12 +305,12 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
       to_logical.emplace(dnnl, dnnl::reorder(*reorder), sides);
     }
     auto body = [convolution = std::move(convolution), to_logical = std::move(to_logical), scratch, dtype, rows,
-                 channels, bias, add](const Places& places) mutable {
-      convolution.run(places.slot);
-      if (to_logical) to_logical->run(places.slot);
+                 channels, bias, add](const Buffers& buffers) mutable {
+      convolution.run(buffers.slot);
+      if (to_logical) to_logical->run(buffers.slot);
       if (!bias) return;
-      column_sums(dtype, places.in<void>(1), rows, channels, add, places.out<float>(1),
-                  places.workspace<void>(scratch));
+      column_sums(dtype, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1),
+                  buffers.workspace<void>(scratch));
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };

@@ -59,8 +59,8 @@ Lowering lower_global_max_pool2d(const LowerContext& context) {
   const bool training = context.op.as<GlobalMaxPool2d>().training;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      find_maxima(images, places.in<T>(0), places.out<T>(0), training ? places.out<std::int32_t>(1) : nullptr);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      find_maxima(images, buffers.in<T>(0), buffers.out<T>(0), training ? buffers.out<std::int32_t>(1) : nullptr);
     });
   });
 }
@@ -69,10 +69,10 @@ Lowering lower_global_max_pool2d_grad(const LowerContext& context) {
   const Images images(context.op.as<GlobalMaxPool2dGrad>().input);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* gradients = places.in<T>(0);
-      const auto* winners = places.in<std::int32_t>(1);
-      T* dx = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* gradients = buffers.in<T>(0);
+      const auto* winners = buffers.in<std::int32_t>(1);
+      T* dx = buffers.out<T>(0);
       const std::int64_t grain = std::max<std::int64_t>(1, element_grain / images.channels);
       parallel_ranges(images.count * images.pixels, grain, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {

@@ -26,9 +26,9 @@ struct BorderedRows {
 
 Lowering lower_pad2d(const LowerContext& context) {
   const BorderedRows shape(context.output(0), context.input(0), context.op.as<Pad2d>().borders);
-  return own_kernel(context, [shape](const Places& places) {
-    const std::byte* x = places.in<std::byte>(0);
-    std::byte* y = places.out<std::byte>(0);
+  return own_kernel(context, [shape](const Buffers& buffers) {
+    const std::byte* x = buffers.in<std::byte>(0);
+    std::byte* y = buffers.out<std::byte>(0);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * element_grain / shape.outer_bytes);
     parallel_ranges(shape.images * shape.outer_rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
@@ -50,9 +50,9 @@ Lowering lower_pad2d(const LowerContext& context) {
 
 Lowering lower_crop2d(const LowerContext& context) {
   const BorderedRows shape(context.input(0), context.output(0), context.op.as<Crop2d>().borders);
-  return own_kernel(context, [shape](const Places& places) {
-    const std::byte* x = places.in<std::byte>(0);
-    std::byte* y = places.out<std::byte>(0);
+  return own_kernel(context, [shape](const Buffers& buffers) {
+    const std::byte* x = buffers.in<std::byte>(0);
+    std::byte* y = buffers.out<std::byte>(0);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * element_grain / shape.inner_bytes);
     parallel_ranges(shape.images * shape.inner_rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {

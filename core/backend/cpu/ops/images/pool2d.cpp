@@ -214,9 +214,9 @@ Lowering lower_pool2d(const LowerContext& context) {
   const PoolShape s(def.window, context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [s, mode = def.mode, training = def.training](const Places& places) {
-      if (mode == PoolMode::average) return average_pool(s, places.in<T>(0), places.out<T>(0));
-      max_pool(s, places.in<T>(0), places.out<T>(0), training ? places.out<std::uint8_t>(1) : nullptr);
+    return own_kernel(context, [s, mode = def.mode, training = def.training](const Buffers& buffers) {
+      if (mode == PoolMode::average) return average_pool(s, buffers.in<T>(0), buffers.out<T>(0));
+      max_pool(s, buffers.in<T>(0), buffers.out<T>(0), training ? buffers.out<std::uint8_t>(1) : nullptr);
     });
   });
 }
@@ -227,19 +227,19 @@ Lowering lower_pool2d_grad(const LowerContext& context) {
   const Holders rows(s.window, 0, s.h, s.out_h), columns(s.window, 1, s.w, s.out_w);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [s, rows, columns, mode = def.mode](const Places& places) {
-      const T* dy = places.in<T>(0);
+    return own_kernel(context, [s, rows, columns, mode = def.mode](const Buffers& buffers) {
+      const T* dy = buffers.in<T>(0);
       if (mode == PoolMode::max) {
-        const std::uint8_t* winners = places.in<std::uint8_t>(1);
-        if (windows_are_apart(s.window)) return max_pool_gradient_apart(s, dy, winners, places.out<T>(0));
-        return pool_gradient(s, rows, columns, places.out<T>(0),
+        const std::uint8_t* winners = buffers.in<std::uint8_t>(1);
+        if (windows_are_apart(s.window)) return max_pool_gradient_apart(s, dy, winners, buffers.out<T>(0));
+        return pool_gradient(s, rows, columns, buffers.out<T>(0),
                              [=](std::int64_t at, std::int32_t index, std::int64_t, std::int64_t) TRAINCTL_INLINE {
                                return [=](std::int64_t k) TRAINCTL_INLINE {
                                  return winners[at + k] == index ? load(dy[at + k]) : 0.0f;
                                };
                              });
       }
-      pool_gradient(s, rows, columns, places.out<T>(0),
+      pool_gradient(s, rows, columns, buffers.out<T>(0),
                     [=, &s](std::int64_t at, std::int32_t, std::int64_t oh, std::int64_t ow) TRAINCTL_INLINE {
                       const Inside high = inside(s.window, 0, oh, s.h), wide = inside(s.window, 1, ow, s.w);
                       const float scale = 1.0f / static_cast<float>((high.end - high.begin) * (wide.end - wide.begin));
@@ -254,9 +254,9 @@ Lowering lower_global_average_pool2d(const LowerContext& context) {
   const std::int64_t images = x[0], pixels = x[1] * x[2], channels = x[3];
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* source = places.in<T>(0);
-      T* target = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* source = buffers.in<T>(0);
+      T* target = buffers.out<T>(0);
       parallel_ranges(images, 1, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
           const float scale = 1.0f / static_cast<float>(pixels);
@@ -282,9 +282,9 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context) {
   const std::int64_t images = x[0], pixels = x[1] * x[2], channels = x[3];
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* dy = places.in<T>(0);
-      T* dx = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* dy = buffers.in<T>(0);
+      T* dx = buffers.out<T>(0);
       parallel_ranges(images, 1, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
           const float scale = 1.0f / static_cast<float>(pixels);

@@ -13,13 +13,13 @@ namespace {
 
 // Where the rows (or columns) of the enlarged images lie in the images, and by which of them each one is read.
 struct Axis {
-  std::vector<Between> places;
+  std::vector<Between> buffers;
   std::vector<Readers> readers;
 
   Axis(Interpolation how, std::int64_t size, std::int64_t factor) {
     const Enlarged axis{static_cast<std::int32_t>(size), static_cast<std::int32_t>(factor)};
     const auto half = [&](std::int32_t n) { return n / (2 * axis.factor); };
-    for (std::int32_t row = 0; row < axis.size * axis.factor; ++row) places.push_back(axis.between(how, row, half));
+    for (std::int32_t row = 0; row < axis.size * axis.factor; ++row) buffers.push_back(axis.between(how, row, half));
     for (std::int32_t row = 0; row < axis.size; ++row) readers.push_back(axis.readers(how, row));
   }
 };
@@ -126,9 +126,9 @@ Lowering lower_upsample2d(const LowerContext& context) {
   const Upsampling g(def.interpolation, def.factors, context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [g, how = def.interpolation](const Places& places) {
-      if (how == Interpolation::bilinear) return interpolate(g, places.in<T>(0), places.out<T>(0));
-      repeat_pixels(g, sizeof(T), places.in<std::byte>(0), places.out<std::byte>(0));
+    return own_kernel(context, [g, how = def.interpolation](const Buffers& buffers) {
+      if (how == Interpolation::bilinear) return interpolate(g, buffers.in<T>(0), buffers.out<T>(0));
+      repeat_pixels(g, sizeof(T), buffers.in<std::byte>(0), buffers.out<std::byte>(0));
     });
   });
 }
@@ -138,7 +138,8 @@ Lowering lower_upsample2d_grad(const LowerContext& context) {
   const Upsampling g(def.interpolation, def.factors, context.output(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [g](const Places& places) { gather_gradients(g, places.in<T>(0), places.out<T>(0)); });
+    return own_kernel(context,
+                      [g](const Buffers& buffers) { gather_gradients(g, buffers.in<T>(0), buffers.out<T>(0)); });
   });
 }
 

@@ -13,19 +13,19 @@ Lowering lower_batch_norm(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
-          const T* x = places.in<T>(0);
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
+          const T* x = buffers.in<T>(0);
           std::size_t next = 1;
-          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
-          const float* beta = a.center ? places.in<float>(next++) : nullptr;
-          const T* residual = a.residual ? places.in<T>(next) : nullptr;
-          float* mean = places.out<float>(1);
-          float* variance = places.out<float>(2);
+          const float* gamma = a.scale ? buffers.in<float>(next++) : nullptr;
+          const float* beta = a.center ? buffers.in<float>(next++) : nullptr;
+          const T* residual = a.residual ? buffers.in<T>(next) : nullptr;
+          float* mean = buffers.out<float>(1);
+          float* variance = buffers.out<float>(2);
           statistics(shape, x, scratch, mean, variance);
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
-          apply(a, shape, x, residual, factors, places.out<T>(0),
-                a.masks_by_bits(shape.channels) ? places.out<std::uint8_t>(3) : nullptr);
+          apply(a, shape, x, residual, factors, buffers.out<T>(0),
+                a.masks_by_bits(shape.channels) ? buffers.out<std::uint8_t>(3) : nullptr);
         },
         Scratch::bytes(shape));
   });
@@ -38,16 +38,16 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
           std::size_t next = 1;
-          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
-          const float* beta = a.center ? places.in<float>(next++) : nullptr;
-          const float* mean = places.in<float>(next++);
-          const float* variance = places.in<float>(next++);
-          const T* residual = a.residual ? places.in<T>(next) : nullptr;
+          const float* gamma = a.scale ? buffers.in<float>(next++) : nullptr;
+          const float* beta = a.center ? buffers.in<float>(next++) : nullptr;
+          const float* mean = buffers.in<float>(next++);
+          const float* variance = buffers.in<float>(next++);
+          const T* residual = a.residual ? buffers.in<T>(next) : nullptr;
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
-          apply(a, shape, places.in<T>(0), residual, factors, places.out<T>(0));
+          apply(a, shape, buffers.in<T>(0), residual, factors, buffers.out<T>(0));
         },
         Scratch::bytes(shape));
   });
@@ -61,12 +61,12 @@ Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
-          const float* gamma = a.scale ? places.in<float>(1) : nullptr;
-          const float* variance = places.in<float>(a.scale ? 2 : 1);
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
+          const float* gamma = a.scale ? buffers.in<float>(1) : nullptr;
+          const float* variance = buffers.in<float>(a.scale ? 2 : 1);
           const Factors factors(a, shape, nullptr, variance, gamma, nullptr, scratch.constants);
-          apply(a, shape, places.in<T>(0), static_cast<const T*>(nullptr), factors, places.out<T>(0));
+          apply(a, shape, buffers.in<T>(0), static_cast<const T*>(nullptr), factors, buffers.out<T>(0));
         },
         Scratch::bytes(shape));
   });
@@ -79,14 +79,14 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
-          GradientPlaces<T> at(a, shape.channels, places);
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
+          GradientBuffers<T> at(a, shape.channels, buffers);
           const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
           gradient_sums(a, shape, at.b, factors, scratch);
           const double* sums = scratch.totals;
           parameter_gradients(a, shape.channels, sums, at.variance, add, at.dgamma, at.dbeta);
-          at.b.dx = places.out<T>(0);
+          at.b.dx = buffers.out<T>(0);
           if (a.residual) at.b.dy = at.b.dresidual;
           const auto rows = static_cast<double>(shape.rows);
           gradient_by_input(

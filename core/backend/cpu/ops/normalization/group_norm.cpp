@@ -224,11 +224,11 @@ Lowering lower_group_norm(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const float* gamma = a.scale ? places.in<float>(1) : nullptr;
-          const float* beta = a.center ? places.in<float>(a.scale ? 2 : 1) : nullptr;
-          run_steps(shape, Forward<T>{shape, a.epsilon, places.in<T>(0), gamma, beta, places.out<T>(0),
-                                      places.out<float>(1), places.out<float>(2), places.workspace<std::byte>()});
+        [=](const Buffers& buffers) {
+          const float* gamma = a.scale ? buffers.in<float>(1) : nullptr;
+          const float* beta = a.center ? buffers.in<float>(a.scale ? 2 : 1) : nullptr;
+          run_steps(shape, Forward<T>{shape, a.epsilon, buffers.in<T>(0), gamma, beta, buffers.out<T>(0),
+                                      buffers.out<float>(1), buffers.out<float>(2), buffers.workspace<std::byte>()});
         },
         shape.count * SampleScratch::bytes(shape.each));
   });
@@ -241,9 +241,9 @@ Lowering lower_group_norm_grad(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const NormBackward<T> b(places, a);
-          auto* memory = places.workspace<std::byte>();
+        [=](const Buffers& buffers) {
+          const NormBackward<T> b(buffers, a);
+          auto* memory = buffers.workspace<std::byte>();
           run_steps(shape, Gradient<T>{shape, b, memory});
           if (b.dgamma || b.dbeta) sum_samples(shape, memory, accumulate, b.dgamma, b.dbeta);
         },

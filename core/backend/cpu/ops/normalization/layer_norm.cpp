@@ -68,12 +68,12 @@ Lowering lower_layer_norm(const LowerContext& context) {
   const Rows shape(context.input(0).shape);
   return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
-      const float* gamma = a.scale ? places.in<float>(1) : nullptr;
-      const float* beta = a.center ? places.in<float>(a.scale ? 2 : 1) : nullptr;
-      float *mean = places.out<float>(1), *rstd = places.out<float>(2);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
+      T* y = buffers.out<T>(0);
+      const float* gamma = a.scale ? buffers.in<float>(1) : nullptr;
+      const float* beta = a.center ? buffers.in<float>(a.scale ? 2 : 1) : nullptr;
+      float *mean = buffers.out<float>(1), *rstd = buffers.out<float>(2);
       const std::int64_t n = shape.values;
       parallel_ranges(shape.rows, std::max<std::int64_t>(1, element_grain / 4 / n),
                       [=](std::int64_t begin, std::int64_t end) {
@@ -94,9 +94,9 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
   const std::int64_t workspace = chunks * 2 * shape.values * size_of(DType::float32);
   return with_type(context.input(0).dtype, [&, a = def.a, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
-    const auto run = [=](const Places& places) {
-      const NormBackward<T> b(places, a);
-      float* sums = places.workspace<float>();
+    const auto run = [=](const Buffers& buffers) {
+      const NormBackward<T> b(buffers, a);
+      float* sums = buffers.workspace<float>();
       const std::int64_t n = shape.values, rows = shape.rows;
       parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {

@@ -163,24 +163,24 @@ struct Backward {
 // or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
 // dbeta and dresidual. `b` has no dx.
 template <class T>
-struct GradientPlaces {
+struct GradientBuffers {
   Backward<T> b{};
   const float *gamma = nullptr, *beta = nullptr, *mean, *variance;
   float *dgamma = nullptr, *dbeta = nullptr;
 
-  GradientPlaces(const BatchNormAttributes& a, std::int64_t channels, const Places& places) {
+  GradientBuffers(const BatchNormAttributes& a, std::int64_t channels, const Buffers& buffers) {
     std::size_t in = 2, out = 1;
-    b.dy = places.in<T>(0);
-    b.x = places.in<T>(1);
-    if (a.masks_by_bits(channels)) b.bits = places.in<std::uint8_t>(in++);
-    if (a.masks_by_y(channels)) b.y = places.in<T>(in++);
-    if (a.scale) gamma = places.in<float>(in++);
-    if (a.center && a.masks_by_x()) beta = places.in<float>(in++);
-    mean = places.in<float>(in++);
-    variance = places.in<float>(in);
-    if (a.scale) dgamma = places.out<float>(out++);
-    if (a.center) dbeta = places.out<float>(out++);
-    if (a.residual) b.dresidual = places.out<T>(out);
+    b.dy = buffers.in<T>(0);
+    b.x = buffers.in<T>(1);
+    if (a.masks_by_bits(channels)) b.bits = buffers.in<std::uint8_t>(in++);
+    if (a.masks_by_y(channels)) b.y = buffers.in<T>(in++);
+    if (a.scale) gamma = buffers.in<float>(in++);
+    if (a.center && a.masks_by_x()) beta = buffers.in<float>(in++);
+    mean = buffers.in<float>(in++);
+    variance = buffers.in<float>(in);
+    if (a.scale) dgamma = buffers.out<float>(out++);
+    if (a.center) dbeta = buffers.out<float>(out++);
+    if (a.residual) b.dresidual = buffers.out<T>(out);
   }
 };
 

@@ -42,8 +42,8 @@ template <class From, class To>
 Lowering lower_as(const LowerContext& context) {
   const Pattern pattern(context.op.as<Normalize>());
   const std::int64_t count = context.input(0).shape.count();
-  return own_kernel(context,
-                    [=](const Places& places) { normalize(pattern, places.in<From>(0), count, places.out<To>(0)); });
+  return own_kernel(
+      context, [=](const Buffers& buffers) { normalize(pattern, buffers.in<From>(0), count, buffers.out<To>(0)); });
 }
 
 }  // namespace

@@ -41,11 +41,11 @@ Lowering lower_batch_moments(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
-          float *mean = places.out<float>(0), *squares = mean + shape.channels, *counts = squares + shape.channels;
-          statistics(shape, places.in<T>(0), scratch, mean, squares);
-          const float count = *places.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(shape.rows);
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
+          float *mean = buffers.out<float>(0), *squares = mean + shape.channels, *counts = squares + shape.channels;
+          statistics(shape, buffers.in<T>(0), scratch, mean, squares);
+          const float count = *buffers.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(shape.rows);
           for (std::int64_t c = 0; c < shape.channels; ++c) {
             squares[c] *= static_cast<float>(shape.rows);  // they were the variance
             counts[c] = count;
@@ -57,12 +57,12 @@ Lowering lower_batch_moments(const LowerContext& context) {
 
 Lowering lower_merge_moments(const LowerContext& context) {
   const std::int64_t ranks = context.input(0).shape[0] / moment_rows, channels = context.input(0).shape[1];
-  return own_kernel(context, [=](const Places& places) {
-    const float *all = places.in<float>(0), *own = places.in<float>(1);
-    float *mean = places.out<float>(0), *variance = places.out<float>(1);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    const float *all = buffers.in<float>(0), *own = buffers.in<float>(1);
+    float *mean = buffers.out<float>(0), *variance = buffers.out<float>(1);
     for (std::int64_t c = 0; c < channels; ++c) merge(all, ranks, channels, c, mean[c], variance[c]);
     const bool has_values = own[2 * channels] > 0;
-    *places.out<float>(2) = has_values ? static_cast<float>(1 / all_values(all, ranks, channels, 0)) : 0.0f;
+    *buffers.out<float>(2) = has_values ? static_cast<float>(1 / all_values(all, ranks, channels, 0)) : 0.0f;
   });
 }
 
@@ -73,16 +73,16 @@ Lowering lower_synchronized_batch_norm(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
           std::size_t next = 1;
-          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
-          const float* beta = a.center ? places.in<float>(next++) : nullptr;
-          const float *mean = places.in<float>(next), *variance = places.in<float>(next + 1);
-          const T* residual = a.residual ? places.in<T>(next + 3) : nullptr;
+          const float* gamma = a.scale ? buffers.in<float>(next++) : nullptr;
+          const float* beta = a.center ? buffers.in<float>(next++) : nullptr;
+          const float *mean = buffers.in<float>(next), *variance = buffers.in<float>(next + 1);
+          const T* residual = a.residual ? buffers.in<T>(next + 3) : nullptr;
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
-          apply(a, shape, places.in<T>(0), residual, factors, places.out<T>(0),
-                a.masks_by_bits(shape.channels) ? places.out<std::uint8_t>(1) : nullptr);
+          apply(a, shape, buffers.in<T>(0), residual, factors, buffers.out<T>(0),
+                a.masks_by_bits(shape.channels) ? buffers.out<std::uint8_t>(1) : nullptr);
         },
         Scratch::bytes(shape));
   });
@@ -95,13 +95,13 @@ Lowering lower_synchronized_batch_norm_sums(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
-          const GradientPlaces<T> at(a, shape.channels, places);
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
+          const GradientBuffers<T> at(a, shape.channels, buffers);
           const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
           gradient_sums(a, shape, at.b, factors, scratch);
           parameter_gradients(a, shape.channels, scratch.totals, at.variance, add, at.dgamma, at.dbeta);
-          float* sums = places.out<float>(0);
+          float* sums = buffers.out<float>(0);
           for (std::int64_t i = 0; i < 2 * shape.channels; ++i) sums[i] = static_cast<float>(scratch.totals[i]);
         },
         Scratch::bytes(shape));
@@ -115,15 +115,15 @@ Lowering lower_synchronized_batch_norm_grad(const LowerContext& context) {
     using T = decltype(type);
     return own_kernel(
         context,
-        [=](const Places& places) {
-          const Scratch scratch(shape, places.workspace<std::byte>());
+        [=](const Buffers& buffers) {
+          const Scratch scratch(shape, buffers.workspace<std::byte>());
           std::size_t in = 2;
-          const Backward<T> b{places.in<T>(0), places.in<T>(1), nullptr, nullptr, places.out<T>(0), nullptr};
-          const float* gamma = a.scale ? places.in<float>(in++) : nullptr;
-          const float* beta = a.center && a.masks_by_x() ? places.in<float>(in++) : nullptr;
-          const float *mean = places.in<float>(in), *variance = places.in<float>(in + 1);
-          const double share = *places.in<float>(in + 2);
-          const float* sums = places.in<float>(in + 3);
+          const Backward<T> b{buffers.in<T>(0), buffers.in<T>(1), nullptr, nullptr, buffers.out<T>(0), nullptr};
+          const float* gamma = a.scale ? buffers.in<float>(in++) : nullptr;
+          const float* beta = a.center && a.masks_by_x() ? buffers.in<float>(in++) : nullptr;
+          const float *mean = buffers.in<float>(in), *variance = buffers.in<float>(in + 1);
+          const double share = *buffers.in<float>(in + 2);
+          const float* sums = buffers.in<float>(in + 3);
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
           gradient_by_input(
               a, shape, b, factors, variance, [=](std::int64_t i) { return sums[i] * share; }, scratch.constants);

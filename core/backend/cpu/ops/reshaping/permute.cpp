@@ -55,9 +55,9 @@ Lowering lower_permute(const LowerContext& context) {
   const std::int64_t width = loops.sizes.back(), rows = context.output(0).shape.count() / width;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
+    return own_kernel(context, [=](const Buffers& buffers) {
+      const T* x = buffers.in<T>(0);
+      T* y = buffers.out<T>(0);
       parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / width),
                       [&](std::int64_t begin, std::int64_t end) { permute_rows(loops, x, y, begin, end); });
     });

@@ -28,7 +28,7 @@ Lowering lower_conversion(const LowerContext& context, DType from, DType to) {
       using From = decltype(source);
       using To = decltype(target);
       return own_kernel(context,
-                        [count](const Places& places) { convert(places.in<From>(0), places.out<To>(0), count); });
+                        [count](const Buffers& buffers) { convert(buffers.in<From>(0), buffers.out<To>(0), count); });
     });
   });
 }
@@ -98,10 +98,10 @@ Lowering lower_concatenate(const LowerContext& context) {
   std::vector<std::int64_t> widths;
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) widths.push_back(context.input(i).shape.back());
   const Columns columns(context.output(0), widths);
-  return own_kernel(context, [columns, parts = widths.size()](const Places& places) {
+  return own_kernel(context, [columns, parts = widths.size()](const Buffers& buffers) {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < parts; ++i) {
-      at = columns.copy(i, at, places.out<std::byte>(0), places.in<std::byte>(i), true);
+      at = columns.copy(i, at, buffers.out<std::byte>(0), buffers.in<std::byte>(i), true);
     }
   });
 }
@@ -109,10 +109,10 @@ Lowering lower_concatenate(const LowerContext& context) {
 Lowering lower_split(const LowerContext& context) {
   const std::vector<std::int64_t>& widths = context.op.as<Split>().sizes;
   const Columns columns(context.input(0), widths);
-  return own_kernel(context, [columns, parts = widths.size()](const Places& places) {
+  return own_kernel(context, [columns, parts = widths.size()](const Buffers& buffers) {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < parts; ++i) {
-      at = columns.copy(i, at, places.in<std::byte>(0), places.out<std::byte>(i), false);
+      at = columns.copy(i, at, buffers.in<std::byte>(0), buffers.out<std::byte>(i), false);
     }
   });
 }
@@ -122,8 +122,8 @@ Lowering lower_take_columns(const LowerContext& context) {
   const std::int64_t width = part.shape.back();
   const Columns columns(context.input(0), {width});
   const std::int64_t first = context.op.as<TakeColumns>().index * width * size_of(part.dtype);
-  return own_kernel(context, [columns, first](const Places& places) {
-    columns.copy(0, first, places.in<std::byte>(0), places.out<std::byte>(0), false);
+  return own_kernel(context, [columns, first](const Buffers& buffers) {
+    columns.copy(0, first, buffers.in<std::byte>(0), buffers.out<std::byte>(0), false);
   });
 }
 

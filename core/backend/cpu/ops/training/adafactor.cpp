@@ -162,15 +162,15 @@ Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def,
     grains = std::max(grains, divide_up(factors.matrices * factors.rows, rows_of_grain(factors)));
   }
   const auto run = [=, ranges = def.ranges, weight_decay = def.weight_decay,
-                    clip_norm = def.clip_norm](const Places& places) {
-    const AdafactorStep step(places, rule, clip_norm);
+                    clip_norm = def.clip_norm](const Buffers& buffers) {
+    const AdafactorStep step(buffers, rule, clip_norm);
     if (!step.apply) return;
-    auto* const row_means = places.workspace<double>();
+    auto* const row_means = buffers.workspace<double>();
     auto* const squares = reinterpret_cast<Squares*>(row_means + matrices);
     for (const UpdateRange& range : ranges) {
-      const Parameter of{places.in<float>(0) + range.offset,
-                         places.out<float>(0) + range.offset,
-                         places.out<float>(1) + range.factors.offset,
+      const Parameter of{buffers.in<float>(0) + range.offset,
+                         buffers.out<float>(0) + range.offset,
+                         buffers.out<float>(1) + range.factors.offset,
                          row_means,
                          range.factors,
                          range.decay ? weight_decay : 0.0f};

@@ -177,7 +177,7 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Targ
 // Calls compute(target) with the target of the row with this number, in the form that the rule states, from the part's
 // first value on. Returns the result, or NaN where a class number is outside of the classes.
 template <class Rule, class Compute>
-float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnPart& part,
+float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnRange& part,
                   const Compute& compute) {
   float result = 0;
   const Smoothing smoothing = rule.smoothing(part.of);
@@ -205,12 +205,12 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
   const std::int64_t samples = shape[0], positions = shape.rows() / samples, n = positions * shape.back();
   const std::int64_t weights_each = context.input(2).shape.count() / samples;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
-                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
-    const T* x = places.in<T>(0);
-    const void* targets = places.in<void>(1);
-    const float* weights = places.in<float>(2);
-    T* dx = training ? places.out<T>(gradient) : nullptr;
-    float* losses = places.workspace<float>();
+                    gradient = static_cast<std::size_t>(def.sums())](const Buffers& buffers) {
+    const T* x = buffers.in<T>(0);
+    const void* targets = buffers.in<void>(1);
+    const float* weights = buffers.in<float>(2);
+    T* dx = training ? buffers.out<T>(gradient) : nullptr;
+    float* losses = buffers.workspace<float>();
     parallel_ranges(samples, 1, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t s = begin; s < end; ++s) {
         const float* const own = weights + s * weights_each;
@@ -228,8 +228,8 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
         }
       }
     });
-    add_up(losses, samples, accumulate, places.out<float>(0));
-    if (counts) add_up(weights, samples * weights_each, accumulate, places.out<float>(1));
+    add_up(losses, samples, accumulate, buffers.out<float>(0));
+    if (counts) add_up(weights, samples * weights_each, accumulate, buffers.out<float>(1));
   };
   return own_kernel(context, run, samples * size_of(DType::float32));
 }
@@ -239,16 +239,16 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const ColumnPart part = def.part.value_or(ColumnPart{0, n});
+  const ColumnRange part = def.part.value_or(ColumnRange{0, n});
   const std::int64_t ranks = def.part ? context.input(3).shape.back() / class_sums : 0;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
-                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
-    const T* x = places.in<T>(0);
-    const void* targets = places.in<void>(1);
-    const float* weights = places.in<float>(2);
-    T* dx = training ? places.out<T>(gradient) : nullptr;
-    const float* of_all = ranks > 0 ? places.in<float>(3) : nullptr;
-    float* losses = places.workspace<float>();
+                    gradient = static_cast<std::size_t>(def.sums())](const Buffers& buffers) {
+    const T* x = buffers.in<T>(0);
+    const void* targets = buffers.in<void>(1);
+    const float* weights = buffers.in<float>(2);
+    T* dx = training ? buffers.out<T>(gradient) : nullptr;
+    const float* of_all = ranks > 0 ? buffers.in<float>(3) : nullptr;
+    float* losses = buffers.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
@@ -268,19 +268,19 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
         }
       }
     });
-    add_up(losses, rows, accumulate, places.out<float>(0));
-    if (counts) add_up(weights, rows / rows_each, accumulate, places.out<float>(1));
+    add_up(losses, rows, accumulate, buffers.out<float>(0));
+    if (counts) add_up(weights, rows / rows_each, accumulate, buffers.out<float>(1));
   };
   return own_kernel(context, run, rows * size_of(DType::float32));
 }
 
 template <class T, class Rule>
-Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+Lowering lower_sums(const LowerContext& context, const ColumnRange& part, const Rule& rule) {
   const std::int64_t rows = context.input(0).shape.rows(), n = context.input(0).shape.back();
-  return own_kernel(context, [=](const Places& places) {
-    const T* x = places.in<T>(0);
-    const void* targets = places.in<void>(1);
-    float* sums = places.out<float>(0);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    const T* x = buffers.in<T>(0);
+    const void* targets = buffers.in<void>(1);
+    float* sums = buffers.out<float>(0);
     parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 8 / n), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const LossRow<T> row{x + r * n, n, nullptr};

@@ -137,13 +137,13 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
   const std::int64_t rows = shape.rows(), values = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool class_numbers = context.input(1).dtype == DType::int32;
-  const auto run = [=, accumulate = def.accumulate, of_sums = def.of_sums](const Places& places) {
-    float* sums = places.out<float>(0);
+  const auto run = [=, accumulate = def.accumulate, of_sums = def.of_sums](const Buffers& buffers) {
+    float* sums = buffers.out<float>(0);
     if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
-    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows,
-                      values,          rows_each,          of_sums};
+    const Rows<T> all{buffers.in<T>(0), buffers.in<void>(1), class_numbers, buffers.in<float>(2), rows,
+                      values,           rows_each,           of_sums};
     if constexpr (Rule::over == MetricOver::exact_outputs) {
-      add_exactly(rule, all, places.workspace<double>(), sums);
+      add_exactly(rule, all, buffers.workspace<double>(), sums);
     } else {
       add_up(rule, all, sums);
     }

@@ -17,13 +17,13 @@ struct Step {
   float scale = 0;  // the factor on the summed gradients: 1 / count, times the clipping; 0 without samples
   float factors[Rule::factors + 1] = {};
 
-  Step(const Places& places, const Rule& rule, float clip_norm) {
-    const float count = *places.in<float>(3), norm = *places.in<float>(5);
-    apply = places.in<float>(4)[agree_not_finite] == 0 && std::isfinite(norm);
-    learning_rate = *places.in<float>(1);
+  Step(const Buffers& buffers, const Rule& rule, float clip_norm) {
+    const float count = *buffers.in<float>(3), norm = *buffers.in<float>(5);
+    apply = buffers.in<float>(4)[agree_not_finite] == 0 && std::isfinite(norm);
+    learning_rate = *buffers.in<float>(1);
     scale = count > 0 ? (clip_norm > 0 && norm > clip_norm ? clip_norm / norm / count : 1.0f / count) : 0.0f;
     if constexpr (Rule::factors > 0) {
-      for (int i = 0; i < Rule::factors; ++i) factors[i] = rule.factor(i, *places.in<std::int64_t>(2));
+      for (int i = 0; i < Rule::factors; ++i) factors[i] = rule.factor(i, *buffers.in<std::int64_t>(2));
     }
   }
 };

@@ -18,9 +18,9 @@ struct Regions {
   float* weight;
   std::array<float*, states_count> states;
 
-  Regions(const Places& places, unsigned kept) : gradient(places.in<float>(0)), weight(places.out<float>(0)) {
+  Regions(const Buffers& buffers, unsigned kept) : gradient(buffers.in<float>(0)), weight(buffers.out<float>(0)) {
     std::size_t output = 1;
-    for (std::size_t k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? places.out<float>(output++) : nullptr;
+    for (std::size_t k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? buffers.out<float>(output++) : nullptr;
   }
 
   // Calls visit(i, gradient, weight&, states) for the elements [begin, end), with the states `kept`, and writes the
@@ -64,10 +64,10 @@ void with_kept(unsigned kept, const Run& run) {
 template <class Rule>
 Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
   return own_kernel(context, [rule, ranges = def.ranges, weight_decay = def.weight_decay,
-                              clip_norm = def.clip_norm](const Places& places) {
-    const Step<Rule> step(places, rule, clip_norm);
+                              clip_norm = def.clip_norm](const Buffers& buffers) {
+    const Step<Rule> step(buffers, rule, clip_norm);
     if (!step.apply) return;
-    const Regions<Rule> regions(places, rule.kept());
+    const Regions<Rule> regions(buffers, rule.kept());
     with_kept<Rule>(rule.kept(), [&]<unsigned kept>() {
       for (const UpdateRange& range : ranges) {
         const float decay = range.decay ? weight_decay : 0.0f;
@@ -121,11 +121,11 @@ Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpd
   std::int64_t most = 0;
   for (const UpdateRange& range : def.ranges) most = std::max(most, chunks_of(range));
   const auto run = [=, ranges = def.ranges, weight_decay = def.weight_decay,
-                    clip_norm = def.clip_norm](const Places& places) {
-    const Step<Rule> step(places, rule, clip_norm);
+                    clip_norm = def.clip_norm](const Buffers& buffers) {
+    const Step<Rule> step(buffers, rule, clip_norm);
     if (!step.apply) return;
-    const Regions<Rule> regions(places, rule.kept());
-    auto* squares = places.workspace<Squares>();
+    const Regions<Rule> regions(buffers, rule.kept());
+    auto* squares = buffers.workspace<Squares>();
     with_kept<Rule>(rule.kept(), [&]<unsigned kept>() {
       for (const UpdateRange& range : ranges) {
         const float decay = range.decay ? weight_decay : 0.0f;

@@ -9,10 +9,10 @@ Lowering lower_penalize(const LowerContext& context) {
   const Penalty penalty = context.op.as<Penalize>().penalty;
   const std::int64_t count = context.input(0).shape.count();
   const bool scales = context.op.inputs.size() > 2;
-  return own_kernel(context, [=](const Places& places) {
-    const float* w = places.in<float>(0);
-    float* dw = places.out<float>(0);
-    const float factor = *places.in<float>(1) * (scales ? *places.in<float>(2) : 1.0f);
+  return own_kernel(context, [=](const Buffers& buffers) {
+    const float* w = buffers.in<float>(0);
+    float* dw = buffers.out<float>(0);
+    const float factor = *buffers.in<float>(1) * (scales ? *buffers.in<float>(2) : 1.0f);
     const float linear = factor * penalty.l1, square = 2 * factor * penalty.l2;
     parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
       simd([=]() TRAINCTL_INLINE {

@@ -44,9 +44,9 @@ void add_summands(const Bf16* x, std::int64_t ranks, std::int64_t count, T* y) {
 
 Lowering lower_round_summands(const LowerContext& context) {
   const std::int64_t values = context.input(0).shape.count(), all = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& places) {
-    auto* y = places.out<Bf16>(0);
-    each_element(values, y, [x = places.in<float>(0)](std::int64_t i) TRAINCTL_INLINE { return x[i]; });
+  return own_kernel(context, [=](const Buffers& buffers) {
+    auto* y = buffers.out<Bf16>(0);
+    each_element(values, y, [x = buffers.in<float>(0)](std::int64_t i) TRAINCTL_INLINE { return x[i]; });
     std::fill(y + values, y + all, store<Bf16>(0.0f));
   });
 }
@@ -55,16 +55,16 @@ Lowering lower_add_summands(const LowerContext& context) {
   const std::int64_t ranks = context.op.as<AddSummands>().ranks, count = context.output(0).shape.count();
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context,
-                      [=](const Places& places) { add_summands(places.in<Bf16>(0), ranks, count, places.out<T>(0)); });
+    return own_kernel(
+        context, [=](const Buffers& buffers) { add_summands(buffers.in<Bf16>(0), ranks, count, buffers.out<T>(0)); });
   });
 }
 
 Lowering lower_widen_sums(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& places) {
-    each_element(count, places.out<float>(0),
-                 [x = places.in<Bf16>(0)](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); });
+  return own_kernel(context, [=](const Buffers& buffers) {
+    each_element(count, buffers.out<float>(0),
+                 [x = buffers.in<Bf16>(0)](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); });
   });
 }
 

@@ -50,13 +50,13 @@ Lowering lower_tree_sum(const LowerContext& context) {
     depth -= summand.merges;
   }
   require(most <= static_cast<int>(most_waiting), "tree_sum: the tree is balanced");
-  return own_kernel(context, [=, summands = def.summands](const Places& places) {
+  return own_kernel(context, [=, summands = def.summands](const Buffers& buffers) {
     Summands x;
     for (const Summand& summand : summands) {
-      x.from[x.count] = places.in<float>(summand.input) + summand.part * count;
+      x.from[x.count] = buffers.in<float>(summand.input) + summand.part * count;
       x.merges[x.count++] = summand.merges;
     }
-    parallel_ranges(count, element_grain, [&x, y = places.out<float>(0)](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(count, element_grain, [&x, y = buffers.out<float>(0)](std::int64_t begin, std::int64_t end) {
       simd([&]() TRAINCTL_INLINE {
         for (std::int64_t first = begin; first < end; first += leaf) {
           sum_block(x, first, std::min(leaf, end - first), y);

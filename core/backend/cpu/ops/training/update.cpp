@@ -58,16 +58,16 @@ void write_chunk_squares(const float* values, std::int64_t count, float* sums) {
 
 Lowering lower_zero_gradients(const LowerContext& context) {
   const std::int64_t count = context.op.as<ZeroGradients>().count;
-  return own_kernel(context, [count](const Places& places) {
-    std::memset(places.out<float>(0), 0, static_cast<std::size_t>(count) * sizeof(float));
+  return own_kernel(context, [count](const Buffers& buffers) {
+    std::memset(buffers.out<float>(0), 0, static_cast<std::size_t>(count) * sizeof(float));
   });
 }
 
 Lowering lower_zero_gaps(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [count, gaps = context.op.as<ZeroGaps>().gaps](const Places& places) {
-    const auto* x = places.in<float>(0);
-    auto* y = places.out<float>(0);
+  return own_kernel(context, [count, gaps = context.op.as<ZeroGaps>().gaps](const Buffers& buffers) {
+    const auto* x = buffers.in<float>(0);
+    auto* y = buffers.out<float>(0);
     if (x != y) std::copy_n(x, count, y);
     for (const ZeroGaps::Gap& gap : gaps) std::fill_n(y + gap.first, gap.count, 0.0f);
   });
@@ -75,19 +75,19 @@ Lowering lower_zero_gaps(const LowerContext& context) {
 
 Lowering lower_zero_input(const LowerContext& context) {
   const auto& op = context.op.as<ZeroInput>();
-  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Places& places) {
-    std::memset(places.out<char>(0), fill, static_cast<std::size_t>(bytes));
+  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Buffers& buffers) {
+    std::memset(buffers.out<char>(0), fill, static_cast<std::size_t>(bytes));
   });
 }
 
 Lowering lower_agree(const LowerContext& context) {
-  return own_kernel(context, [losses = context.op.inputs.size() - 1](const Places& places) {
-    float* flags = places.out<float>(0);
+  return own_kernel(context, [losses = context.op.inputs.size() - 1](const Buffers& buffers) {
+    float* flags = buffers.out<float>(0);
     flags[agree_not_finite] = 0;
     for (std::size_t i = 0; i < losses; ++i) {
-      if (!std::isfinite(*places.in<float>(i))) flags[agree_not_finite] = 1;
+      if (!std::isfinite(*buffers.in<float>(i))) flags[agree_not_finite] = 1;
     }
-    flags[agree_stop] = *places.in<float>(losses);
+    flags[agree_stop] = *buffers.in<float>(losses);
     if (flags[agree_stop] >= abandon_request) flags[agree_not_finite] = 1;
   });
 }
@@ -97,11 +97,11 @@ Lowering lower_gradient_norm(const LowerContext& context) {
   const std::int64_t chunks = chunks_of(elements);
   return own_kernel(
       context,
-      [elements, chunks](const Places& places) {
-        double* sums = places.workspace<double>();
-        square_chunks(places.in<float>(0), elements, sums);
-        const double count = *places.in<float>(1);
-        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(in_order(sums, chunks)) / count) : 0.0f;
+      [elements, chunks](const Buffers& buffers) {
+        double* sums = buffers.workspace<double>();
+        square_chunks(buffers.in<float>(0), elements, sums);
+        const double count = *buffers.in<float>(1);
+        *buffers.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(in_order(sums, chunks)) / count) : 0.0f;
       },
       chunks * static_cast<std::int64_t>(sizeof(double)));
 }
@@ -112,49 +112,49 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
   for (const InputRange& range : ranges) chunks += chunks_of(range.count);
   return own_kernel(
       context,
-      [ranges, chunks](const Places& places) {
-        double* next = places.workspace<double>();
+      [ranges, chunks](const Buffers& buffers) {
+        double* next = buffers.workspace<double>();
         for (const InputRange& range : ranges) {
-          square_chunks(places.in<float>(static_cast<std::size_t>(range.input)) + range.offset, range.count, next);
+          square_chunks(buffers.in<float>(static_cast<std::size_t>(range.input)) + range.offset, range.count, next);
           next += chunks_of(range.count);
         }
-        *places.out<float>(0) = static_cast<float>(in_order(places.workspace<double>(), chunks));
+        *buffers.out<float>(0) = static_cast<float>(in_order(buffers.workspace<double>(), chunks));
       },
       chunks * static_cast<std::int64_t>(sizeof(double)));
 }
 
 Lowering lower_chunk_squares(const LowerContext& context) {
   const auto& op = context.op.as<ChunkSquares>();
-  return own_kernel(context, [ranges = op.ranges, chunks = op.chunks](const Places& places) {
-    float* sums = places.out<float>(0);
+  return own_kernel(context, [ranges = op.ranges, chunks = op.chunks](const Buffers& buffers) {
+    float* sums = buffers.out<float>(0);
     std::memset(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float));
     for (const auto& [of, chunk] : ranges) {
-      write_chunk_squares(places.in<float>(static_cast<std::size_t>(of.input)) + of.offset, of.count, sums + chunk);
+      write_chunk_squares(buffers.in<float>(static_cast<std::size_t>(of.input)) + of.offset, of.count, sums + chunk);
     }
   });
 }
 
 Lowering lower_sum_of_chunks(const LowerContext& context) {
-  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& places) {
-    *places.out<float>(0) = static_cast<float>(in_order(places.in<float>(0), chunks));
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Buffers& buffers) {
+    *buffers.out<float>(0) = static_cast<float>(in_order(buffers.in<float>(0), chunks));
   });
 }
 
 Lowering lower_norm_of_squares(const LowerContext& context) {
-  return own_kernel(context, [](const Places& places) {
-    const float squares = *places.in<float>(0), count = *places.in<float>(1);
-    *places.out<float>(0) = count > 0 ? std::sqrt(squares) / count : 0.0f;
+  return own_kernel(context, [](const Buffers& buffers) {
+    const float squares = *buffers.in<float>(0), count = *buffers.in<float>(1);
+    *buffers.out<float>(0) = count > 0 ? std::sqrt(squares) / count : 0.0f;
   });
 }
 
 Lowering lower_update_statistics(const LowerContext& context) {
   return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
-                              channels = context.output_counts()](const Places& places) {
-    const float count = *places.in<float>(channels.size());
-    if (places.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
+                              channels = context.output_counts()](const Buffers& buffers) {
+    const float count = *buffers.in<float>(channels.size());
+    if (buffers.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
     for (std::size_t i = 0; i < channels.size(); ++i) {
-      const float* sum = places.in<float>(i);
-      float* moving = places.out<float>(i);
+      const float* sum = buffers.in<float>(i);
+      float* moving = buffers.out<float>(i);
       for (std::int64_t c = 0; c < channels[i]; ++c) {
         moving[c] = momenta[i] * moving[c] + (1.0f - momenta[i]) * (sum[c] / count);
       }
@@ -164,11 +164,11 @@ Lowering lower_update_statistics(const LowerContext& context) {
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
-  return own_kernel(context, [add, channels = context.output_counts()](const Places& places) {
-    const float samples = *places.in<float>(channels.size());
+  return own_kernel(context, [add, channels = context.output_counts()](const Buffers& buffers) {
+    const float samples = *buffers.in<float>(channels.size());
     for (std::size_t i = 0; i < channels.size(); ++i) {
-      const float* value = places.in<float>(i);
-      float* sum = places.out<float>(i);
+      const float* value = buffers.in<float>(i);
+      float* sum = buffers.out<float>(i);
       for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + samples * value[c];
     }
   });

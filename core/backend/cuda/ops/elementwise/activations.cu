@@ -97,7 +97,7 @@ Lowering lower_activation(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [function, count](const Places& p) {
+    return own_kernel(context, [function, count](const Buffers& p) {
       map_all(p.out<T>(0), count, p.stream, Activated<T>{p.in<T>(0), function});
     });
   });
@@ -106,7 +106,7 @@ Lowering lower_activation(const LowerContext& context) {
 Lowering lower_activation_grad(const LowerContext& context) {
   const ActivationFunction function = context.op.as<ActivationGrad>().function;
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [function, count, dtype = context.input(0).dtype](const Places& p) {
+  return own_kernel(context, [function, count, dtype = context.input(0).dtype](const Buffers& p) {
     activation_gradient(function, dtype, p.in<void>(0), p.in<void>(1), p.out<void>(0), count, p.stream);
   });
 }
@@ -116,7 +116,7 @@ Lowering lower_add(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [function, count](const Places& p) {
+    return own_kernel(context, [function, count](const Buffers& p) {
       map_all(p.out<T>(0), count, p.stream, ActivatedSum<T>{p.in<T>(0), p.in<T>(1), function});
     });
   });

@@ -10,7 +10,7 @@ namespace trainctl::cuda {
 Lowering lower_add_bias(const LowerContext& context) {
   const ActivationFunction function = context.op.as<AddBias>().function;
   const TensorType& x = context.input(0);
-  return own_kernel(context, [=, dtype = x.dtype, rows = x.shape.rows(), channels = x.shape.back()](const Places& p) {
+  return own_kernel(context, [=, dtype = x.dtype, rows = x.shape.rows(), channels = x.shape.back()](const Buffers& p) {
     copy_unless_in_place(p, 0, rows * channels * size_of(dtype));
     bias_activate(function, dtype, p.out<void>(0), p.in<float>(1), rows, channels, p.stream);
   });
@@ -22,7 +22,7 @@ Lowering lower_bias_grad(const LowerContext& context) {
   const ColumnSums sums(dy.dtype, dy.shape.rows(), dy.shape.back());
   return own_kernel(
       context,
-      [=](const Places& p) { sums.run(p.in<void>(0), accumulate, p.out<float>(0), p.workspace<void>(), p.stream); },
+      [=](const Buffers& p) { sums.run(p.in<void>(0), accumulate, p.out<float>(0), p.workspace<void>(), p.stream); },
       sums.workspace_bytes());
 }
 

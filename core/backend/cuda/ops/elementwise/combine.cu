@@ -99,7 +99,7 @@ Lowering lower_two(const LowerContext& context, Of of) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(map_two<T, Of>, blocks_for(count, widest<T>), block_threads, p.stream, p.in<T>(0), p.in<T>(1), p.out<T>(0),
              count, of);
     });
@@ -119,7 +119,7 @@ Lowering lower_extremum_grad(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(extremum_gradient<T>, blocks_for(count), block_threads, p.stream, p.in<T>(0), p.in<T>(1), p.in<T>(2),
              p.out<T>(0), p.out<T>(1), count, which);
     });
@@ -131,7 +131,7 @@ Lowering lower_scale_by(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(multiple<T>, blocks_for(count, widest<T>), block_threads, p.stream, p.in<T>(0), p.out<T>(0), count,
              factor);
     });
@@ -145,7 +145,7 @@ Lowering lower_multiply_channels(const LowerContext& context) {
     constexpr int width = decltype(packed)::value;
     const std::uint32_t packs = narrow(x.count() / width);
     const Channels size{narrow(x.without_front().count() / width), narrow(x.back() / width)};
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(by_channel<T, width>, blocks_for(packs), block_threads, p.stream, p.in<T>(0), p.in<T>(1), p.out<T>(0),
              packs, size);
     });
@@ -157,7 +157,7 @@ Lowering lower_multiply_channels_grad(const LowerContext& context) {
   const std::int64_t channels = x.back(), sums = x[0] * channels, positions = x.without_front().count() / channels;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(channel_sums<T>, blocks_for(sums), block_threads, p.stream, p.in<T>(0), p.in<T>(1), p.out<T>(0), sums,
              positions, channels);
     });

@@ -89,7 +89,7 @@ Lowering lower_dropout(const LowerContext& context) {
         (def.part || def.unit != DropoutUnit::element) &&
         (setting.run % widest<T> != 0 || setting.stride % philox_words != 0 || setting.first % philox_words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),
              p.in<std::int64_t>(2), all_packs, packs, elements, p.out<T>(0));
     });

@@ -42,7 +42,7 @@ Lowering lower_gaussian_noise(const LowerContext& context) {
   const RandomKey key{def.seed, Purpose::noise, 0, def.layer};
   return with_type(context.input(0).dtype, [&, stddev = def.stddev](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(gaussian_noise<T>, blocks_for(all_blocks), block_threads, p.stream, key, stddev, p.in<T>(0),
              p.in<std::int64_t>(1), p.in<std::int64_t>(2), all_blocks, blocks, elements, p.out<T>(0));
     });

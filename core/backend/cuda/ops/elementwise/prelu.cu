@@ -88,7 +88,7 @@ Lowering lower_prelu(const LowerContext& context) {
   return with_packs(x.dtype, alpha.shape.count(), [&](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
-    return own_kernel(context, [grid = channel_grid<T, width>(x, alpha)](const Places& p) {
+    return own_kernel(context, [grid = channel_grid<T, width>(x, alpha)](const Buffers& p) {
       launch(prelu<T, width>, grid.blocks(), channel_threads, p.stream, grid, p.in<T>(0), p.in<float>(1), p.out<T>(0));
     });
   });
@@ -104,7 +104,7 @@ Lowering lower_prelu_grad(const LowerContext& context) {
     const std::int64_t workspace = grid.stripes > 1 ? grid.stripes * grid.channels : 0;
     return own_kernel(
         context,
-        [=, counters = make_counters(grid.tiles)](const Places& p) {
+        [=, counters = make_counters(grid.tiles)](const Buffers& p) {
           launch(prelu_gradient<T, width>, grid.blocks(), channel_threads, p.stream, grid, p.in<T>(0), p.in<T>(1),
                  p.in<float>(2), add, p.workspace<float>(), counters.get(), p.out<T>(0), p.out<float>(1));
         },

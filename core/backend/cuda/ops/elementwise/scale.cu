@@ -17,7 +17,7 @@ Lowering lower_scale(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [count](const Places& p) {
+    return own_kernel(context, [count](const Buffers& p) {
       launch(scale<T>, blocks_for(count), block_threads, p.stream, p.in<T>(0), p.in<float>(1), p.out<T>(0), count);
     });
   });

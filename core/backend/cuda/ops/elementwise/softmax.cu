@@ -41,7 +41,7 @@ Lowering lower_softmax(const LowerContext& context) {
   const RowGrid grid = row_grid(context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [grid](const Places& p) {
+    return own_kernel(context, [grid](const Buffers& p) {
       launch(softmax<T>, grid.blocks, block_threads, p.stream, grid, p.in<T>(0), p.out<T>(0));
     });
   });
@@ -51,7 +51,7 @@ Lowering lower_softmax_grad(const LowerContext& context) {
   const RowGrid grid = row_grid(context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [grid](const Places& p) {
+    return own_kernel(context, [grid](const Buffers& p) {
       launch(softmax_gradient<T>, grid.blocks, block_threads, p.stream, grid, p.in<T>(0), p.in<T>(1), p.out<T>(0));
     });
   });

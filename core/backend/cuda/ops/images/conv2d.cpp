@@ -175,9 +175,10 @@ Lowering lower_conv2d(const LowerContext& context) {
       Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
       ask_for_kernel(context, dtype, candidate);
       if (bias) candidate.inputs[2] = {dtype, "", shape.y[3] * size_of(dtype)};
-      candidate.run = [plan = *plan, bias](const Places& p) mutable {
-        const std::array<void*, 4> places{p.in<void>(0), p.in<void>(1), p.out<void>(0), bias ? p.in<void>(2) : nullptr};
-        plan.run(p.stream, std::span(places).first(bias ? 4 : 3), p.workspace<void>());
+      candidate.run = [plan = *plan, bias](const Buffers& p) mutable {
+        const std::array<void*, 4> buffers{p.in<void>(0), p.in<void>(1), p.out<void>(0),
+                                           bias ? p.in<void>(2) : nullptr};
+        plan.run(p.stream, std::span(buffers).first(bias ? 4 : 3), p.workspace<void>());
       };
       return candidate;
     }
@@ -185,7 +186,7 @@ Lowering lower_conv2d(const LowerContext& context) {
     if (!plan) return {};
     Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
     ask_for_kernel(context, dtype, candidate);
-    candidate.run = [plan = *plan, bias, function, shape](const Places& p) mutable {
+    candidate.run = [plan = *plan, bias, function, shape](const Buffers& p) mutable {
       void* y = p.out<void>(0);
       plan.run(p.stream, std::array{p.in<void>(0), p.in<void>(1), y}, p.workspace<void>());
       const std::int64_t count = shape.y.count(), channels = shape.y[3];
@@ -219,7 +220,7 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
     if (!plan) return {};
     Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
     ask_for_kernel(context, dtype, candidate);
-    candidate.run = [plan = *plan, add = def.accumulate, bytes = context.output(0).bytes()](const Places& p) mutable {
+    candidate.run = [plan = *plan, add = def.accumulate, bytes = context.output(0).bytes()](const Buffers& p) mutable {
       if (add) copy_unless_in_place(p, 2, bytes);
       plan.run(p.stream, std::array{p.out<void>(0), p.in<void>(1), p.in<void>(0)}, p.workspace<void>());
     };
@@ -256,7 +257,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     if (auto candidate = few_channels_gradient(context, shape, def.accumulate, name)) {
       if (!sums) return candidate;
       candidate->workspace_bytes = std::max(candidate->workspace_bytes, sums->workspace_bytes());
-      candidate->run = [=, gradient = candidate->run, add = def.accumulate](const Places& p) {
+      candidate->run = [=, gradient = candidate->run, add = def.accumulate](const Buffers& p) {
         gradient(p);
         sums->run(p.in<void>(1), add, p.out<float>(1), p.workspace<void>(), p.stream);
       };
@@ -266,7 +267,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     if (!plan) return {};
     const std::int64_t rest = std::max(plan->workspace_bytes(), sums ? sums->workspace_bytes() : 0);
     Candidate candidate = candidate_of(context, name, kernel_bytes + rest);
-    candidate.run = [=, plan = *plan, add = def.accumulate](const Places& p) mutable {
+    candidate.run = [=, plan = *plan, add = def.accumulate](const Buffers& p) mutable {
       void *dkernel = p.workspace<void>(), *scratch = p.workspace<void>(kernel_bytes);
       plan.run(p.stream, std::array{p.in<void>(0), dkernel, p.in<void>(1)}, scratch);
       transpose(dtype, dkernel, channels, kernel_count / channels, DType::float32, p.out<void>(0), add, p.stream);

@@ -109,7 +109,7 @@ auto forward_of(const LowerContext& context, const FewChannels& s, DType dtype, 
                 const ActivationFunction& function) {
   const auto most = static_cast<std::uint32_t>(context.device.processors() * resident_blocks(pixel_tiles));
   const dim3 blocks(std::min(s.tiles, most), static_cast<unsigned>(s.out_channels / (channel_tile * channel_tiles)));
-  return [=](const Places& p) {
+  return [=](const Buffers& p) {
     const bool relu = function.kind == ActivationKind::relu;
     launch(convolve_few_channels<T, pixel_tiles, channel_tiles>, blocks, tile_threads, p.stream, s, p.in<T>(0),
            p.in<T>(1), bias ? p.in<float>(2) : nullptr, relu, p.out<T>(0));

@@ -144,7 +144,7 @@ Candidate gradient_of(const LowerContext& context, const FewChannels& s, bool ac
   const int count = s.kernel_rows * s.kernel_columns * s.channels * s.out_channels;
   Candidate candidate;
   candidate.workspace_bytes = size_of(DType::float32) * parts * s.steps * step_values * s.out_channels;
-  candidate.run = [=](const Places& p) {
+  candidate.run = [=](const Buffers& p) {
     launch(sum_few_channels<T, channel_tiles>, blocks, tile_threads, p.stream, s, warps, p.in<T>(0), p.in<T>(1),
            p.workspace<float>());
     launch(add_parts, blocks_for(count), block_threads, p.stream, s, parts, channels, p.workspace<float>(), accumulate,

@@ -97,7 +97,7 @@ Lowering lower_global_max_pool2d(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const ImageGrid g(x, width, sizeof(T));
-    return own_kernel(context, [g, training](const Places& p) {
+    return own_kernel(context, [g, training](const Buffers& p) {
       launch(find_maxima<T, width>, g.blocks, channel_threads, p.stream, g.grid, g.images, p.in<T>(0), p.out<T>(0),
              training ? p.out<std::int32_t>(1) : nullptr);
     });
@@ -110,7 +110,7 @@ Lowering lower_global_max_pool2d_grad(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const ImageGrid g(x, width, sizeof(T));
-    return own_kernel(context, [g](const Places& p) {
+    return own_kernel(context, [g](const Buffers& p) {
       launch(spread_gradients<T, width>, g.blocks, channel_threads, p.stream, g.grid, g.images, p.in<T>(0),
              p.in<std::int32_t>(1), p.out<T>(0));
     });

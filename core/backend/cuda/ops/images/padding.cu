@@ -77,7 +77,7 @@ Lowering lower_pad2d(const LowerContext& context) {
                      [&](auto type, auto pack, const Packed& outer, const Packed& inner, const Corner& corner) {
                        using T = decltype(type);
                        constexpr int width = decltype(pack)::value;
-                       return own_kernel(context, [=](const Places& p) {
+                       return own_kernel(context, [=](const Buffers& p) {
                          launch(pad<T, width>, blocks_for(outer.total), block_threads, p.stream, outer, inner, corner,
                                 p.in<T>(0), p.out<T>(0));
                        });
@@ -89,7 +89,7 @@ Lowering lower_crop2d(const LowerContext& context) {
                      [&](auto type, auto pack, const Packed& outer, const Packed& inner, const Corner& corner) {
                        using T = decltype(type);
                        constexpr int width = decltype(pack)::value;
-                       return own_kernel(context, [=](const Places& p) {
+                       return own_kernel(context, [=](const Buffers& p) {
                          launch(crop<T, width>, blocks_for(inner.total), block_threads, p.stream, outer, inner, corner,
                                 p.in<T>(0), p.out<T>(0));
                        });

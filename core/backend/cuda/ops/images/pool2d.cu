@@ -111,7 +111,7 @@ Lowering lower_pool2d(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const PoolShape s(def.window, x, width);
-    return own_kernel(context, [s, mode = def.mode, training = def.training](const Places& p) {
+    return own_kernel(context, [s, mode = def.mode, training = def.training](const Buffers& p) {
       const int blocks = blocks_for(s.outputs);
       if (mode == PoolMode::average) {
         launch(average_pool<T, width>, blocks, block_threads, p.stream, s, p.in<T>(0), p.out<T>(0));
@@ -129,7 +129,7 @@ Lowering lower_pool2d_grad(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const PoolShape s(def.window, def.input, width);
-    return own_kernel(context, [s, max = def.mode == PoolMode::max](const Places& p) {
+    return own_kernel(context, [s, max = def.mode == PoolMode::max](const Buffers& p) {
       launch(pool_gradient<T, width>, blocks_for(s.inputs), block_threads, p.stream, s, p.in<T>(0),
              max ? p.in<std::uint8_t>(1) : nullptr, p.out<T>(0));
     });
@@ -142,7 +142,7 @@ Lowering lower_global_average_pool2d(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const ImageGrid g(x, width, sizeof(T));
-    return own_kernel(context, [g](const Places& p) {
+    return own_kernel(context, [g](const Buffers& p) {
       launch(global_average_pool<T, width>, g.blocks, channel_threads, p.stream, g.grid, g.images, p.in<T>(0),
              p.out<T>(0));
     });
@@ -155,7 +155,7 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const ImageGrid g(x, width, sizeof(T));
-    return own_kernel(context, [g](const Places& p) {
+    return own_kernel(context, [g](const Buffers& p) {
       launch(global_average_pool_gradient<T, width>, g.blocks, channel_threads, p.stream, g.grid, g.images, p.in<T>(0),
              p.out<T>(0));
     });

@@ -116,7 +116,7 @@ Lowering lower_upsample2d(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const Geometry g(x, def.factors, width);
-    return own_kernel(context, [g, how = def.interpolation](const Places& p) {
+    return own_kernel(context, [g, how = def.interpolation](const Buffers& p) {
       const auto kernel = how == Interpolation::nearest ? repeat_pixels<T, width> : interpolate<T, width>;
       launch(kernel, blocks_for(g.outputs), block_threads, p.stream, g, p.in<T>(0), p.out<T>(0));
     });
@@ -130,7 +130,7 @@ Lowering lower_upsample2d_grad(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const Geometry g(x, def.factors, width);
-    return own_kernel(context, [g, how = def.interpolation](const Places& p) {
+    return own_kernel(context, [g, how = def.interpolation](const Buffers& p) {
       launch(gather_gradients<T, width>, blocks_for(g.inputs), block_threads, p.stream, g, how, p.in<T>(0),
              p.out<T>(0));
     });

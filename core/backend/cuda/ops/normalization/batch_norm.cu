@@ -17,7 +17,7 @@ Lowering lower_batch_norm(const LowerContext& context) {
       const Grids grids = Grids::of<T>(context.input(0).shape, context.device, width, element_width);
       return own_kernel(
           context,
-          [=, masks = a.masks_by_bits(channels), counters = make_counters(grids.sums.tiles)](const Places& p) {
+          [=, masks = a.masks_by_bits(channels), counters = make_counters(grids.sums.tiles)](const Buffers& p) {
             std::size_t next = 1;
             float *mean = p.out<float>(1), *variance = p.out<float>(2);
             Normalisation n{mean, variance, nullptr, nullptr, a.epsilon, a.relu};
@@ -44,7 +44,7 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = narrower<decltype(pack)::value>;
     const ChannelGrid grid = Grids::of<T>(context.input(0).shape, context.device, width, width).elements;
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       std::size_t next = 1;
       Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
       if (a.scale) n.gamma = p.in<float>(next++);
@@ -64,7 +64,7 @@ Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = narrower<decltype(pack)::value>;
     const ChannelGrid grid = Grids::of<T>(context.input(0).shape, context.device, width, width).elements;
-    return own_kernel(context, [grid, epsilon = def.epsilon, scale = def.scale](const Places& p) {
+    return own_kernel(context, [grid, epsilon = def.epsilon, scale = def.scale](const Buffers& p) {
       Normalisation n{nullptr, p.in<float>(scale ? 2 : 1), nullptr, nullptr, epsilon, false};
       if (scale) n.gamma = p.in<float>(1);
       launch(normalise<T, width>, grid.blocks(), channel_threads, p.stream, grid, n, p.in<T>(0),

@@ -19,8 +19,8 @@ Candidate gradient_candidate(const LowerContext& context) {
   candidate.inputs = context.logical().inputs;
   candidate.workspace_bytes = grids.means_bytes() + grids.partials_bytes();
   candidate.run = [=, a = def.a, accumulate = def.accumulate,
-                   counters = make_counters(grids.sums.tiles)](const Places& p) {
-    auto [b, n] = GradientPlaces<T, mask>(a, accumulate, p);
+                   counters = make_counters(grids.sums.tiles)](const Buffers& p) {
+    auto [b, n] = GradientBuffers<T, mask>(a, accumulate, p);
     b.dx = p.out<T>(0);
     auto* means = p.workspace<float2>();
     launch(gradient_sums<T, sums_width, mask, InPlaceGradient>, grids.sums.blocks(), channel_threads, p.stream,

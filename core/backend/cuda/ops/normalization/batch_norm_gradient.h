@@ -31,11 +31,11 @@ struct Backward {
 // or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
 // dbeta and dresidual. `b` has neither dx nor sums.
 template <class T, ReluMask mask>
-struct GradientPlaces {
+struct GradientBuffers {
   Backward<T> b{};
   Normalisation n{};
 
-  GradientPlaces(const BatchNormAttributes& a, bool accumulate, const Places& p) {
+  GradientBuffers(const BatchNormAttributes& a, bool accumulate, const Buffers& p) {
     std::size_t in = 2, out = 1;
     n.epsilon = a.epsilon;
     n.relu = a.relu;

@@ -9,7 +9,7 @@
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/images/pooling.h"
 #include "core/backend/cuda/ops/normalization/batch_norm_gradient.h"
-#include "core/backend/parts.h"
+#include "core/backend/decomposed.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -58,7 +58,7 @@ Lowering fused_forward(const LowerContext& context) {
   const PoolShape s(def.window, x, width);
   return own_kernel(
       context,
-      [=, a = def.a, counters = make_counters(grids.sums.tiles)](const Places& p) {
+      [=, a = def.a, counters = make_counters(grids.sums.tiles)](const Buffers& p) {
         std::size_t next = 1;
         float *mean = p.out<float>(1), *variance = p.out<float>(2);
         Normalisation n{mean, variance, nullptr, nullptr, a.epsilon, true};
@@ -79,7 +79,7 @@ Lowering fused_backward(const LowerContext& context) {
   const PoolShape s(def.window, def.input, width);
   return own_kernel(
       context,
-      [=, a = def.a, add = def.accumulate, counters = make_counters(grids.sums.tiles)](const Places& p) {
+      [=, a = def.a, add = def.accumulate, counters = make_counters(grids.sums.tiles)](const Buffers& p) {
         std::size_t in = 3, out = 1;
         Backward<T> b{};
         b.dy = p.in<T>(0), b.x = p.in<T>(2), b.dx = p.out<T>(0), b.accumulate = add;
@@ -101,7 +101,7 @@ Lowering fused_backward(const LowerContext& context) {
 }
 
 Lowering apart(const LowerContext& context) {
-  return lower_parts(context, context.op.def->parts(), [&](const OpContext& part) {
+  return lower_decomposed(context, context.op.def->decomposition(), [&](const OpContext& part) {
     return lower_op({part, context.device, context.plans});
   });
 }

@@ -108,7 +108,7 @@ Lowering lower_group_norm(const LowerContext& context) {
     const GroupedGrids<T, width> grids(x.shape);
     return own_kernel(
         context,
-        [=](const Places& p) {
+        [=](const Buffers& p) {
           const float* gamma = a.scale ? p.in<float>(1) : nullptr;
           const float* beta = a.center ? p.in<float>(a.scale ? 2 : 1) : nullptr;
           float *mean = p.out<float>(1), *rstd = p.out<float>(2);

@@ -131,7 +131,7 @@ Lowering lower_group_norm_grad(const LowerContext& context) {
     const ChannelGrid all(samples.count * grids.sums.stripes, samples.channels, 1, sizeof(float2), 1, 1);
     return own_kernel(
         context,
-        [=](const Places& p) {
+        [=](const Buffers& p) {
           const NormBackward<T> b(p, a);
           auto* partials = p.workspace<float2>();
           float2* slopes = partials + grids.partials(samples);

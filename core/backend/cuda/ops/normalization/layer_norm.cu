@@ -106,7 +106,7 @@ Lowering lower_layer_norm(const LowerContext& context) {
   const RowGrid grid = rows_of(context.input(0).shape);
   return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [grid, a](const Places& p) {
+    return own_kernel(context, [grid, a](const Buffers& p) {
       const float* gamma = a.scale ? p.in<float>(1) : nullptr;
       const float* beta = a.center ? p.in<float>(a.scale ? 2 : 1) : nullptr;
       launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, p.in<T>(0), gamma, beta,
@@ -126,7 +126,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
     const std::int64_t workspace = columns.stripes > 1 ? 2 * columns.stripes * columns.channels : 0;
     return own_kernel(
         context,
-        [=, counters = make_counters(columns.tiles)](const Places& p) {
+        [=, counters = make_counters(columns.tiles)](const Buffers& p) {
           const NormBackward<T> b(p, a);
           launch(layer_gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;

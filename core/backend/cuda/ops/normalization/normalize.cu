@@ -52,7 +52,7 @@ Lowering lower_padded(const LowerContext& context, const std::vector<float2>& fa
   const std::int64_t channels = context.input(0).shape.back();
   const std::uint32_t pixels = narrow(context.input(0).shape.count() / channels);
   Lowering lowering =
-      own_kernel(context, [=, count = static_cast<int>(factors.size()), values = on_device(factors)](const Places& p) {
+      own_kernel(context, [=, count = static_cast<int>(factors.size()), values = on_device(factors)](const Buffers& p) {
         launch(normalize_padded<From, To, padded_channels>, blocks_for(pixels), block_threads, p.stream, p.in<From>(0),
                values.get(), count, static_cast<int>(channels), pixels, p.out<To>(0));
       });
@@ -71,7 +71,7 @@ Lowering lower_as(const LowerContext& context) {
     constexpr int width = decltype(pack)::value;
     const std::uint32_t packs = narrow(count / width);
     return own_kernel(context, [packs, channels = static_cast<std::uint32_t>(factors.size()),
-                                factors = on_device(factors)](const Places& p) {
+                                factors = on_device(factors)](const Buffers& p) {
       launch(normalize<From, To, width>, blocks_for(packs), block_threads, p.stream, p.in<From>(0), factors.get(),
              channels, packs, p.out<To>(0));
     });

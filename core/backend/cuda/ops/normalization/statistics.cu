@@ -62,7 +62,7 @@ __global__ void accumulate_statistics(const Part* parts, std::byte* slot, const 
 Lowering lower_update_statistics(const LowerContext& context) {
   return bound_kernel(context, [counts = context.output_counts(),
                                 momenta = context.op.as<UpdateStatistics>().momenta](const Binding& b) {
-    return [parts = Parts(b, counts, momenta), statistics = counts.size()](const Places& p) {
+    return [parts = Parts(b, counts, momenta), statistics = counts.size()](const Buffers& p) {
       launch(update_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
              p.in<float>(statistics), p.in<float>(statistics + 1));
     };
@@ -72,7 +72,7 @@ Lowering lower_update_statistics(const LowerContext& context) {
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
   return bound_kernel(context, [add, counts = context.output_counts()](const Binding& b) {
-    return [add, parts = Parts(b, counts, {}), statistics = counts.size()](const Places& p) {
+    return [add, parts = Parts(b, counts, {}), statistics = counts.size()](const Buffers& p) {
       launch(accumulate_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
              p.in<float>(statistics), add);
     };

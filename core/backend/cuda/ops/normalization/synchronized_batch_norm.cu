@@ -64,8 +64,8 @@ Lowering lower_sums(const LowerContext& context) {
   const Grids grids = Grids::of<T>(context.input(1).shape, context.device, sums_width, width);
   return own_kernel(
       context,
-      [=, a = def.a, accumulate = def.accumulate, counters = make_counters(grids.sums.tiles)](const Places& p) {
-        auto [b, n] = GradientPlaces<T, mask>(a, accumulate, p);
+      [=, a = def.a, accumulate = def.accumulate, counters = make_counters(grids.sums.tiles)](const Buffers& p) {
+        auto [b, n] = GradientBuffers<T, mask>(a, accumulate, p);
         b.sums = p.out<float>(0);
         launch(gradient_sums<T, sums_width, mask, InPlaceGradient>, grids.sums.blocks(), channel_threads, p.stream,
                grids.sums, n, b, InPlaceGradient{}, p.workspace<float2>(), counters.get(), nullptr);
@@ -79,7 +79,7 @@ Lowering lower_gradient(const LowerContext& context) {
   const Grids grids = Grids::of<T>(context.input(1).shape, context.device, width, width);
   return own_kernel(
       context,
-      [=](const Places& p) {
+      [=](const Buffers& p) {
         std::size_t in = 2;
         Backward<T> b{};
         b.dy = p.in<T>(0), b.x = p.in<T>(1), b.dx = p.out<T>(0);
@@ -108,7 +108,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
     const Grids grids = Grids::of<T>(context.input(0).shape, context.device, width, width);
     return own_kernel(
         context,
-        [=, counters = make_counters(grids.sums.tiles)](const Places& p) {
+        [=, counters = make_counters(grids.sums.tiles)](const Buffers& p) {
           float *mean = p.out<float>(0), *squares = mean + channels;
           launch(statistics<T, width>, grids.sums.blocks(), channel_threads, p.stream, grids.sums, p.in<T>(0),
                  p.workspace<float2>(), counters.get(), mean, squares);
@@ -122,7 +122,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
 Lowering lower_merge_moments(const LowerContext& context) {
   const int ranks = static_cast<int>(context.input(0).shape[0] / moment_rows);
   const std::int64_t channels = context.input(0).shape[1];
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     launch(merge_moments, blocks_for(channels), block_threads, p.stream, Moments{p.in<float>(0), ranks, channels},
            p.in<float>(1), p.out<float>(0), p.out<float>(1), p.out<float>(2));
   });
@@ -137,7 +137,7 @@ Lowering lower_synchronized_batch_norm(const LowerContext& context) {
     const auto lower = [&](auto element_pack) {
       constexpr int element_width = decltype(element_pack)::value;
       const ChannelGrid grid = Grids::of<T>(context.input(0).shape, context.device, width, element_width).elements;
-      return own_kernel(context, [=, masks = a.masks_by_bits(channels)](const Places& p) {
+      return own_kernel(context, [=, masks = a.masks_by_bits(channels)](const Buffers& p) {
         std::size_t next = 1;
         Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
         if (a.scale) n.gamma = p.in<float>(next++);

@@ -52,7 +52,7 @@ Lowering lower_permute(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(packed)::value;
     const std::uint32_t packs = narrow(count / width);
-    return own_kernel(context, [packs, of = in_packs(loops, width)](const Places& p) {
+    return own_kernel(context, [packs, of = in_packs(loops, width)](const Buffers& p) {
       launch(permute<T, width>, blocks_for(packs), block_threads, p.stream, p.in<T>(0), p.out<T>(0), packs, of);
     });
   });

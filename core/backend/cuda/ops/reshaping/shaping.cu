@@ -28,7 +28,7 @@ __global__ void convert(const From* __restrict__ from, To* __restrict__ to, std:
 
 Lowering lower_conversion(const LowerContext& context, DType from, DType to) {
   const std::int64_t count = context.input(0).shape.count();
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     with_type(from, [&](auto source) {
       with_type(to, [&](auto target) {
         using From = decltype(source);
@@ -66,7 +66,7 @@ Columns columns_of(const TensorType& wide, const std::vector<std::int64_t>& widt
 Lowering lower_concatenate(const LowerContext& context) {
   std::vector<std::int64_t> widths;
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) widths.push_back(context.input(i).shape.back());
-  return own_kernel(context, [columns = columns_of(context.output(0), widths)](const Places& p) {
+  return own_kernel(context, [columns = columns_of(context.output(0), widths)](const Buffers& p) {
     columns.copy([&](std::size_t i, std::int64_t at, std::size_t width) {
       check(cudaMemcpy2DAsync(p.out<std::byte>(0) + at, static_cast<std::size_t>(columns.row_bytes), p.in<void>(i),
                               width, width, static_cast<std::size_t>(columns.rows), cudaMemcpyDeviceToDevice, p.stream),
@@ -76,7 +76,7 @@ Lowering lower_concatenate(const LowerContext& context) {
 }
 
 Lowering lower_split(const LowerContext& context) {
-  return own_kernel(context, [columns = columns_of(context.input(0), context.op.as<Split>().sizes)](const Places& p) {
+  return own_kernel(context, [columns = columns_of(context.input(0), context.op.as<Split>().sizes)](const Buffers& p) {
     columns.copy([&](std::size_t i, std::int64_t at, std::size_t width) {
       check(
           cudaMemcpy2DAsync(p.out<void>(i), width, p.in<std::byte>(0) + at, static_cast<std::size_t>(columns.row_bytes),
@@ -92,7 +92,7 @@ Lowering lower_take_columns(const LowerContext& context) {
   const auto row_bytes = static_cast<std::size_t>(whole.shape.back() * size_of(whole.dtype));
   const auto width = static_cast<std::size_t>(part.shape.back() * size_of(part.dtype));
   const std::size_t first = static_cast<std::size_t>(context.op.as<TakeColumns>().index) * width;
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     check(cudaMemcpy2DAsync(p.out<void>(0), width, p.in<std::byte>(0) + first, row_bytes, width, rows,
                             cudaMemcpyDeviceToDevice, p.stream),
           "cudaMemcpy2DAsync");
@@ -114,7 +114,7 @@ Lowering lower_reorder(const LowerContext& context) {
     require(to.format == "ohwi" && from.format.empty() && from.dtype == DType::float32, "a known layout");
     const Shape& kernel = context.input(0).shape;
     lowering = own_kernel(
-        context, [rows = kernel.count() / kernel.back(), columns = kernel.back(), dtype = to.dtype](const Places& p) {
+        context, [rows = kernel.count() / kernel.back(), columns = kernel.back(), dtype = to.dtype](const Buffers& p) {
           transpose(DType::float32, p.in<void>(0), rows, columns, dtype, p.out<void>(0), false, p.stream);
         });
   }

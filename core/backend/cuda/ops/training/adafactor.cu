@@ -177,7 +177,7 @@ Lowering lower_factored(const LowerContext& context, const Adafactor& rule) {
     return [=, clip_norm = update.clip_norm, chunks = on_device(list), parameters = on_device(of_ranges),
             numbers = on_device(parameter_of), ranges = on_device(ranges_of_chunks(update, ends)),
             row_means = on_device(std::vector<double>(static_cast<std::size_t>(matrices))),
-            squares = on_device(std::vector<Squares>(list.size()))](const Places& p) {
+            squares = on_device(std::vector<Squares>(list.size()))](const Buffers& p) {
       if (count == 0) return;
       const StepScalars scalars(p);
       const AdafactorRegions regions{p.in<float>(0), p.out<float>(0), p.out<float>(1), row_means.get()};

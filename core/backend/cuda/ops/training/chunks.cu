@@ -8,7 +8,7 @@ namespace trainctl::cuda {
 namespace {
 
 // The addresses of one parameter's copies.
-struct CopyPlaces {
+struct CopyBuffers {
   std::int64_t count = 0;  // elements of the parameter
   std::int64_t columns = 0;
   DType dtype = DType::float32;
@@ -16,13 +16,13 @@ struct CopyPlaces {
 };
 
 // The copies of all parameters, by the parameter's offset.
-std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
-  std::map<std::int64_t, CopyPlaces> places;
+std::map<std::int64_t, CopyBuffers> places_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
+  std::map<std::int64_t, CopyBuffers> buffers;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const UpdateCopy& copy = copies[i];
     require(addresses[i].fixed != nullptr, "compute copies have a region of their own");
-    const bool known = places.contains(copy.offset);
-    CopyPlaces& at = places[copy.offset];
+    const bool known = buffers.contains(copy.offset);
+    CopyBuffers& at = places[copy.offset];
     std::byte*& place = copy.layout.format.empty() ? at.copy : at.transposed;
     require(place == nullptr && (!known || at.dtype == copy.layout.dtype),
             "a parameter has one copy of each format, in one dtype");
@@ -31,11 +31,11 @@ std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copi
     at.columns = copy.shape.rank() == 0 ? 1 : copy.shape.back();
     at.dtype = copy.layout.dtype;
   }
-  return places;
+  return buffers;
 }
 
 // Appends the chunks of [begin, end): a parameter with a copy in the regions' order, or elements without copies.
-void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
+void cut(std::int64_t begin, std::int64_t end, float decay, const CopyBuffers& copies, std::vector<Chunk>& chunks) {
   for (std::int64_t next = begin; next < end; next += chunk_size) {
     const auto columns = static_cast<int>(std::min<std::int64_t>(chunk_size, end - next));
     std::byte* copy = copies.copy == nullptr ? nullptr : copies.copy + (next - begin) * size_of(copies.dtype);
@@ -44,7 +44,7 @@ void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& co
 }
 
 // Appends the tiles of a parameter that begins at `begin` and has a transposed copy.
-void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
+void cut_tiles(std::int64_t begin, float decay, const CopyBuffers& copies, std::vector<Chunk>& chunks) {
   const std::int64_t rows = copies.count / copies.columns, size = size_of(copies.dtype);
   for (std::int64_t row = 0; row < rows; row += tile_side) {
     for (std::int64_t column = 0; column < copies.columns; column += tile_side) {

@@ -129,7 +129,7 @@ struct SampleRow {
 // The target of a row with this number, from the part's first value on. Sets `valid` to false where a class number is
 // outside of the classes.
 template <class Rule>
-__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnPart& part,
+__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnRange& part,
                                   const Smoothing& smoothing, bool& valid) {
   LossTarget target{nullptr, 0, smoothing};
   if constexpr (Rule::targets == LossTargets::class_numbers) {
@@ -163,7 +163,7 @@ __device__ float row_loss(const Rule& rule, const R& row, int values, const Loss
 // row of weight 0 may hold any values; a label
 // outside of the classes makes the loss NaN.
 template <class T, class Rule>
-__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart part, bool accumulate, float scale,
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange part, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights,
                        const float* of_all, int ranks, T* dx, float* of_rows, unsigned* counter, float* sum,
                        float* count) {
@@ -231,7 +231,7 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
   const int weights_each = static_cast<int>(context.input(2).shape.count() / shape[0]);
   const auto run = [=, smoothing = rule.smoothing(shape.back()), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
-                    counter = make_counters(1)](const Places& p) {
+                    counter = make_counters(1)](const Buffers& p) {
     launch(sample_losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale,
            positions, weights_each, p.in<T>(0), p.in<float>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr,
            p.workspace<float>(), counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
@@ -244,11 +244,11 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const RowGrid grid(shape.rows(), shape.back());
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const ColumnPart part = def.part.value_or(ColumnPart{0, grid.values});
+  const ColumnRange part = def.part.value_or(ColumnRange{0, grid.values});
   const int ranks = def.part ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
   const auto run = [=, smoothing = rule.smoothing(part.of), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
-                    counter = make_counters(1)](const Places& p) {
+                    counter = make_counters(1)](const Buffers& p) {
     launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, part, accumulate, scale,
            rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(3) : nullptr, ranks,
            training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
@@ -258,7 +258,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
 }
 
 template <class T, class Rule>
-__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, const T* x, const void* targets,
+__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnRange part, const T* x, const void* targets,
                             float* sums) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -280,10 +280,10 @@ __global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, 
 }
 
 template <class T, class Rule>
-Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+Lowering lower_sums(const LowerContext& context, const ColumnRange& part, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   const RowGrid grid(shape.rows(), shape.back());
-  return own_kernel(context, [=, smoothing = rule.smoothing(part.of)](const Places& p) {
+  return own_kernel(context, [=, smoothing = rule.smoothing(part.of)](const Buffers& p) {
     launch(sum_classes<T, Rule>, grid.blocks, block_threads, p.stream, grid, smoothing, part, p.in<T>(0), p.in<void>(1),
            p.out<float>(0));
   });

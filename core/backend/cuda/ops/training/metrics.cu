@@ -228,20 +228,20 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
   const bool class_numbers = context.input(1).dtype == DType::int32;
   if constexpr (Rule::over == MetricOver::elements) {
     const int blocks = blocks_for(count, 4, 256);
-    const auto run = [=, counter = make_counters(1)](const Places& p) {
+    const auto run = [=, counter = make_counters(1)](const Buffers& p) {
       launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
              p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
   } else if constexpr (Rule::over == MetricOver::exact_outputs) {
     const int blocks = static_cast<int>(std::min<std::int64_t>(Rule::terms * values, 1024));
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(sum_exactly<T, Rule>, blocks, block_threads, p.stream, rule, rows, rows_each, values, accumulate,
              p.in<T>(0), p.in<float>(1), p.in<float>(2), p.out<float>(0));
     });
   } else if constexpr (Rule::over == MetricOver::cells) {
     const RowGrid grid(rows, values);
-    const auto run = [=, counter = make_counters(1)](const Places& p) {
+    const auto run = [=, counter = make_counters(1)](const Buffers& p) {
       launch(sum_cells<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
              p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<Share>(), counter.get(), p.out<float>(0));
     };
@@ -253,7 +253,7 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     const int teams_each = block_threads / grid.team;
     grid.blocks = blocks_for(rows * grid.team, 1,
                              std::clamp<std::int64_t>(most_sums / (rule.sums() * teams_each), 1, most_blocks));
-    const auto run = [=, counter = make_counters(1)](const Places& p) {
+    const auto run = [=, counter = make_counters(1)](const Buffers& p) {
       launch(sum_outputs<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate,
              rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
              p.out<float>(0));
@@ -261,7 +261,7 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     return own_kernel(context, run, std::int64_t{grid.blocks} * teams_each * rule.sums() * size_of(DType::float32));
   } else {
     const RowGrid grid(rows, values);
-    const auto run = [=, counter = make_counters(1)](const Places& p) {
+    const auto run = [=, counter = make_counters(1)](const Buffers& p) {
       launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, of_sums, accumulate,
              rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
              p.out<float>(0));

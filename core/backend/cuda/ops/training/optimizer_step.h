@@ -16,7 +16,7 @@ struct StepScalars {
   const float* flags;
   const float* norm;
 
-  explicit StepScalars(const Places& p)
+  explicit StepScalars(const Buffers& p)
       : learning_rate(p.in<float>(1)),
         step(p.in<std::int64_t>(2)),
         count(p.in<float>(3)),

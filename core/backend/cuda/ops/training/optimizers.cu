@@ -16,7 +16,7 @@ struct Regions {
   float* weight;
   float* states[states_count];
 
-  Regions(const Places& p, unsigned kept) : gradient(p.in<float>(0)), weight(p.out<float>(0)) {
+  Regions(const Buffers& p, unsigned kept) : gradient(p.in<float>(0)), weight(p.out<float>(0)) {
     std::size_t output = 1;
     for (int k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? p.out<float>(output++) : nullptr;
   }
@@ -126,7 +126,7 @@ Lowering lower_rule(const LowerContext& context, const Rule& rule) {
     const float clip_norm = update.clip_norm;
     if constexpr (Rule::by_parameter) {
       const auto squares = on_device(std::vector<Squares>(list.size()));
-      return [=, ranges = on_device(ranges_of_chunks(update, ends))](const Places& p) {
+      return [=, ranges = on_device(ranges_of_chunks(update, ends))](const Buffers& p) {
         if (count == 0) return;
         const Regions<Rule> regions(p, rule.kept());
         launch(find_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
@@ -135,7 +135,7 @@ Lowering lower_rule(const LowerContext& context, const Rule& rule) {
                ranges.get(), regions, squares.get());
       };
     } else {
-      return [=](const Places& p) {
+      return [=](const Buffers& p) {
         if (count == 0) return;
         launch(optimize<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
                Regions<Rule>(p, rule.kept()));

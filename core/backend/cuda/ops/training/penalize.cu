@@ -23,7 +23,7 @@ Lowering lower_penalize(const LowerContext& context) {
   const Penalty penalty = context.op.as<Penalize>().penalty;
   const std::int64_t count = context.input(0).shape.count();
   const bool scales = context.op.inputs.size() > 2;
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     launch(penalize, blocks_for(count, 8), block_threads, p.stream, penalty, p.in<float>(0), count, p.in<float>(1),
            scales ? p.in<float>(2) : nullptr, p.out<float>(0));
   });

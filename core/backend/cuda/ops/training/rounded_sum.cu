@@ -31,7 +31,7 @@ __global__ void widen_sums(const __nv_bfloat16* x, std::int64_t count, float* y)
 
 Lowering lower_round_summands(const LowerContext& context) {
   const std::int64_t values = context.input(0).shape.count(), all = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     launch(round_summands, blocks_for(all), block_threads, p.stream, p.in<float>(0), values, all,
            p.out<__nv_bfloat16>(0));
   });
@@ -42,7 +42,7 @@ Lowering lower_add_summands(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& p) {
+    return own_kernel(context, [=](const Buffers& p) {
       launch(add_summands<T>, blocks_for(count), block_threads, p.stream, p.in<__nv_bfloat16>(0), ranks, count,
              p.out<T>(0));
     });
@@ -51,7 +51,7 @@ Lowering lower_add_summands(const LowerContext& context) {
 
 Lowering lower_widen_sums(const LowerContext& context) {
   const std::int64_t count = context.output(0).shape.count();
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     launch(widen_sums, blocks_for(count), block_threads, p.stream, p.in<__nv_bfloat16>(0), count, p.out<float>(0));
   });
 }

@@ -49,7 +49,7 @@ Lowering lower_tree_sum(const LowerContext& context) {
     x.part[x.count] = static_cast<std::uint16_t>(summand.part);
     x.merges[x.count++] = static_cast<std::uint8_t>(summand.merges);
   }
-  return own_kernel(context, [=](const Places& p) {
+  return own_kernel(context, [=](const Buffers& p) {
     Summands bound = x;
     for (std::size_t i = 0; i < inputs; ++i) bound.inputs[i] = p.in<float>(static_cast<int>(i));
     launch(tree_sum, blocks_for(count), block_threads, p.stream, bound, count, p.out<float>(0));

@@ -84,7 +84,7 @@ struct ChunkInputs {
   const float* values[chunk_inputs];
 };
 
-__global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* places, float* sums) {
+__global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* buffers, float* sums) {
   const ChunkPlace place = places[blockIdx.x];
   const float* values = inputs.values[place.input] + place.begin;
   double sum = 0;
@@ -100,22 +100,22 @@ __global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* places
 struct ChunkLaunch {
   std::size_t first_input = 0;
   int blocks = 0;
-  std::shared_ptr<ChunkPlace> places;
+  std::shared_ptr<ChunkPlace> buffers;
 };
 
 std::vector<ChunkLaunch> launches_of(const ChunkSquares& op, std::size_t inputs) {
   std::vector<ChunkLaunch> launches;
   for (std::size_t first = 0; first < inputs; first += chunk_inputs) {
-    std::vector<ChunkPlace> places;
+    std::vector<ChunkPlace> buffers;
     for (const auto& [of, chunk] : op.ranges) {
       const int input = of.input - static_cast<int>(first);
       if (input < 0 || input >= chunk_inputs) continue;
       for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
         const std::int64_t count = std::min(of.count - c * norm_chunk, norm_chunk);
-        places.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
+        buffers.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
       }
     }
-    if (!places.empty()) launches.push_back({first, static_cast<int>(places.size()), on_device(places)});
+    if (!buffers.empty()) launches.push_back({first, static_cast<int>(buffers.size()), on_device(buffers)});
   }
   return launches;
 }
@@ -149,14 +149,14 @@ __global__ void zero_gaps(const Gaps gaps, float* y) {
 
 Lowering lower_zero_gradients(const LowerContext& context) {
   const std::int64_t bytes = context.op.as<ZeroGradients>().count * size_of(DType::float32);
-  return own_kernel(context, [bytes](const Places& p) {
+  return own_kernel(context, [bytes](const Buffers& p) {
     check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
   });
 }
 
 Lowering lower_zero_gaps(const LowerContext& context) {
   const std::int64_t bytes = context.output(0).bytes();
-  return own_kernel(context, [bytes, all = context.op.as<ZeroGaps>().gaps](const Places& p) {
+  return own_kernel(context, [bytes, all = context.op.as<ZeroGaps>().gaps](const Buffers& p) {
     auto* y = p.out<float>(0);
     if (p.in<float>(0) != y) {
       check(cudaMemcpyAsync(y, p.in<float>(0), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, p.stream),
@@ -173,7 +173,7 @@ Lowering lower_zero_gaps(const LowerContext& context) {
 
 Lowering lower_zero_input(const LowerContext& context) {
   const auto& op = context.op.as<ZeroInput>();
-  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Places& p) {
+  return own_kernel(context, [bytes = op.type.bytes(), fill = op.fill()](const Buffers& p) {
     check(cudaMemsetAsync(p.out<void>(0), fill, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
   });
 }
@@ -181,7 +181,7 @@ Lowering lower_zero_input(const LowerContext& context) {
 Lowering lower_agree(const LowerContext& context) {
   const std::size_t count = context.op.inputs.size() - 1;
   require(count <= LossSums::most, "agree looks at 16 losses at most");
-  return own_kernel(context, [count](const Places& p) {
+  return own_kernel(context, [count](const Buffers& p) {
     LossSums losses{{}, count};
     for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
     launch(agree, 1, 1, p.stream, losses, p.in<float>(count), p.out<float>(0));
@@ -193,7 +193,7 @@ Lowering lower_gradient_norm(const LowerContext& context) {
   const int blocks = blocks_for(elements, 8, norm_blocks);
   return own_kernel(
       context,
-      [elements, blocks, counter = make_counters(1)](const Places& p) {
+      [elements, blocks, counter = make_counters(1)](const Buffers& p) {
         launch(gradient_norm, blocks, block_threads, p.stream, p.in<float>(0), elements, p.workspace<double>(),
                counter.get(), p.in<float>(1), p.out<float>(0));
       },
@@ -207,7 +207,7 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
   for (const InputRange& range : ranges) all += blocks.emplace_back(blocks_for(range.count, 8, norm_blocks));
   return own_kernel(
       context,
-      [ranges, blocks, all, counter = make_counters(1)](const Places& p) {
+      [ranges, blocks, all, counter = make_counters(1)](const Buffers& p) {
         double* next = p.workspace<double>();
         for (std::size_t i = 0; i < ranges.size(); ++i) {
           const float* values = p.in<float>(static_cast<std::size_t>(ranges[i].input)) + ranges[i].offset;
@@ -223,7 +223,7 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
 Lowering lower_chunk_squares(const LowerContext& context) {
   const auto& op = context.op.as<ChunkSquares>();
   const std::size_t inputs = context.op.inputs.size();
-  return own_kernel(context, [inputs, chunks = op.chunks, launches = launches_of(op, inputs)](const Places& p) {
+  return own_kernel(context, [inputs, chunks = op.chunks, launches = launches_of(op, inputs)](const Buffers& p) {
     float* sums = p.out<float>(0);
     check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float), p.stream), "cudaMemsetAsync");
     for (const ChunkLaunch& of : launches) {
@@ -231,19 +231,19 @@ Lowering lower_chunk_squares(const LowerContext& context) {
       for (std::size_t i = of.first_input; i < std::min(inputs, of.first_input + chunk_inputs); ++i) {
         x.values[i - of.first_input] = p.in<float>(i);
       }
-      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.places.get(), sums);
+      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.buffers.get(), sums);
     }
   });
 }
 
 Lowering lower_sum_of_chunks(const LowerContext& context) {
-  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& p) {
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Buffers& p) {
     launch(sum_of_chunks, 1, block_threads, p.stream, p.in<float>(0), chunks, p.out<float>(0));
   });
 }
 
 Lowering lower_norm_of_squares(const LowerContext& context) {
-  return own_kernel(context, [](const Places& p) {
+  return own_kernel(context, [](const Buffers& p) {
     launch(norm_of_squares, 1, 1, p.stream, p.in<float>(0), p.in<float>(1), p.out<float>(0));
   });
 }

@@ -1,5 +1,5 @@
 // The plan follows from what every rank holds.
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +37,7 @@ std::vector<NamedTensor> parse_tensors(const std::string& text) {
 
 }  // namespace
 
-PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
+ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
   std::map<std::string, PlannedTensor> planned;
   std::set<int> writers;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
@@ -49,7 +49,7 @@ PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
       tensor.name = held.name;
       tensor.shape = held.shape;
       if (held.extent.count(held.shape) == 0 && held.shape.count() > 0) continue;
-      const auto is_equal = [&](const PlannedPart& part) { return part.extent == held.extent; };
+      const auto is_equal = [&](const PlannedShard& part) { return part.extent == held.extent; };
       if (std::any_of(tensor.parts.begin(), tensor.parts.end(), is_equal)) continue;
       tensor.parts.push_back({held.extent, static_cast<int>(rank)});
       writers.insert(static_cast<int>(rank));
@@ -57,7 +57,7 @@ PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
   }
   for (auto& [name, tensor] : planned) {
     std::vector<TensorExtent> extents;
-    for (const PlannedPart& part : tensor.parts) extents.push_back(part.extent);
+    for (const PlannedShard& part : tensor.parts) extents.push_back(part.extent);
     const auto problem = find_coverage_problem(tensor.shape, extents);
     require(!problem, format("element {} of '{}' is held by no rank, or in two different parts",
                              problem ? problem->element : 0, name));
@@ -67,35 +67,35 @@ PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
   if (writers_.empty()) writers_ = {0};
 }
 
-std::vector<NamedTensor> PartPlan::parts_of(int rank) const {
+std::vector<NamedTensor> ShardPlan::parts_of(int rank) const {
   std::vector<NamedTensor> parts;
   for (const PlannedTensor& tensor : tensors_) {
-    for (const PlannedPart& part : tensor.parts) {
+    for (const PlannedShard& part : tensor.parts) {
       if (part.writer == rank) parts.push_back({tensor.name, tensor.shape, {}, part.extent});
     }
   }
   return parts;
 }
 
-std::int64_t PartPlan::bytes() const {
+std::int64_t ShardPlan::bytes() const {
   std::int64_t bytes = 0;
   for (const PlannedTensor& tensor : tensors_) bytes += tensor.shape.count() * size_of(DType::float32);
   return bytes;
 }
 
-std::int64_t PartPlan::bytes_of(int rank) const {
+std::int64_t ShardPlan::bytes_of(int rank) const {
   std::int64_t bytes = 0;
-  for (const NamedTensor& part : parts_of(rank)) bytes += part.extent.count(part.shape) * size_of(DType::float32);
+  for (const NamedTensor& part : shards_of(rank)) bytes += part.extent.count(part.shape) * size_of(DType::float32);
   return bytes;
 }
 
 // Texts are compared before they are exchanged: replicas hold the same, and rank 0 then writes it all.
-PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
+ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
   const std::string text = to_text(mine);
   const bool differs = broadcast_text(text, 0, world, stream) != text;
   if (!any_rank(differs, world, stream)) {
     const std::vector<NamedTensor> all(mine.begin(), mine.end());
-    return PartPlan({&all, 1});
+    return ShardPlan({&all, 1});
   }
   const std::vector<std::string> texts = gather_texts(text, world, stream);
   std::vector<std::vector<NamedTensor>> of_ranks;
@@ -103,13 +103,13 @@ PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stre
     const std::string theirs = world.rank() == 0 ? texts[static_cast<std::size_t>(rank)] : "";
     of_ranks.push_back(parse_tensors(broadcast_text(theirs, 0, world, stream)));
   }
-  return PartPlan(of_ranks);
+  return ShardPlan(of_ranks);
 }
 
 SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
                            Communicator& world, Stream& stream) {
-  PartPlan of_weights = plan_parts(weights, world, stream);
-  return {std::move(of_weights), plan_parts(state, world, stream)};
+  ShardPlan of_weights = plan_shards(weights, world, stream);
+  return {std::move(of_weights), plan_shards(state, world, stream)};
 }
 
 }  // namespace trainctl

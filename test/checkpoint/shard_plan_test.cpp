@@ -1,5 +1,5 @@
 // Who writes what: every element once, by the lowest rank that holds it.
-#include "parallel/checkpoint/part_plan.h"
+#include "parallel/checkpoint/shard_plan.h"
 
 #include <map>
 #include <set>
@@ -8,19 +8,19 @@
 #include "test/catch.h"
 #include "test/checkpoint/random_parts.h"
 
-namespace trainctl::test::part_plan_test {
+namespace trainctl::test::shard_plan_test {
 
 TEST_CASE("every element is written once, by the lowest rank that holds its part") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 5);
     std::vector<std::vector<NamedTensor>> held;
     for (int rank = 0; rank < ranks; ++rank) held.push_back(RankTensors("", seed, rank, ranks).tensors());
-    const PartPlan plan(held);
+    const ShardPlan plan(held);
     CAPTURE(seed, ranks);
     std::map<std::string, std::vector<int>> writer_of;  // of each element
     std::set<int> writers;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const NamedTensor& part : plan.parts_of(rank)) {
+      for (const NamedTensor& part : plan.shards_of(rank)) {
         writers.insert(rank);
         std::vector<int>& writer = writer_of[part.name];
         writer.resize(static_cast<std::size_t>(part.shape.count()), -1);
@@ -52,11 +52,11 @@ TEST_CASE("every element is written once, by the lowest rank that holds its part
 TEST_CASE("replicas are written by rank 0 alone") {
   const std::vector<NamedTensor> all = {{"a", {2, 3}, {}}, {"b", {4}, {}}};
   const std::vector<std::vector<NamedTensor>> ranks = {all, all, all};
-  const PartPlan plan(ranks);
+  const ShardPlan plan(ranks);
   CHECK(plan.writers() == std::vector<int>{0});
-  CHECK(plan.parts_of(0).size() == 2);
-  CHECK(plan.parts_of(1).empty());
-  CHECK(PartPlan(std::vector<std::vector<NamedTensor>>(2)).writers() == std::vector<int>{0});
+  CHECK(plan.shards_of(0).size() == 2);
+  CHECK(plan.shards_of(1).empty());
+  CHECK(ShardPlan(std::vector<std::vector<NamedTensor>>(2)).writers() == std::vector<int>{0});
 }
 
 TEST_CASE("parts that do not fit together are refused by name") {
@@ -65,7 +65,7 @@ TEST_CASE("parts that do not fit together are refused by name") {
     const std::vector<std::vector<NamedTensor>> ranks = {{{"fc/kernel", shape, {}, first}},
                                                          {{"fc/kernel", shape, {}, second}}};
     try {
-      PartPlan plan(ranks);
+      ShardPlan plan(ranks);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::internal);
       return std::string(error.what());
@@ -81,4 +81,4 @@ TEST_CASE("parts that do not fit together are refused by name") {
   CHECK(refusal(TensorExtent(), rows(2, 4)).find("element 12 of 'fc/kernel'") != std::string::npos);
 }
 
-}  // namespace trainctl::test::part_plan_test
+}  // namespace trainctl::test::shard_plan_test

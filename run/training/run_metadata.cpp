@@ -1,5 +1,5 @@
 // What a run says of itself.
-#include "run/training/run_facts.h"
+#include "run/training/run_metadata.h"
 
 #include <algorithm>
 
@@ -50,26 +50,26 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 bool shows_samples(const RunSpec& spec, const DataInfo& data) {
   const bool single = input_names(spec.model).size() == 1 && output_names(spec.model).size() == 1;
   if (!spec.log.tensorboard || !spec.log.samples || !single) return false;
-  const TargetFacts& target = data.targets[0];
+  const TargetInfo& target = data.targets[0];
   if (!is_picture(data.inputs[0].sample) || target.classes < 2 || target.shape.rank() > 0) return false;
   using Kind = OutputMeaning::Kind;
   return meaning_of(spec, 0, {target.classes}, {}).kind == Kind::classes ||
          (target.classes == 2 && meaning_of(spec, 0, {1}, {}).kind == Kind::yes_or_no);
 }
 
-std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                             std::int64_t total_steps, const std::string& shares) {
-  std::map<std::string, std::string> facts{{"kernel_choices", job.kernels().choices.text()},
-                                           {"kernel_hash", job.kernels().hash},
-                                           {"batch_size", std::to_string(batch)},
-                                           {"device", job.backend().fingerprint()},
-                                           {"data", data.fingerprint},
-                                           {"ranks", std::to_string(ranks)},
-                                           {"total_steps", std::to_string(total_steps)}};
+std::map<std::string, std::string> run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+                                                std::int64_t total_steps, const std::string& shares) {
+  SnapshotMetadata metadata{{"kernel_choices", job.kernels().choices.text()},
+                            {"kernel_hash", job.kernels().hash},
+                            {"batch_size", std::to_string(batch)},
+                            {"device", job.backend().fingerprint()},
+                            {"data", data.fingerprint},
+                            {"ranks", std::to_string(ranks)},
+                            {"total_steps", std::to_string(total_steps)}};
   const std::vector<std::string>& class_names = data.targets[0].class_names;
-  if (!shares.empty()) facts[share_fact] = shares;
-  if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
-  return facts;
+  if (!shares.empty()) metadata[share_key] = shares;
+  if (!class_names.empty()) metadata[class_names_key] = write_class_names(class_names);
+  return metadata;
 }
 
 }  // namespace trainctl

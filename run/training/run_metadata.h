@@ -1,4 +1,4 @@
-// What a run says of itself: the event that it begins with, and the facts that its checkpoints keep.
+// What a run says of itself: the event that it begins with, and the metadata that its checkpoints keep.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data);
 
 // What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
 // ones.
-std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                             std::int64_t total_steps, const std::string& shares);
+std::map<std::string, std::string> run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+                                                std::int64_t total_steps, const std::string& shares);
 
 }  // namespace trainctl

@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-struct PlannedPart {
+struct PlannedShard {
   TensorExtent extent;
   int writer = 0;
 };
@@ -20,14 +20,14 @@ struct PlannedPart {
 struct PlannedTensor {
   std::string name;
   Shape shape;
-  std::vector<PlannedPart> parts;  // those of lower ranks first
+  std::vector<PlannedShard> parts;  // those of lower ranks first
 };
 
-class PartPlan {
+class ShardPlan {
  public:
   // From the tensors that each rank holds (memory is not looked at). Throws Error{internal} that names the tensor where
   // its parts overlap without being equal, leave something out or are of different shapes.
-  explicit PartPlan(std::span<const std::vector<NamedTensor>> of_ranks);
+  explicit ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks);
 
   // In bytewise order of their names.
   const std::vector<PlannedTensor>& tensors() const { return tensors_; }
@@ -45,11 +45,11 @@ class PartPlan {
 };
 
 // The plan of all ranks, from what this one holds. Collective; equal on all ranks.
-PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream);
+ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream);
 
 struct SnapshotPlan {
-  PartPlan weights;
-  PartPlan state;
+  ShardPlan weights;
+  ShardPlan state;
 };
 
 // Likewise of the weights and the optimizer's state.

@@ -14,7 +14,7 @@ namespace trainctl {
 enum class LabelMode { integer, categorical, binary, input };
 
 // The form of a sample's target in a batch.
-enum class TargetForm {
+enum class TargetEncoding {
   class_number,  // int32
   one_hot,       // float32 [classes], 1 at the class
   class_value,   // float32 [1], the class number
@@ -22,7 +22,7 @@ enum class TargetForm {
 };
 
 // Facts about the targets of a data set.
-struct TargetFacts {
+struct TargetInfo {
   std::int64_t classes = 0;  // number of classes; 0: targets are values, or nothing is known
   // Shape of one sample's target: [P...] of class numbers for positions P (a scalar without positions), or the shape of
   // its values. A dimension of 0: not known.

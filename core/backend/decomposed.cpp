@@ -1,5 +1,5 @@
 // Lowering of an op as a sequence of other ops that compute the same.
-#include "core/backend/parts.h"
+#include "core/backend/decomposed.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,14 +11,14 @@
 namespace trainctl {
 namespace {
 
-struct LoweredPart {
-  OpPart part;
+struct LoweredSubOp {
+  SubOp part;
   Lowering lowering;
 };
 
-class PartsKernel final : public Kernel {
+class DecomposedKernel final : public Kernel {
  public:
-  explicit PartsKernel(std::vector<std::unique_ptr<Kernel>> kernels) : kernels_(std::move(kernels)) {}
+  explicit DecomposedKernel(std::vector<std::unique_ptr<Kernel>> kernels) : kernels_(std::move(kernels)) {}
 
   void run(Stream& stream, const Slot& slot) override {
     for (const auto& kernel : kernels_) kernel->run(stream, slot);
@@ -28,26 +28,26 @@ class PartsKernel final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-std::unique_ptr<Kernel> bind_parts(const std::vector<LoweredPart>& parts, const std::vector<std::int64_t>& offsets,
+std::unique_ptr<Kernel> bind_parts(const std::vector<LoweredSubOp>& parts, const std::vector<std::int64_t>& offsets,
                                    std::int64_t bytes, const Binding& binding) {
   std::vector<Address> places = binding.inputs;
-  places.insert(places.end(), binding.outputs.begin(), binding.outputs.end());
-  for (std::int64_t offset : offsets) places.push_back(binding.workspace + offset);
+  buffers.insert(buffers.end(), binding.outputs.begin(), binding.outputs.end());
+  for (std::int64_t offset : offsets) buffers.push_back(binding.workspace + offset);
   std::vector<std::unique_ptr<Kernel>> kernels;
-  for (const LoweredPart& one : parts) {
+  for (const LoweredSubOp& one : parts) {
     Binding inner;
-    for (int i : one.part.inputs) inner.inputs.push_back(places.at(static_cast<std::size_t>(i)));
-    for (int i : one.part.outputs) inner.outputs.push_back(places.at(static_cast<std::size_t>(i)));
+    for (int i : one.part.inputs) inner.inputs.push_back(buffers.at(static_cast<std::size_t>(i)));
+    for (int i : one.part.outputs) inner.outputs.push_back(buffers.at(static_cast<std::size_t>(i)));
     inner.workspace = binding.workspace + bytes;
     kernels.push_back(one.lowering.bind(inner));
   }
-  return std::make_unique<PartsKernel>(std::move(kernels));
+  return std::make_unique<DecomposedKernel>(std::move(kernels));
 }
 
 // By number of a tensor, how many inputs of parts it is.
-std::vector<int> count_readers(const std::vector<OpPart>& parts, std::size_t tensors) {
+std::vector<int> count_readers(const std::vector<SubOp>& parts, std::size_t tensors) {
   std::vector<int> readers(tensors, 0);
-  for (const OpPart& part : parts) {
+  for (const SubOp& part : parts) {
     for (int i : part.inputs) {
       if (static_cast<std::size_t>(i) < tensors) ++readers[static_cast<std::size_t>(i)];
     }
@@ -57,8 +57,8 @@ std::vector<int> count_readers(const std::vector<OpPart>& parts, std::size_t ten
 
 }  // namespace
 
-Lowering lower_parts(const OpContext& context, std::vector<OpPart> parts,
-                     const std::function<Lowering(const OpContext&)>& lower) {
+Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> parts,
+                          const std::function<Lowering(const OpContext&)>& lower) {
   require(!parts.empty(), "an op that is made of parts");
   const Op& op = context.op;
   std::vector<TensorType> types;
@@ -66,13 +66,13 @@ Lowering lower_parts(const OpContext& context, std::vector<OpPart> parts,
   for (std::size_t i = 0; i < op.outputs.size(); ++i) types.push_back(context.output(i));
   const std::vector<int> readers = count_readers(parts, op.inputs.size());
   Lowering whole = context.logical();
-  std::vector<LoweredPart> lowered;
+  std::vector<LoweredSubOp> lowered;
   std::vector<std::int64_t> offsets;  // in the workspace, of the tensors between the parts
   std::int64_t bytes = 0, workspace = 0;
-  for (OpPart& part : parts) {
+  for (SubOp& part : parts) {
     std::vector<TensorType> inputs;
     for (int i : part.inputs) inputs.push_back(types.at(static_cast<std::size_t>(i)));
-    const SingleOp single(part.def, inputs, op.name, op.place);
+    const SingleOp single(part.def, inputs, op.name, op.location);
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
       const auto number = static_cast<std::size_t>(part.outputs[i]);
       if (number < types.size()) continue;

@@ -12,7 +12,7 @@ namespace trainctl {
 // holds the tensors between the parts, in logical layouts, and one workspace that the parts share. An input of the op
 // that one part alone reads lies in the layout which that part asks for; all other tensors lie in their logical
 // layouts.
-Lowering lower_parts(const OpContext& context, std::vector<OpPart> parts,
-                     const std::function<Lowering(const OpContext&)>& lower);
+Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> parts,
+                          const std::function<Lowering(const OpContext&)>& lower);
 
 }  // namespace trainctl
