@@ -108,9 +108,9 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
                            request.ranks_per_node});
   target.compile = [&request](const std::vector<Program>& programs, const BatchDivision& division) {
     Compiled compiled =
-        with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+        with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, division);
     // The rank stands for all of its stage, of which that in the first replica writes most.
-    const MeshRank writer(who.rank.mesh, who.rank.mesh.rank(who.rank.position.with(MeshAxis::data, 0)));
+    const MeshRank writer(division.rank.mesh, division.rank.mesh.rank(division.rank.position.with(MeshAxis::data, 0)));
     compiled.memory.staged = staged_bytes(compiled, request.spec.checkpoint, writer);
     return compiled;
   };

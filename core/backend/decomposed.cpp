@@ -30,7 +30,7 @@ class DecomposedKernel final : public Kernel {
 
 std::unique_ptr<Kernel> bind_parts(const std::vector<LoweredSubOp>& parts, const std::vector<std::int64_t>& offsets,
                                    std::int64_t bytes, const Binding& binding) {
-  std::vector<Address> places = binding.inputs;
+  std::vector<Address> buffers = binding.inputs;
   buffers.insert(buffers.end(), binding.outputs.begin(), binding.outputs.end());
   for (std::int64_t offset : offsets) buffers.push_back(binding.workspace + offset);
   std::vector<std::unique_ptr<Kernel>> kernels;

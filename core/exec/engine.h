@@ -51,7 +51,7 @@ class Engine final : public StepEngine {
   void repeat(int back, StepResult& result);
 
   void set_timing(bool on) override { timing_ = on; }
-  const Parts& decomposition() const override { return parts_; }
+  const Parts& parts() const override { return parts_; }
   // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) override { observer_ = observer; }
 

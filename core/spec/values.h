@@ -47,7 +47,7 @@ struct Located {
   SourceLocation location;  // unknown where the value is the default
 
   Located(T v = {}, SourceLocation p = {}) : value(std::move(v)), location(std::move(p)) {}
-  bool operator==(const Placed& other) const { return value == other.value; }
+  bool operator==(const Located& other) const { return value == other.value; }
 };
 
 // The section of a struct that declares keys(), built once.

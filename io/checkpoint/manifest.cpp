@@ -70,7 +70,7 @@ class ManifestReader {
     for (const auto& [name, value] : json.at("metrics").items()) {
       manifest.metrics[name] = number_of(value);
     }
-    manifest.metadata = json.at("facts").get<std::map<std::string, std::string>>();
+    manifest.metadata = json.at("facts").get<SnapshotMetadata>();
     if (const auto best = json.find("best"); best != json.end() && !best->is_null()) manifest.best = read_best(*best);
     for (const auto& [name, value] : json.at("files").items()) manifest.files.push_back(read_file(name, value));
     return manifest;

@@ -38,7 +38,7 @@ std::string_view dtype_name(DType dtype) {
 
 }  // namespace
 
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const SnapshotMetadata& metadata) {
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;

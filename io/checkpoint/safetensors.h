@@ -31,7 +31,7 @@ struct StoredTensor {
 
 struct SafetensorsHeader {
   std::vector<StoredTensor> tensors;  // in the order of their bytes
-  SnapshotMetadata metadata;          // "__metadata__"
+  std::map<std::string, std::string> metadata;          // "__metadata__"
 
   // Null where there is none of this name.
   const StoredTensor* find(std::string_view name) const;
@@ -45,7 +45,7 @@ inline constexpr std::int64_t largest_safetensors_header = 100'000'000;
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
 // Writes tensors, or parts of them with the shapes of their extents, in the order given; names must be unique.
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const SnapshotMetadata& metadata = {});
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata = {});
 
 // A file open for reading. Throws Error{data} where it cannot be opened or is none.
 class SafetensorsFile {

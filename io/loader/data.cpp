@@ -188,7 +188,7 @@ LoaderOptions Data::training_loader(std::int64_t batch_size, const BatchDivision
                                     int cores, const std::vector<TargetEncoding>& targets,
                                     const AllocateBatch& allocate) const {
   return {batch_size,
-          rank,
+          division,
           start,
           true,
           options_.shuffle,
@@ -205,7 +205,7 @@ std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Batch
                                             const DataPosition& start, int cores,
                                             const std::vector<TargetEncoding>& targets, const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
-  LoaderOptions options = training_loader(batch_size, rank, start, cores, targets, allocate);
+  LoaderOptions options = training_loader(batch_size, division, start, cores, targets, allocate);
   options.stop_requested = stop_requested;
   return make_loader(split(SplitKind::training), options);
 }
@@ -217,7 +217,7 @@ std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batc
   require(has(split), "a split that is evaluated");
   const DataPosition start{seed_, 0, 0};
   return make_loader(splits_[static_cast<std::size_t>(split)],
-                     {batch_size, rank, start, false, false, workers(cores), options_.workers.is_auto(),
+                     {batch_size, division, start, false, false, workers(cores), options_.workers.is_auto(),
                       options_.prefetch, forms_of(targets), allocate, stop_requested});
 }
 
@@ -228,14 +228,14 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   for (std::size_t i = 0; i < forms.size(); ++i) targets.push_back(sample_target_type(forms[i], info.targets[i]));
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
-  const auto add = [&](std::int64_t samples, std::int64_t batch, const BatchDivision& division) {
+  const auto add = [&](std::int64_t samples, std::int64_t batch, const BatchDivision& shares) {
     if (samples == 0) return;
     const BufferPlan plan =
-        plan_buffers(inputs, targets, info.weight.count(), std::min(batch, samples), of, workers, options.prefetch);
+        plan_buffers(inputs, targets, info.weight.count(), std::min(batch, samples), shares, workers, options.prefetch);
     bytes = checked_add(bytes, plan.bytes());
   };
-  add(info.training_samples, batch_size, who);
-  add(info.validation_samples, evaluation_batch(batch_size, who), evaluation_division(who));
+  add(info.training_samples, batch_size, division);
+  add(info.validation_samples, evaluation_batch(batch_size, division), evaluation_division(division));
   return bytes;
 }
 

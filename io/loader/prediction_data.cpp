@@ -78,7 +78,7 @@ std::unique_ptr<BatchSource> PredictionData::batches(std::int64_t batch_size, co
   const int workers = options_.workers.or_else(std::clamp(cores, 1, 16));
   return make_loader(
       split_,
-      {batch_size, rank, {}, false, false, workers, options_.workers.is_auto(), options_.prefetch, {}, allocate});
+      {batch_size, division, {}, false, false, workers, options_.workers.is_auto(), options_.prefetch, {}, allocate});
 }
 
 }  // namespace trainctl

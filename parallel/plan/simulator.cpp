@@ -264,7 +264,7 @@ class Play {
 
 }  // namespace
 
-StepSeconds SimulatedStep::decomposition() const {
+StepSeconds SimulatedStep::parts() const {
   StepSeconds mean;
   for (const StepSeconds& stage : stages) {
     mean.compute += stage.compute / static_cast<double>(stages.size());

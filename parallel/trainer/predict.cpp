@@ -58,7 +58,7 @@ PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSourc
   PredictionPrograms result;
   Reader reader;
   for (const std::int64_t batch : {source.batch_size(), source.last_batch_size()}) {
-    const std::int64_t samples = share_of(batch, rank).count;
+    const std::int64_t samples = share_of(batch, division).count;
     if (samples == 0 || !result.by_samples.emplace(samples, static_cast<int>(result.programs.size())).second) continue;
     result.programs.push_back(prediction_program(spec, samples, reader));
     reader.throw_if_failed();

@@ -38,7 +38,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   Snapshot snapshot;
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
-  snapshot.metadata = json.at("facts").get<std::map<std::string, std::string>>();
+  snapshot.metadata = json.at("facts").get<SnapshotMetadata>();
   for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
   if (const auto best = json.find("best"); best != json.end()) {
     snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};

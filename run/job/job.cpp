@@ -94,15 +94,15 @@ std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& opt
 }
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division) {
-  if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled, spec.checkpoint, who.rank);
-  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(who.rank.mesh.ranks()), who,
+  if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled, spec.checkpoint, division.rank);
+  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(division.rank.mesh.ranks()), division,
                                            compiled.programs.front().program.target_encodings);
   return compiled;
 }
 
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
                       const BatchDivision& division, Backend& backend, KernelChoices& choices) {
-  return with_host_memory(compile(programs, backend, choices), spec, data, who);
+  return with_host_memory(compile(programs, backend, choices), spec, data, division);
 }
 
 std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,

@@ -75,7 +75,7 @@ std::int64_t samples_of(const PlannedRun& run, const RunPrograms& stage) {
 // The choices and what else is referred to outlive the compiler.
 RankCompiler compiler_of(const PlanRequest& request, Backend& backend, KernelChoices& choices) {
   return [&request, &backend, &choices](const std::vector<Program>& programs, const BatchDivision& division) {
-    return compile_rank(programs, request.spec, request.data, who, backend, choices);
+    return compile_rank(programs, request.spec, request.data, division, backend, choices);
   };
 }
 
@@ -260,7 +260,7 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend&
   target.costs = std::make_shared<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
   target.compile = [choices, compile = compiler_of(request, backend, *choices)](const std::vector<Program>& programs,
                                                                                 const BatchDivision& division) {
-    return compile(programs, who);
+    return compile(programs, division);
   };
   return {std::move(target), choices};
 }

@@ -29,7 +29,7 @@ Predictor::Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs,
                      const BatchDivision& division, RankDevice& device, const RestoreSource& stored, World& world)
     : device_(device),
       world_(world),
-      programs_(prediction_programs(without_losses(spec, inputs), source, rank)),
+      programs_(prediction_programs(without_losses(spec, inputs), source, division)),
       alone_(solo_communicator(*device.backend)) {
   KernelChoices choices = kept_kernels(spec, *device.backend);
   engine_ = std::make_unique<Engine>(*device.backend, *alone_, compile(programs_.programs, *device.backend, choices));

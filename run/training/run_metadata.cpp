@@ -57,7 +57,7 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data) {
          (target.classes == 2 && meaning_of(spec, 0, {1}, {}).kind == Kind::yes_or_no);
 }
 
-std::map<std::string, std::string> run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+SnapshotMetadata run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
                                                 std::int64_t total_steps, const std::string& shares) {
   SnapshotMetadata metadata{{"kernel_choices", job.kernels().choices.text()},
                             {"kernel_hash", job.kernels().hash},

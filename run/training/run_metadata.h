@@ -28,7 +28,7 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data);
 
 // What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
 // ones.
-std::map<std::string, std::string> run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+SnapshotMetadata run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
                                                 std::int64_t total_steps, const std::string& shares);
 
 }  // namespace trainctl

@@ -44,7 +44,7 @@ class HeldEngine final : public StepEngine {
   void finish(StepResult&) override {}
   int steps_at_once() const override { return 1; }
   void set_timing(bool) override {}
-  const Parts& decomposition() const override { return parts_; }
+  const Parts& parts() const override { return parts_; }
   void set_observer(OpObserver*) override {}
   void download() override {
     for (const auto* tensors : {&weights(), &state()}) {

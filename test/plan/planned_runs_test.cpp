@@ -38,7 +38,7 @@ PlanTarget target_for(const PlanRequest& request) {
   target.nodes.ranks_per_node = request.ranks_per_node;
   target.costs = costs;
   target.compile = [&request](const std::vector<Program>& programs, const BatchDivision& division) {
-    return with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+    return with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, division);
   };
   return target;
 }

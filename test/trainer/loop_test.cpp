@@ -50,7 +50,7 @@ class FakeEngine final : public StepEngine {
   }
   int steps_at_once() const override { return at_once_; }
   void set_timing(bool) override {}
-  const Parts& decomposition() const override { return parts_; }
+  const Parts& parts() const override { return parts_; }
   void set_observer(OpObserver*) override {}
   void download() override {}
   const std::vector<NamedTensor>& weights() const override { return weights_; }

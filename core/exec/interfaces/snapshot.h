@@ -37,6 +37,10 @@ struct BestResult {
   std::int64_t step = 0;
 };
 
+// Short texts by name that a checkpoint keeps beside its tensors: kernel choices, the fingerprint of the data, the names
+// of classes, the state of hooks.
+using SnapshotMetadata = std::map<std::string, std::string>;
+
 // The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are the parts that
 // this rank holds; all other members are equal on all ranks.
 struct Snapshot {
@@ -45,7 +49,7 @@ struct Snapshot {
   std::vector<NamedTensor> weights;       // parameters and running statistics, bytewise by name
   std::vector<NamedTensor> state;         // optimizer state: "momentum/conv1/kernel", bytewise by name
   std::vector<int> mesh;                  // sizes of the data, pipeline and tensor axes when it was written
-  SnapshotMetadata metadata;              // short texts: kernel choices, data fingerprint, class names
+  SnapshotMetadata metadata;
   std::map<std::string, double> metrics;  // of the last epoch and evaluation
   std::optional<BestResult> best;         // nothing before the first monitored value
 };
@@ -65,10 +69,10 @@ class WeightsHash {
 // The hash of whole tensors given in any order.
 std::string weights_sha256(std::span<const NamedTensor> tensors);
 
-// The fact that keeps the names of classes, ordered by class number: a JSON list.
+// The key of the names of classes, ordered by class number: a JSON list.
 inline constexpr const char* class_names_key = "class_names";
 std::string write_class_names(const std::vector<std::string>& names);
-// Returns an empty list where the fact is absent or unreadable.
+// Returns an empty list where the key is absent or unreadable.
 std::vector<std::string> read_class_names(const SnapshotMetadata& metadata);
 
 enum class SnapshotContent { weights, state };

@@ -66,7 +66,7 @@ inline int batches_ahead(std::int64_t bytes) {
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
                                std::int64_t weights, std::int64_t batch_size, const BatchDivision& division,
                                bool workers, const Auto<int>& prefetch) {
-  BufferPlan plan{largest_share(batch_size, who), {}, {}, weights, 1};
+  BufferPlan plan{largest_share(batch_size, division), {}, {}, weights, 1};
   for (const TensorType& input : inputs) plan.inputs.push_back(input.bytes());
   for (const TensorType& target : targets) plan.targets.push_back(target.bytes());
   if (workers) plan.buffers = prefetch.or_else(batches_ahead(plan.bytes())) + 1;
