@@ -206,7 +206,7 @@ TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words) {
 
 bool keys_are_unique(const Node& map, Reader& reader) {
   bool unique = true;
-  std::unordered_map<std::string_view, const Place*> first;
+  std::unordered_map<std::string_view, const SourceLocation*> first;
   for (const Node::Entry& entry : map.entries) {
     const auto [found, added] = first.try_emplace(entry.key, &entry.key_location);
     if (added) continue;

@@ -64,7 +64,7 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
                  "until names a layer of an included network: it needs `include: FILE` beside it");
   }
   if (!model.replace.is_null()) {
-    reader.error(model.replace.place,
+    reader.error(model.replace.location,
                  "replace names layers of an included network: it needs `include: FILE` beside it");
   }
   check_list(model.inputs, "input", reader);

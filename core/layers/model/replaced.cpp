@@ -56,7 +56,7 @@ Node in_place_of(const Node& old, const Node::Entry& stated, Reader& reader) {
   const std::optional<WrittenLayer> before = written_layer(old);
   const Node* from = before ? before->options.find("from") : nullptr;
   if (from != nullptr && layer->options.find("from") == nullptr) append(layer->options, "from", *from);
-  layer->options.place = stated.value.location;
+  layer->options.location = stated.value.location;
   Node result = map_node();
   result.location = stated.value.location;
   result.entries.push_back({layer->kind, stated.value.location, std::move(layer->options)});

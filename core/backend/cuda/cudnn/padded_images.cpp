@@ -91,10 +91,10 @@ Lowering lower_gradient(const LowerContext& context) {
   lowering.implementation += ", padded";
   lowering.inputs[0] = padded_layout(x);
   lowering.outputs = context.logical().outputs;
-  std::vector<std::int64_t> buffers;  // offsets of the inner op's outputs in the workspace
+  std::vector<std::int64_t> offsets;  // offsets of the inner op's outputs in the workspace
   std::int64_t bytes = 0;
   for (const Layout& output : inner.outputs) {
-    buffers.push_back(bytes);
+    offsets.push_back(bytes);
     bytes += workspace_part(output.bytes);
   }
   lowering.workspace_bytes += bytes;
@@ -102,11 +102,11 @@ Lowering lower_gradient(const LowerContext& context) {
   lowering.bind = [=, bind = inner.bind, add = def.accumulate, bias = def.bias, out = kernel.back(),
                    kept = kernel[2] * kernel[3], count = kernel.count()](const Binding& binding) {
     Binding inside = binding;
-    for (std::size_t i = 0; i < buffers.size(); ++i) inside.outputs[i] = binding.workspace + places[i];
+    for (std::size_t i = 0; i < offsets.size(); ++i) inside.outputs[i] = binding.workspace + offsets[i];
     inside.workspace = binding.workspace + bytes;
     const auto keep = [=](const Buffers& p) {
-      keep_first(p.workspace<float>(places[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
-      if (bias) keep_first(p.workspace<float>(places[1]), out, out, out, add, p.out<float>(1), p.stream);
+      keep_first(p.workspace<float>(offsets[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
+      if (bias) keep_first(p.workspace<float>(offsets[1]), out, out, out, add, p.out<float>(1), p.stream);
     };
     return around(binding, nothing, bind(inside), keep);
   };

@@ -85,9 +85,9 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
   }
   std::vector<RandomBuffer> buffers;
   buffers.reserve(tensors.size());
-  std::vector<void*> buffers;
+  std::vector<void*> addresses;
   for (const TensorType& type : tensors) {
-    buffers.push_back(buffers.emplace_back(type.bytes(), type.dtype).get());
+    addresses.push_back(buffers.emplace_back(type.bytes(), type.dtype).get());
   }
   std::string why;
   for (const std::string& engine : engines) {
@@ -101,7 +101,7 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
       }
       const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
       const double milliseconds =
-          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, buffers, workspace.get()); });
+          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, addresses, workspace.get()); });
       if (result.milliseconds && *result.milliseconds <= milliseconds) continue;
       result.milliseconds = milliseconds;
       result.engine = engine;

@@ -13,13 +13,13 @@ namespace {
 
 // Where the rows (or columns) of the enlarged images lie in the images, and by which of them each one is read.
 struct Axis {
-  std::vector<Between> buffers;
+  std::vector<Between> positions;
   std::vector<Readers> readers;
 
   Axis(Interpolation how, std::int64_t size, std::int64_t factor) {
     const Enlarged axis{static_cast<std::int32_t>(size), static_cast<std::int32_t>(factor)};
     const auto half = [&](std::int32_t n) { return n / (2 * axis.factor); };
-    for (std::int32_t row = 0; row < axis.size * axis.factor; ++row) buffers.push_back(axis.between(how, row, half));
+    for (std::int32_t row = 0; row < axis.size * axis.factor; ++row) positions.push_back(axis.between(how, row, half));
     for (std::int32_t row = 0; row < axis.size; ++row) readers.push_back(axis.readers(how, row));
   }
 };
@@ -67,10 +67,10 @@ void interpolate(const Upsampling& g, const T* x, T* y) {
   parallel_ranges(g.images * g.out_h, grain_of(g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
     simd([=, &g]() TRAINCTL_INLINE {
       for (std::int64_t line = begin; line < end; ++line) {
-        const Between down = g.rows.places[static_cast<std::size_t>(line % g.out_h)];
+        const Between down = g.rows.positions[static_cast<std::size_t>(line % g.out_h)];
         const T* image = x + line / g.out_h * g.h * g.w * g.c;
         for (std::int64_t column = 0; column < g.out_w; ++column) {
-          const Between right = g.columns.places[static_cast<std::size_t>(column)];
+          const Between right = g.columns.positions[static_cast<std::size_t>(column)];
           const T *above = image + down.first * g.w * g.c, *below = image + down.second * g.w * g.c;
           const T *above_left = above + right.first * g.c, *above_right = above + right.second * g.c;
           const T *below_left = below + right.first * g.c, *below_right = below + right.second * g.c;
@@ -101,9 +101,9 @@ void gather_gradients(const Upsampling& g, const T* dy, T* dx) {
           each_tile(g.c, [&](std::int64_t first, auto width) TRAINCTL_INLINE {
             float sum[width()] = {};
             for (std::int32_t i = down.first; i < down.end; ++i) {
-              const float row_share = g.rows.places[static_cast<std::size_t>(i)].share(row);
+              const float row_share = g.rows.positions[static_cast<std::size_t>(i)].share(row);
               for (std::int32_t j = right.first; j < right.end; ++j) {
-                const float share = row_share * g.columns.places[static_cast<std::size_t>(j)].share(column);
+                const float share = row_share * g.columns.positions[static_cast<std::size_t>(j)].share(column);
                 const T* pixel = image + (i * g.out_w + j) * g.c + first;
 #pragma omp simd
                 for (int k = 0; k < width(); ++k) sum[k] += load(pixel[k]) * share;

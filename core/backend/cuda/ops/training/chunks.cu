@@ -16,13 +16,13 @@ struct CopyBuffers {
 };
 
 // The copies of all parameters, by the parameter's offset.
-std::map<std::int64_t, CopyBuffers> places_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
+std::map<std::int64_t, CopyBuffers> buffers_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
   std::map<std::int64_t, CopyBuffers> buffers;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const UpdateCopy& copy = copies[i];
     require(addresses[i].fixed != nullptr, "compute copies have a region of their own");
     const bool known = buffers.contains(copy.offset);
-    CopyBuffers& at = places[copy.offset];
+    CopyBuffers& at = buffers[copy.offset];
     std::byte*& place = copy.layout.format.empty() ? at.copy : at.transposed;
     require(place == nullptr && (!known || at.dtype == copy.layout.dtype),
             "a parameter has one copy of each format, in one dtype");
@@ -60,7 +60,7 @@ void cut_tiles(std::int64_t begin, float decay, const CopyBuffers& copies, std::
 }  // namespace
 
 std::vector<Chunk> chunks_of(const OptimizerUpdate& update, std::span<const Address> outputs, std::vector<int>& ends) {
-  const auto copies = places_of(update.copies, outputs.data() + 1 + state_names(update.rule).size());
+  const auto copies = buffers_of(update.copies, outputs.data() + 1 + state_names(update.rule).size());
   std::vector<Chunk> chunks;
   for (const UpdateRange& range : update.ranges) {
     const std::int64_t end = range.offset + range.count;

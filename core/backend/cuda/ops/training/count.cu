@@ -13,10 +13,10 @@ __device__ double counted(float weight) { return weight; }
 
 // One block counts.
 template <class T>
-__global__ void add_counted(const T* values, std::int64_t buffers, bool add, float* count) {
+__global__ void add_counted(const T* values, std::int64_t elements, bool add, float* count) {
   __shared__ double shared[32];
   double own = 0;
-  for (std::int64_t i = threadIdx.x; i < buffers; i += blockDim.x) own += counted(values[i]);
+  for (std::int64_t i = threadIdx.x; i < elements; i += blockDim.x) own += counted(values[i]);
   own = block_sum(own, shared);
   if (threadIdx.x == 0) *count = static_cast<float>(add ? *count + own : own);
 }
@@ -25,13 +25,13 @@ __global__ void add_counted(const T* values, std::int64_t buffers, bool add, flo
 
 Lowering lower_count(const LowerContext& context) {
   const bool add = context.op.as<Count>().accumulate, numbers = context.input(0).dtype == DType::int64;
-  const std::int64_t places = context.input(0).shape.count();
+  const std::int64_t elements = context.input(0).shape.count();
   return own_kernel(context, [=](const Buffers& p) {
     if (numbers) {
-      launch(add_counted<std::int64_t>, 1, block_threads, p.stream, p.in<std::int64_t>(0), buffers, add,
+      launch(add_counted<std::int64_t>, 1, block_threads, p.stream, p.in<std::int64_t>(0), elements, add,
              p.out<float>(0));
     } else {
-      launch(add_counted<float>, 1, block_threads, p.stream, p.in<float>(0), buffers, add, p.out<float>(0));
+      launch(add_counted<float>, 1, block_threads, p.stream, p.in<float>(0), elements, add, p.out<float>(0));
     }
   });
 }

@@ -191,7 +191,7 @@ template <class T, class Rule>
 __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
                              const float* targets, const float* weights, float* of_blocks, unsigned* counter,
                              float* sums) {
-  __shared__ int places[block_threads];
+  __shared__ int positions[block_threads];
   __shared__ float shares[block_threads];
   const int n = rule.sums(), thread = static_cast<int>(threadIdx.x);
   float* own = of_blocks + static_cast<std::int64_t>(blockIdx.x) * n;
@@ -200,12 +200,12 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule 
        first += element_stride()) {
     const std::int64_t element = first + thread;
     const float weight = element < count ? weights[element / values_each] : 0.0f;
-    places[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
+    positions[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
     shares[thread] = weight;
     __syncthreads();
     for (int i = thread; i < n; i += block_threads) {
       float sum = own[i];
-      for (int other = 0; other < block_threads; ++other) sum += places[other] == i ? shares[other] : 0.0f;
+      for (int other = 0; other < block_threads; ++other) sum += positions[other] == i ? shares[other] : 0.0f;
       own[i] = sum;
     }
     __syncthreads();

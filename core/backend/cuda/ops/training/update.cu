@@ -72,7 +72,7 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
 }
 
 // What a block of chunk_squares sums: elements of one of the inputs that its launch is given.
-struct ChunkPlace {
+struct InputChunk {
   std::int64_t begin = 0;
   std::int64_t chunk = 0;
   int count = 0;
@@ -84,38 +84,39 @@ struct ChunkInputs {
   const float* values[chunk_inputs];
 };
 
-__global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* buffers, float* sums) {
-  const ChunkPlace place = places[blockIdx.x];
-  const float* values = inputs.values[place.input] + place.begin;
+__global__ void chunk_squares(const ChunkInputs inputs, const InputChunk* input_chunks, float* sums) {
+  const InputChunk part = input_chunks[blockIdx.x];
+  const float* values = inputs.values[part.input] + part.begin;
   double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < place.count; i += static_cast<int>(blockDim.x)) {
+  for (int i = static_cast<int>(threadIdx.x); i < part.count; i += static_cast<int>(blockDim.x)) {
     sum += static_cast<double>(values[i]) * values[i];
   }
   __shared__ double shared[32];
   sum = block_sum(sum, shared);
-  if (threadIdx.x == 0) sums[place.chunk] = static_cast<float>(sum);
+  if (threadIdx.x == 0) sums[part.chunk] = static_cast<float>(sum);
 }
 
 // One launch of chunk_squares: inputs from the first on, and the chunks in them.
 struct ChunkLaunch {
   std::size_t first_input = 0;
   int blocks = 0;
-  std::shared_ptr<ChunkPlace> buffers;
+  std::shared_ptr<InputChunk> input_chunks;
 };
 
 std::vector<ChunkLaunch> launches_of(const ChunkSquares& op, std::size_t inputs) {
   std::vector<ChunkLaunch> launches;
   for (std::size_t first = 0; first < inputs; first += chunk_inputs) {
-    std::vector<ChunkPlace> buffers;
+    std::vector<InputChunk> input_chunks;
     for (const auto& [of, chunk] : op.ranges) {
       const int input = of.input - static_cast<int>(first);
       if (input < 0 || input >= chunk_inputs) continue;
       for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
         const std::int64_t count = std::min(of.count - c * norm_chunk, norm_chunk);
-        buffers.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
+        input_chunks.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
       }
     }
-    if (!buffers.empty()) launches.push_back({first, static_cast<int>(buffers.size()), on_device(buffers)});
+    if (!input_chunks.empty())
+      launches.push_back({first, static_cast<int>(input_chunks.size()), on_device(input_chunks)});
   }
   return launches;
 }
@@ -231,7 +232,7 @@ Lowering lower_chunk_squares(const LowerContext& context) {
       for (std::size_t i = of.first_input; i < std::min(inputs, of.first_input + chunk_inputs); ++i) {
         x.values[i - of.first_input] = p.in<float>(i);
       }
-      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.buffers.get(), sums);
+      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.input_chunks.get(), sums);
     }
   });
 }
