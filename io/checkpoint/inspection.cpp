@@ -12,6 +12,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/tensor/extent_json.h"
 #include "io/checkpoint/load.h"
 

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/tensor/extent.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"

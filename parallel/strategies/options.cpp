@@ -117,7 +117,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("pipeline", &StrategyOptions::pipeline,
            "Stages: runs of consecutive layers, each on a rank of its own, cut so that all take equally long.",
            between(1, most_stages))
-      .key("place", &StrategyOptions::location,
+      .key("place", &StrategyOptions::place,
            "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
            "layers that are not named themselves; `c1@2` is the second use of c1). Every layer is in one stage.")
       .key("schedule", &StrategyOptions::schedule,

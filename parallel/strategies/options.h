@@ -77,8 +77,8 @@ using ShareValue = std::variant<ShareMode, std::vector<double>>;
 
 struct StrategyOptions {
   Auto<Located<int>> data;
-  Located<int> pipeline{1, {}};                            // stages, where `place` names none
-  std::map<std::string, std::vector<Reference>> location;  // by stage: patterns of layer names
+  Located<int> pipeline{1, {}};                         // stages, where `place` names none
+  std::map<std::string, std::vector<Reference>> place;  // by stage: patterns of layer names
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   Auto<Located<int>> micro_batches;
   Located<int> tensor{1, {}};  // ranks that share each layer
@@ -99,9 +99,9 @@ struct StrategyOptions {
 
   bool shares_by_measuring() const { return share.value == ShareValue(ShareMode::automatic); }
   // The stages of the pipeline, and the line that states them.
-  int stages() const { return location.empty() ? pipeline.value : static_cast<int>(location.size()); }
+  int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const SourceLocation& stages_location() const {
-    return location.empty() ? pipeline.location : location.begin()->second.front().location;
+    return place.empty() ? pipeline.location : place.begin()->second.front().location;
   }
 };
 

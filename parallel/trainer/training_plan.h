@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/metrics/monitor.h"
 #include "core/spec/values.h"
 #include "parallel/trainer/hooks/patience_options.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/graph/graph.h"
 #include "core/layers/model/model_input.h"
 #include "io/loader/inputs/kept_input.h"

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
+
 namespace trainctl {
 
 class Job;
@@ -29,6 +31,6 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data);
 // What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
 // ones.
 SnapshotMetadata run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                                std::int64_t total_steps, const std::string& shares);
+                              std::int64_t total_steps, const std::string& shares);
 
 }  // namespace trainctl

@@ -1,5 +1,6 @@
 // The training loop with an engine that computes nothing: the order of steps, hooks, evaluations and checkpoints.
 #include "parallel/trainer/loop/loop.h"
+#include "core/exec/interfaces/snapshot_metadata.h"
 
 #include <atomic>
 #include <cmath>

@@ -12,6 +12,7 @@
 
 #include "core/base/hash.h"
 #include "core/exec/interfaces/batch_source.h"
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/tensor/extent.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
@@ -37,18 +38,14 @@ struct BestResult {
   std::int64_t step = 0;
 };
 
-// Short texts by name that a checkpoint keeps beside its tensors: kernel choices, the fingerprint of the data, the names
-// of classes, the state of hooks.
-using SnapshotMetadata = std::map<std::string, std::string>;
-
 // The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are the parts that
 // this rank holds; all other members are equal on all ranks.
 struct Snapshot {
-  std::int64_t step = 0;                  // steps done
-  DataPosition position;                  // of the next sample
-  std::vector<NamedTensor> weights;       // parameters and running statistics, bytewise by name
-  std::vector<NamedTensor> state;         // optimizer state: "momentum/conv1/kernel", bytewise by name
-  std::vector<int> mesh;                  // sizes of the data, pipeline and tensor axes when it was written
+  std::int64_t step = 0;             // steps done
+  DataPosition position;             // of the next sample
+  std::vector<NamedTensor> weights;  // parameters and running statistics, bytewise by name
+  std::vector<NamedTensor> state;    // optimizer state: "momentum/conv1/kernel", bytewise by name
+  std::vector<int> mesh;             // sizes of the data, pipeline and tensor axes when it was written
   SnapshotMetadata metadata;
   std::map<std::string, double> metrics;  // of the last epoch and evaluation
   std::optional<BestResult> best;         // nothing before the first monitored value

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/metrics/patience.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/hooks/patience_options.h"

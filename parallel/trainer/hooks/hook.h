@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
+
+#include "core/exec/interfaces/snapshot_metadata.h"
 
 namespace trainctl {
 
@@ -48,8 +49,8 @@ class TrainingHook {
   virtual std::string why_end() const { return ""; }
 
   // Adds the hook's state to the metadata of a checkpoint, and takes it from them.
-  virtual void save(std::map<std::string, std::string>&) const {}
-  virtual void restore(const std::map<std::string, std::string>&) {}
+  virtual void save(SnapshotMetadata&) const {}
+  virtual void restore(const SnapshotMetadata&) {}
 };
 
 // The least multiple of `every` above `step`; never if `every` is 0.

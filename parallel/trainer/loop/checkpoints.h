@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
 #include "parallel/checkpoint/staged_saver.h"
 
 namespace trainctl {

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "core/exec/interfaces/snapshot_metadata.h"
+
 namespace trainctl {
 
 class Communicator;
