@@ -67,7 +67,7 @@ ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
   if (writers_.empty()) writers_ = {0};
 }
 
-std::vector<NamedTensor> ShardPlan::parts_of(int rank) const {
+std::vector<NamedTensor> ShardPlan::shards_of(int rank) const {
   std::vector<NamedTensor> parts;
   for (const PlannedTensor& tensor : tensors_) {
     for (const PlannedShard& part : tensor.parts) {

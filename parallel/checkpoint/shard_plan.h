@@ -34,7 +34,7 @@ class ShardPlan {
   // The ranks that write something, ascending: rank 0 where there is nothing to write.
   const std::vector<int>& writers() const { return writers_; }
   // The parts that a rank writes, without memory, in bytewise order of their names.
-  std::vector<NamedTensor> parts_of(int rank) const;
+  std::vector<NamedTensor> shards_of(int rank) const;
   // Of all tensors together, and of the parts that a rank writes.
   std::int64_t bytes() const;
   std::int64_t bytes_of(int rank) const;
