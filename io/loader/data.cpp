@@ -266,16 +266,16 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
       info.targets.push_back({0, info.inputs[0].sample});
       continue;
     }
-    TargetInfo info{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
-    check_label_mode(options, mode, info.classes);
+    TargetInfo added{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
+    check_label_mode(options, mode, added.classes);
     // Without reading an array the number of values in a target is not known.
-    if (info.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) info.shape = {0};
+    if (added.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) added.shape = {0};
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
-      info.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
+      added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
       info.is_masked = dataset.weighs_pixels();
-      if (info.is_masked) info.weight = info.shape;
+      if (info.is_masked) info.weight = added.shape;
     }
-    info.targets.push_back(std::move(info));
+    info.targets.push_back(std::move(added));
   }
   return info;
 }

@@ -13,7 +13,7 @@ namespace trainctl {
 namespace {
 
 // What opening the training split would state for others, without targets.
-DatasetInfo facts_without_targets(const DatasetInfo& kept) {
+DatasetInfo info_without_targets(const DatasetInfo& kept) {
   DatasetInfo info = kept;
   if (!info.table) return info;
   TableInfo table = *info.table;
@@ -29,7 +29,7 @@ PredictionData::PredictionData(const DataOptions& options, const std::vector<Kep
                                const std::vector<DataUse::Input>& inputs, const std::vector<std::string>& paths)
     : options_(options), paths_(paths) {
   std::vector<DatasetInfo> training;
-  for (const KeptInput& input : kept) training.push_back(facts_without_targets(input.info));
+  for (const KeptInput& input : kept) training.push_back(info_without_targets(input.info));
   std::vector<NamedInfo> declared;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     DeclaredInfo info;

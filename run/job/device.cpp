@@ -36,17 +36,17 @@ std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOption
   return backend;
 }
 
-RankGpu facts_of(const Gpu* gpu, const FoundGpus& found, const World& world) {
-  RankGpu facts{.host = world.hosts()[static_cast<std::size_t>(world.rank())]};
+RankGpu gpu_info(const Gpu* gpu, const FoundGpus& found, const World& world) {
+  RankGpu info{.host = world.hosts()[static_cast<std::size_t>(world.rank())]};
   if (gpu == nullptr) {
-    facts.why_not = found.why;
-    return facts;
+    info.why_not = found.why;
+    return info;
   }
-  facts.uuid = gpu->uuid;
-  facts.model = gpu->name;
-  facts.numa_node = numa_node_of(gpu->pci_bus_id);
-  if (world.size() > 1) facts.why_not = found.module->why_no_nccl();
-  return facts;
+  info.uuid = gpu->uuid;
+  info.model = gpu->name;
+  info.numa_node = numa_node_of(gpu->pci_bus_id);
+  if (world.size() > 1) info.why_not = found.module->why_no_nccl();
+  return info;
 }
 
 // Its own communicator on the hosts, since its calls come between those of the world's.
@@ -101,9 +101,9 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
   const Gpu* gpu = gpu_of_rank(found.gpus, world.local_rank());
   std::vector<RankGpu> ranks;
   if (cluster.device != DeviceChoice::cpu && world.size() > 1) {
-    ranks = exchange_gpus(facts_of(gpu, found, world), world.communicator(), device.host);
+    ranks = exchange_gpus(gpu_info(gpu, found, world), world.communicator(), device.host);
   } else {
-    ranks = {facts_of(gpu, found, world)};
+    ranks = {gpu_info(gpu, found, world)};
   }
   if (!all_have_gpus(ranks)) {
     if (cluster.device == DeviceChoice::cuda) {

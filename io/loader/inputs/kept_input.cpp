@@ -32,31 +32,31 @@ std::shared_ptr<const TableInfo> table_of(const Json& columns) {
 }
 
 Json to_json(const KeptInput& input) {
-  const DatasetInfo& metadata = input.metadata;
-  Json json{{"sample", metadata.sample.sizes()},
-            {"dtype", name_of(metadata.dtype)},
-            {"scale", metadata.scale},
-            {"offset", metadata.offset},
+  const DatasetInfo& info = input.info;
+  Json json{{"sample", info.sample.sizes()},
+            {"dtype", name_of(info.dtype)},
+            {"scale", info.scale},
+            {"offset", info.offset},
             {"normalize", Json::array()}};
   for (const Statistics& statistics : input.measured) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
-  if (metadata.table) json["columns"] = to_json(*metadata.table);
+  if (info.table) json["columns"] = to_json(*info.table);
   return json;
 }
 
 KeptInput input_of(const Json& json) {
   KeptInput input;
-  input.metadata.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
+  input.info.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
   for (const DType dtype : {DType::uint8, DType::float32, DType::int32}) {
-    if (json.at("dtype") == name_of(dtype)) input.metadata.dtype = dtype;
+    if (json.at("dtype") == name_of(dtype)) input.info.dtype = dtype;
   }
-  input.metadata.scale = json.at("scale");
-  input.metadata.offset = json.at("offset");
+  input.info.scale = json.at("scale");
+  input.info.offset = json.at("offset");
   for (const Json& statistics : json.at("normalize")) {
     input.measured.push_back({statistics.at("mean"), statistics.at("std")});
   }
-  if (json.contains("columns")) input.metadata.table = table_of(json["columns"]);
+  if (json.contains("columns")) input.info.table = table_of(json["columns"]);
   return input;
 }
 

@@ -15,7 +15,7 @@ inline constexpr const char* kept_input_key = "input";
 
 // Of one input.
 struct KeptInput {
-  DatasetInfo metadata;              // sample, dtype, scale, offset and table
+  DatasetInfo info;                  // sample, dtype, scale, offset and table
   std::vector<Statistics> measured;  // by `normalize: measured`, in the order of the config
 };
 
