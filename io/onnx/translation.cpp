@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/exec/interfaces/snapshot.h"
-#include "io/weights/float32.h"
+#include "io/datasets/arrays/float32.h"
 
 namespace trainctl {
 namespace {

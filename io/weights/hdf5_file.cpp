@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "io/weights/float32.h"
+#include "io/datasets/arrays/float32.h"
 #include "io/weights/hdf5_dense_links.h"
 
 namespace trainctl {

@@ -4,7 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "io/checkpoint/safetensors.h"
-#include "io/weights/float32.h"
+#include "io/datasets/arrays/float32.h"
 #include "io/weights/weights_file.h"
 
 namespace trainctl {

@@ -217,14 +217,14 @@ std::string location_text(const DraftRequest& request, const ImageSplits& splits
   return text;
 }
 
-std::string steps_text(const ImageModel& model, const ImageLook& info) {
-  const bool as_they_are = info.alike && info.side == model.side;
+std::string steps_text(const ImageModel& model, const ImageLook& look) {
+  const bool as_they_are = look.alike && look.side == model.side;
   std::string text =
       "  transform:                      # always, in this order; `predict` applies them to photos of any size\n";
   const std::int64_t before = as_they_are ? model.side : model.side + model.side / 8;
   text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
   text +=
-      info.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
+      look.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
   text += "  augment:                        # in training only\n";
   text += as_they_are ? format("    - random_crop: {{size: {}, padding: {}}}\n", model.side,
                                std::max<std::int64_t>(model.side / 8, 1))
@@ -241,7 +241,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
     throw Error(ErrorKind::config, "--targets is for arrays and tables: the folders of images are their classes");
   }
   const ImageSplits splits = splits_of(request.path);
-  const ImageLook info = look_at_images(splits.training);
+  const ImageLook look = look_at_images(splits.training);
   const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});
   const std::string data =
       "data:\n  dataset: image_folder\n" + location_text(request, splits) +
@@ -252,7 +252,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
   for (const std::string& warning : info.warnings) left_out += "; " + warning;
   if (!unreadable.empty()) left_out += "; " + terminal_word(unreadable);
   std::vector<Draft> drafts;
-  for (const ImageModel& model : models_for(info.side)) {
+  for (const ImageModel& model : models_for(look.side)) {
     Draft draft;
     draft.file = request.name + model.suffix + ".yaml";
     draft.summary = format("{} on images of {}x{}", model.preset.empty() ? "a few convolutions" : model.preset,
@@ -261,8 +261,8 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
     draft.text = head_text(draft.file, format("Images of {} classes ({}): {}.", classes,
                                               list_text(info.targets[0].class_names), samples_text(info) + left_out)) +
                  data +
-                 format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, info.gray ? 1 : 3, classes) +
-                 steps_text(model, info) + "\n" + section_of_model(model, classes) +
+                 format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, look.gray ? 1 : 3, classes) +
+                 steps_text(model, look) + "\n" + section_of_model(model, classes) +
                  train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
                             suitable_epochs(info.training_samples), model.learning_rate,
                             "  schedule: {name: cosine, warmup: 1 epoch}\n\n"

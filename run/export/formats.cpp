@@ -12,7 +12,7 @@
 #include "io/keras/layer_weights.h"
 #include "io/onnx/file.h"
 #include "io/onnx/network.h"
-#include "io/weights/float32.h"
+#include "io/datasets/arrays/float32.h"
 #include "io/weights/layout.h"
 #include "run/export/network.h"
 

@@ -50,10 +50,10 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vecto
   const std::vector<std::string> names = input_names(spec.model);
   if (kept.size() == names.size()) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const DatasetInfo& metadata = kept[i].metadata;
-      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], metadata.dtype).plan;
-      const Shape sample = shape_behind(shape_behind(metadata.sample, plan.fixed), plan.augment);
-      inputs.push_back(transformed_input({names[i], sample, {metadata.dtype, {}, {}}}));
+      const DatasetInfo& info = kept[i].info;
+      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], info.dtype).plan;
+      const Shape sample = shape_behind(shape_behind(info.sample, plan.fixed), plan.augment);
+      inputs.push_back(transformed_input({names[i], sample, {info.dtype, {}, {}}}));
     }
   } else {
     for (const ModelInput& input : describe(spec.data, spec.seed, data_use(spec)).inputs) {
@@ -78,17 +78,17 @@ void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
 }  // namespace
 
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept) {
-  if (kept.metadata.table) {
+  if (kept.info.table) {
     throw Error(ErrorKind::config,
                 "--preprocess: words and missing values of a table have no counterpart in a network of numbers",
                 "export without it: the network then takes what the columns become, standardised");
   }
-  const InputPlan plan = kept_plan(options, name, kept, kept.metadata.dtype);
-  StoredInput result{kept.metadata.sample,
-                     kept.metadata.dtype,
+  const InputPlan plan = kept_plan(options, name, kept, kept.info.dtype);
+  StoredInput result{kept.info.sample,
+                     kept.info.dtype,
                      false,
                      {},
-                     {name, kept.metadata.sample, {kept.metadata.dtype, {}, {}}}};
+                     {name, kept.info.sample, {kept.info.dtype, {}, {}}}};
   Shape& image = result.input.sample;
   for (const auto* steps : {&plan.plan.fixed, &plan.plan.augment}) {
     for (const GeometryStep& step : *steps) {
@@ -103,7 +103,7 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
       }
     }
   }
-  if (kept.metadata.dtype == DType::int32) return result;
+  if (kept.info.dtype == DType::int32) return result;
   const Affine& affine = plan.plan.affine;
   check_channels(affine, image.rank() == 0 ? 1 : image.back());
   result.input.format.scale = {affine.scale.begin(), affine.scale.end()};

@@ -1,6 +1,6 @@
 // The backend under test: CUDA's.
 #include "core/backend/select.h"
-#include "test/backend/run_op.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test {
 

@@ -10,7 +10,7 @@
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/program/program.h"
-#include "test/backend/run_op.h"
+#include "test/core/backend/run_op.h"
 #include "test/catch.h"
 
 namespace trainctl::test::candidates_test {

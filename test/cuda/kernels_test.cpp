@@ -13,7 +13,7 @@
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/program/program.h"
-#include "test/backend/run_op.h"
+#include "test/core/backend/run_op.h"
 #include "test/catch.h"
 
 namespace trainctl::test::kernels_test {

@@ -5,7 +5,7 @@
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/ops/normalization/normalize.h"
-#include "test/backend/convolution_cases.h"
+#include "test/core/backend/convolution_cases.h"
 #include "test/catch.h"
 
 namespace trainctl::test::padded_images_test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "test/run/command.h"
+#include "test/support/command.h"
 
 namespace trainctl::test {
 

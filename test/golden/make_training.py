@@ -3,7 +3,7 @@
 
 Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
 (of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
-running statistics, and NETWORK/losses, the mean of each step's batch before its update. test/ops/training_test.cpp has
+running statistics, and NETWORK/losses, the mean of each step's batch before its update. test/core/ops/training_test.cpp has
 the networks and optimizers as a user writes them.
 """
 import pathlib

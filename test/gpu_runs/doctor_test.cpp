@@ -3,7 +3,7 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/run/command.h"
+#include "test/support/command.h"
 
 namespace trainctl::test::doctor_test {
 namespace {

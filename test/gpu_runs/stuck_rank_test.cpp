@@ -1,7 +1,7 @@
 // A rank that is stuck is named when GPUs compute: through NCCL, and through the memory of the hosts. Both are emulated
 // here.
 #include "test/catch.h"
-#include "test/run/stuck_ranks.h"
+#include "test/runs/stuck_ranks.h"
 
 namespace trainctl::test::stuck_rank_test {
 namespace {

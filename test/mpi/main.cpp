@@ -14,8 +14,8 @@
 #include "parallel/comm/communicators.h"
 #include "parallel/comm/environment.h"
 #include "parallel/health/replicas.h"
-#include "test/comm/conformance.h"
-#include "test/exec/collective_networks.h"
+#include "test/parallel/comm/conformance.h"
+#include "test/core/exec/collective_networks.h"
 #include "test/mpi/snapshots.h"
 
 using namespace trainctl;

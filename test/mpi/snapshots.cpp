@@ -18,8 +18,8 @@
 #include "parallel/checkpoint/restore.h"
 #include "parallel/checkpoint/staged_saver.h"
 #include "parallel/comm/text.h"
-#include "test/checkpoint/held_engine.h"
-#include "test/checkpoint/support.h"
+#include "test/parallel/checkpoint/held_engine.h"
+#include "test/support/snapshots.h"
 
 namespace trainctl {
 namespace {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "io/weights/float32.h"
+#include "io/datasets/arrays/float32.h"
 
 namespace trainctl {
 namespace {

@@ -1,9 +1,0 @@
-// The backend under test: the CPU's.
-#include "core/backend/select.h"
-#include "test/backend/run_op.h"
-
-namespace trainctl::test {
-
-std::unique_ptr<Backend> backend_under_test(const BackendOptions& options) { return make_backend("cpu", options); }
-
-}  // namespace trainctl::test

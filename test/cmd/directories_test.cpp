@@ -1,0 +1,261 @@
+// Which directory a run takes and leaves, what goes on, and which checkpoint eval and inspect read.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/configs.h"
+
+namespace trainctl::test::directories_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string small(const std::string& keys, const std::string& more = "") {
+  return uneven_data + mlp_model +
+         train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.05}, " + keys) + more;
+}
+
+// One rank; the folder's own settings behind.
+Finished train(const Folder& folder, const std::string& config, std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {"run", config, "--ranks", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return trainctl(folder, words);
+}
+
+std::string last_hash(const std::string& directory) {
+  const std::vector<Json> ends = events(directory, "end");
+  return ends.empty() ? "" : ends.back().at("weights_sha256");
+}
+
+// The run did not complete: its end is not written.
+void cut_end(const std::string& directory) {
+  std::string lines = read_file(directory + "/metrics.jsonl");
+  lines.erase(lines.rfind('\n', lines.size() - 2) + 1);
+  std::ofstream(directory + "/metrics.jsonl") << lines;
+}
+
+TEST_CASE("a run that is refused leaves nothing behind") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 1"));
+  const auto refused = [&](const std::vector<std::string>& more, int code) {
+    const Finished run = train(folder, config, more);
+    CAPTURE(more.back(), tail(run.errors));
+    CHECK(run.code == code);
+    CHECK_FALSE(fs::exists(folder / "runs"));
+    CHECK_FALSE(fs::exists(folder / "new"));
+    CHECK_FALSE(contains(run.errors, "internal error"));
+  };
+  refused({"--set", "data={dataset: npy, x: none.npy, y: none.npy}"}, 3);
+  refused({"--set", "model.layers.1.dense.units=1000000000"}, 6);
+  refused({"--run-dir", "new/run", "--set", "model.layers.1.dense.units=1000000000"}, 6);
+  refused({"--run-dir", "new/run", "--resume", "none"}, 3);
+  fs::create_directory(folder / "mine");
+  folder.write("mine/thesis.tex", "");
+  refused({"--run-dir", "mine"}, 2);
+  CHECK_FALSE(fs::exists(folder / "mine/lock"));
+  fs::create_symlink("loop", folder / "loop");
+  refused({"--run-dir", "loop"}, 6);
+  refused({"--run-dir", std::string(300, 'x')}, 6);
+}
+
+TEST_CASE("a run directory that is a link to nowhere is told as such") {
+  const Folder folder;
+  fs::create_symlink("no/such/place", folder / "link");
+  const Finished run = train(folder, folder.write("small.yaml", small("epochs: 1")), {"--run-dir", "link"});
+  INFO(run.errors);
+  CHECK(run.code == 6);
+  CHECK(contains(run.errors, "link: it is a link to no/such/place, which is not there; make that folder"));
+}
+
+TEST_CASE("a run without a checkpoint does not block the corrected config") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 3"));
+  const Finished diverged = train(folder, config, {"--set", "train.optimizer.learning_rate=1e38"});
+  REQUIRE(diverged.code == 4);
+  CHECK_FALSE(contains(diverged.errors, "checkpoint"));  // there is none to speak of
+  REQUIRE(fs::exists(folder / "runs/small/config.yaml"));
+  const Finished right = train(folder, config);
+  INFO(tail(right.errors));
+  REQUIRE(right.code == 0);
+  CHECK(contains(right.errors, "starts anew"));
+  CHECK(events(folder / "runs/small", "start").size() == 1);
+  CHECK(contains(read_file(folder / "runs/small/config.yaml"), "0.05"));
+  CHECK_FALSE(fs::exists(folder / "runs/small-2"));
+}
+
+TEST_CASE("an unfinished run goes on with other epochs, log and checkpoint keys, and says from where") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 5"));
+  REQUIRE(train(folder, config, {"--run-dir", "whole"}).code == 0);
+  REQUIRE(train(folder, config, {"--set", "train.epochs=2"}).code == 0);
+  cut_end(folder / "runs/small");
+  const Finished rest = train(folder, config, {"--set", "log.every=7 steps", "--set", "checkpoint.every=3 steps"});
+  INFO(tail(rest.errors));
+  REQUIRE(rest.code == 0);
+  CHECK(contains(rest.errors, "goes on from runs/small/checkpoints/step-00000012 (step 12, epoch 2.00)"));
+  CHECK(contains(read_file(folder / "runs/small/log.txt"), "goes on from"));
+  CHECK(last_hash(folder / "runs/small") == last_hash(folder / "whole"));
+  CHECK_FALSE(fs::exists(folder / "runs/small-2"));
+}
+
+TEST_CASE("a finished run that is named goes on where more is asked for") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 2"));
+  REQUIRE(train(folder, config, {"--run-dir", "whole", "--set", "train.epochs=4"}).code == 0);
+  REQUIRE(train(folder, config, {"--run-dir", "mine"}).code == 0);
+  const Finished same = train(folder, config, {"--run-dir", "mine"});
+  CHECK(same.code == 0);
+  CHECK(contains(same.errors, "nothing to do"));
+  CHECK(events(folder / "mine", "start").size() == 1);
+  const Finished more = train(folder, config, {"--run-dir", "mine", "--set", "train.epochs=4"});
+  INFO(tail(more.errors));
+  REQUIRE(more.code == 0);
+  CHECK(contains(more.errors, "mine holds a finished run, which goes on"));
+  CHECK(last_hash(folder / "mine") == last_hash(folder / "whole"));
+  CHECK(train(folder, config, {"--run-dir", "mine", "--set", "train.batch_size=19"}).code == 2);
+  // In the default directory a finished run gives way, whatever is asked for.
+  REQUIRE(train(folder, config).code == 0);
+  const Finished beside = train(folder, config, {"--quiet", "--set", "train.epochs=3"});
+  CHECK(contains(beside.errors, "runs/small holds a finished run"));
+  CHECK(events(folder / "runs/small-2", "end").back().at("step") == 18);
+}
+
+TEST_CASE("a schedule that follows the length of the run is warned of where that changes") {
+  const Folder folder;
+  const std::string config = folder.write("cosine.yaml", small("epochs: 2, schedule: cosine"));
+  REQUIRE(train(folder, config, {"--run-dir", "mine"}).code == 0);
+  const Finished more = train(folder, config, {"--run-dir", "mine", "--set", "train.epochs=4"});
+  REQUIRE(more.code == 0);
+  CHECK(contains(more.errors, "now 24 steps instead of 12"));
+}
+
+TEST_CASE("a resume in a new directory leaves a checkpoint there, also where no step follows") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 2"));
+  REQUIRE(train(folder, config, {"--run-dir", "first"}).code == 0);
+  const Finished resumed = train(folder, config, {"--run-dir", "second", "--resume", "first", "--json"});
+  INFO(tail(resumed.errors));
+  REQUIRE(resumed.code == 0);
+  CHECK(fs::exists(folder / "second/checkpoints/last/manifest.json"));
+  CHECK(last_hash(folder / "second") == last_hash(folder / "first"));
+  const Json end = Json::parse(resumed.out), before = events(folder / "first", "end").back();
+  CHECK(end.at("status") == "completed");
+  CHECK(end.at("best") == before.at("best"));
+  CHECK(end.at("train").at("loss").is_number());
+  CHECK(end.at("train") == before.at("train"));
+  CHECK(end.at("validation") == before.at("validation"));
+  CHECK(end.at("validation").at("accuracy").is_number());
+}
+
+TEST_CASE("eval reads the newest run of its config, and says which checkpoint") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 1"));
+  CHECK(trainctl(folder, {"eval", config, "--ranks", "1"}).code == 3);
+  for (int i = 0; i < 2; ++i) REQUIRE(train(folder, config).code == 0);
+  REQUIRE(train(folder, config, {"--set", "train.optimizer.learning_rate=0.1"}).code == 0);
+  const auto eval = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"eval", config, "--ranks", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return trainctl(folder, words);
+  };
+  const Finished own = eval({});
+  INFO(tail(own.errors));
+  REQUIRE(own.code == 0);
+  CHECK(contains(own.out, "runs/small-2/checkpoints/step-00000006"));
+  CHECK(contains(eval({"--set", "train.optimizer.learning_rate=0.1"}).out, "runs/small-3/"));
+  const Finished batch = eval({"--set", "train.batch_size=7"});
+  CHECK(contains(batch.out, "runs/small-3/"));
+  CHECK(contains(batch.errors, "batch_size"));
+  const Finished named = eval({"--run", "runs/small", "--json"});
+  CHECK(contains(named.errors, "runs/small/checkpoints/step-00000006"));
+  CHECK(Json::parse(named.out).at("loss").is_number());
+  // Without a best checkpoint the last one is taken.
+  fs::remove(folder / "runs/small-2/checkpoints/best");
+  const Finished last = eval({});
+  CHECK(last.code == 0);
+  CHECK(contains(last.errors, "no best checkpoint: its last one is read"));
+  const Finished missing = eval({"--run", "runs/smal"});
+  CHECK(missing.code == 3);
+  CHECK(contains(missing.errors, "runs/smal: there is no run directory of this name"));
+  // Weights of another model are refused with both places.
+  for (const std::vector<std::string>& run : {std::vector<std::string>{}, {"--run", "runs/small-2"}}) {
+    std::vector<std::string> words = {"--set", "model.layers.1.dense.units=7"};
+    words.insert(words.end(), run.begin(), run.end());
+    const Finished other = eval(words);
+    CHECK(other.code == 2);
+    CHECK(contains(other.errors, "small.yaml"));
+    CHECK(contains(other.errors, run.empty() ? "runs/small-3/config.yaml" : "runs/small-2/checkpoints/step-00000006"));
+  }
+  const Finished inspect = trainctl(folder, {"inspect", config});
+  CHECK(inspect.code == 0);
+  CHECK(contains(inspect.out, "checkpoint  runs/small-2/checkpoints/step-00000006"));
+}
+
+TEST_CASE("a checkpoint keeps the kernel choices of its own network") {
+  const Folder folder;
+  const std::string convolutions = folder.write(
+      "wide.yaml", uneven_data + skip_model + train_section("batch_size: 20, max_steps: 1, optimizer: {name: sgd}"));
+  const std::string dense = folder.write("small.yaml", small("epochs: 1"));
+  REQUIRE(train(folder, convolutions).code == 0);
+  REQUIRE(train(folder, dense).code == 0);
+  const auto choices = [&](const char* run) {
+    const Json found = Json::parse(trainctl(folder, {"inspect", run, "--json"}).out);
+    return found.at("checkpoints").at(0).at("facts").at("kernel_choices").get<std::string>();
+  };
+  CHECK(contains(choices("runs/wide"), "conv2d"));
+  CHECK_FALSE(contains(choices("runs/small"), "conv2d"));
+  CHECK(contains(choices("runs/small"), "dense"));
+  const Finished text = trainctl(folder, {"inspect", "runs/small"});
+  CHECK(contains(text.out, "1 x 1 x 1"));
+  CHECK_FALSE(contains(text.out, "0x"));
+  CHECK_FALSE(contains(text.out, "threads="));
+}
+
+TEST_CASE("the doctor tries what a run does with its directory") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 1"));
+  const auto doctor = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"doctor", "--ranks", "1", "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    return trainctl(folder, words);
+  };
+  folder.write("file", "");
+  fs::create_symlink("loop", folder / "loop");
+  for (const char* path : {"/proc/run", "/proc", "file", "file/run", "loop"}) {
+    const Finished said = doctor({"--run-dir", path});
+    CAPTURE(path, tail(said.out));
+    CHECK(said.code == 1);
+    CHECK(contains(said.out, "cannot write"));
+  }
+  CHECK(doctor({config}).code == 0);
+  CHECK_FALSE(fs::exists(folder / "runs"));
+  REQUIRE(train(folder, config).code == 0);
+  cut_end(folder / "runs/small");
+  const Finished other = doctor({config, "--set", "train.batch_size=3"});
+  CHECK(other.code == 1);
+  CHECK(contains(other.out, "an unfinished run of another config"));
+  CHECK(doctor({config}).code == 0);
+}
+
+TEST_CASE("the doctor says no to a full disk") {
+  const Folder folder;
+  const std::string disk = folder / "disk";
+  fs::create_directory(disk);
+  if (std::system(format("mount -t tmpfs -o size=64k tmpfs '{}' 2>/dev/null", disk).c_str()) != 0) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  std::ofstream(disk + "/much") << std::string(1 << 17, 'x');
+  const Finished said = trainctl(folder, {"doctor", "--ranks", "1", "--device", "cpu", "--run-dir", "disk/run"});
+  CHECK(said.code == 1);
+  CHECK(contains(said.out, "No space left on device"));
+  CHECK_FALSE(fs::exists(disk + "/run"));
+  CHECK(std::system(format("umount -l '{}'", disk).c_str()) == 0);
+}
+
+}  // namespace
+}  // namespace trainctl::test::directories_test

@@ -1,0 +1,252 @@
+// What goes wrong while a run starts or trains: one clear message, the right exit code, nothing half-written, no hang.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/configs.h"
+
+namespace trainctl::test::errors_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An .npy file of version 1.0.
+template <class T>
+std::string npy(const std::string& type, const std::string& shape, const std::vector<T>& values) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string file = std::string("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() & 255);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  return file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// 200 samples of 6 values and 3 classes as arrays; `label` stands at sample 117, `value` in sample 131.
+void write_arrays(const Folder& folder, std::int64_t label, float value) {
+  std::vector<float> x(200 * 6);
+  std::vector<std::int64_t> y(200);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7919) % 113) / 113.0f - 0.5f;
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int64_t>(i % 3);
+  y[117] = label;
+  x[131 * 6 + 2] = value;
+  folder.write("x.npy", npy("<f4", "(200, 6)", x));
+  folder.write("y.npy", npy("<i8", "(200,)", y));
+}
+
+const std::string arrays = R"(
+data: {dataset: npy, x: x.npy, y: y.npy, shape: [6], classes: 3, shuffle: false}
+model: {layers: [{dense: {name: hidden, units: 8, activation: relu}}, {dense: {name: out, units: 3}}]}
+checkpoint: {every: 2 steps}
+)" + train_section("batch_size: 20, epochs: 3, optimizer: {name: sgd, learning_rate: 0.1}");
+
+// One message, without the words of MPI.
+void expect(const Finished& run, int code, const std::vector<std::string>& words) {
+  INFO(tail(run.errors));
+  CHECK(run.code == code);
+  for (const std::string& word : words) {
+    CAPTURE(word);
+    CHECK(contains(run.errors, word));
+  }
+  for (const char* noise : {"mpirun", "MPI_ABORT", "internal error", "terminate called"}) {
+    CHECK_FALSE(contains(run.errors, noise));
+  }
+  CHECK(count(run.errors, words.front()) == 1);
+}
+
+TEST_CASE("a label out of range in the middle of the data, met by one rank alone") {
+  const Folder folder;
+  write_arrays(folder, 3, 0.5f);
+  const std::string config = folder.write("labels.yaml", arrays);
+  for (const char* ranks : {"1", "2", "3"}) {
+    expect(trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", std::string("of-") + ranks}), 3,
+           {"117", "y.npy"});
+  }
+}
+
+TEST_CASE("a NaN in the data: exit code 3, with the file and the sample") {
+  const Folder folder;
+  write_arrays(folder, 0, std::numeric_limits<float>::quiet_NaN());
+  const std::string config = folder.write("nan.yaml", arrays);
+  for (const char* ranks : {"1", "3"}) {
+    const std::string directory = folder / (std::string("of-") + ranks);
+    const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", directory});
+    expect(run, 3, {"x.npy, sample 131: holds NaN", "on_error: skip"});
+  }
+}
+
+TEST_CASE("a learning rate that explodes: exit code 4") {
+  const Folder folder;
+  write_arrays(folder, 0, 0.5f);
+  const std::string config = folder.write("explodes.yaml", arrays);
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--set", "train.optimizer.learning_rate=1e30"});
+  expect(run, 4, {"training diverged at step ", "lower the learning rate"});
+}
+
+TEST_CASE("data files that are missing, cut off or of another kind: exit code 3, and the file is named") {
+  const Folder folder;
+  const std::string config = folder.write("files.yaml", arrays);
+  expect(trainctl(folder, {"run", config, "--ranks", "2"}), 3, {".npy: cannot be opened"});
+  write_arrays(folder, 0, 0.5f);
+  const std::string whole = read_file(folder / "x.npy");
+  folder.write("x.npy", whole.substr(0, whole.size() - 100));
+  expect(trainctl(folder, {"run", config, "--ranks", "3"}), 3, {"x.npy"});
+  folder.write("x.npy", "RIFF" + whole.substr(4));
+  expect(trainctl(folder, {"run", config, "--ranks", "1"}), 3, {"x.npy"});
+  folder.write("x.npy", whole);
+  CHECK(trainctl(folder, {"run", config, "--ranks", "2"}).code == 0);  // what has failed before is no obstacle
+}
+
+TEST_CASE("image folders: an image that cannot be decoded, an empty class folder") {
+  const Folder folder;
+  for (int i = 0; i < 6; ++i) folder.write(format("images/cat/{}.png", i), "no image at all");
+  fs::create_directories(folder / "images/dog");
+  const std::string config = folder.write("images.yaml", R"(
+data: {dataset: image_folder, path: images, shape: [8, 8, 3], classes: 2, transform: [{resize: [8, 8]}]}
+model: {layers: [flatten, {dense: 2}]}
+)" + train_section("batch_size: 2, epochs: 1, optimizer: sgd"));
+  expect(trainctl(folder, {"run", config, "--ranks", "2"}), 3, {"dog"});
+  folder.write("images/dog/1.jpg", "\xff\xd8\xff and no more");
+  expect(trainctl(folder, {"run", config, "--ranks", "2"}), 3, {"images/"});
+}
+
+TEST_CASE("run directories that cannot be written, or hold other things") {
+  const Folder folder;
+  write_arrays(folder, 0, 0.5f);
+  const std::string config = folder.write("config.yaml", arrays);
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "/proc/nowhere"}), 6, {"/proc/nowhere"});
+  folder.write("file", "");
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "file"}), 6, {"file"});
+  folder.write("mine/thesis.tex", "");
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "mine"}), 2, {"mine"});
+}
+
+TEST_CASE("checkpoints that are damaged, of another model, or none") {
+  const Folder folder;
+  write_arrays(folder, 0, 0.5f);
+  const std::string config = folder.write("config.yaml", arrays);
+  REQUIRE(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "whole"}).code == 0);
+  REQUIRE(events(folder / "whole", "end").back().at("step") == 30);
+  const std::string newest = "whole/checkpoints/step-00000030";
+
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "a", "--resume", "whole/checkpoints/none"}), 3,
+         {"whole/checkpoints/none"});
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "b", "--resume", newest, "--set",
+                           "model.layers.0.dense.units=9"}),
+         2, {"another model", "hidden/kernel"});
+
+  std::fstream file(folder / (newest + "/weights.safetensors"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-5, std::ios::end);
+  const int byte = file.get();
+  file.seekp(-5, std::ios::end);
+  file.put(static_cast<char>(byte ^ 4));
+  file.close();
+  expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "c", "--resume", newest}), 3,
+         {"step-00000030", "damaged"});
+  CHECK(trainctl(folder, {"inspect", newest}).code == 1);
+  // Unfinished, so that it goes on: from the one before.
+  fs::remove(folder / "whole/metrics.jsonl");
+  const Finished rest = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "whole"});
+  INFO(rest.errors);
+  CHECK(rest.code == 0);
+  CHECK(contains(rest.errors, "passed over"));
+  CHECK(events(folder / "whole", "start").back().at("first_step") == 28);
+}
+
+TEST_CASE("more ranks than stated slots are refused, more than cores are warned of") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "slots.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
+  expect(trainctl(folder, {"run", config, "--ranks", "3", "--hosts", "localhost:2"}), 2, {"state more slots"});
+  CHECK_FALSE(fs::exists(folder / "runs"));
+  const std::string many = std::to_string(sysconf(_SC_NPROCESSORS_ONLN) + 3);
+  if (std::stoi(many) <= 8) expect(trainctl(folder, {"run", config, "--ranks", many}), 0, {"share"});
+}
+
+TEST_CASE("a GPU that is asked for and cannot be used: exit code 6, with the reason") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "gpu.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
+  if (fs::exists("/dev/nvidiactl")) return;  // for a machine without one
+  for (const char* ranks : {"1", "2"}) {
+    expect(trainctl(folder, {"run", config, "--ranks", ranks, "--device", "cuda"}), 6, {"no CUDA device can be used"});
+  }
+}
+
+// A file system of its own, of so many bytes, while it lives.
+class SmallDisk {
+ public:
+  SmallDisk(const std::string& path, int kilobytes) : path_(path) {
+    fs::create_directories(path);
+    mounted_ = std::system(format("mount -t tmpfs -o size={}k tmpfs '{}' 2>/dev/null", kilobytes, path).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_ && std::system(format("umount -l '{}'", path_).c_str()) != 0) fs::remove_all(path_);
+  }
+  bool mounted() const { return mounted_; }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
+
+TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whole") {
+  const Folder folder;
+  const SmallDisk disk(folder / "disk", 600);
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  write_arrays(folder, 0, 0.5f);
+  std::string text = arrays;
+  text.replace(text.find("units: 8"), 8, "units: 4000");  // 160 KB of weights
+  const std::string config = folder.write("full.yaml", text);
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "disk/run", "--set",
+                                         "checkpoint.keep=9", "--set", "checkpoint.weights_only=true"});
+  // A line of the log may not find room either while a checkpoint is written; only one error ends the run.
+  expect(run, 6, {"make room there", "No space left on device", "disk/run"});
+  int whole = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "disk/run/checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("step-")) continue;
+    ++whole;
+    CHECK(trainctl(folder, {"inspect", entry.path()}).code == 0);
+  }
+  CHECK(whole >= 1);
+  const std::string lines = read_file(folder / "disk/run/metrics.jsonl");
+  CHECK(lines.ends_with("\n"));
+}
+
+TEST_CASE("a disk without room for a checkpoint: exit code 6 before the first step, and nothing is written") {
+  const Folder folder;
+  const SmallDisk disk(folder / "disk", 400);
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  write_arrays(folder, 0, 0.5f);
+  std::string text = arrays;
+  text.replace(text.find("units: 8"), 8, "units: 4000");  // 160 KB of weights
+  const std::string config = folder.write("full.yaml", text);
+  const std::string ranks = GENERATE("1", "2");
+  // Of Adam there are three times as many bytes, of the weights alone one.
+  expect(trainctl(folder,
+                  {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set", "train.optimizer={name: adam}"}),
+         6, {"no checkpoint can be written: ", "disk has ", "are needed", "--run-dir"});
+  CHECK_FALSE(fs::exists(folder / "disk/run"));
+  const Finished plain =
+      trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set",
+                        "train.optimizer={name: adam}", "--set", "checkpoint.weights_only=true", "--set",
+                        "checkpoint.keep=1", "--set", "log.tensorboard=false", "--set", "train.max_steps=1"});
+  CHECK_FALSE(contains(plain.errors, "no checkpoint can be written"));
+}
+
+}  // namespace
+}  // namespace trainctl::test::errors_test

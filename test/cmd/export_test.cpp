@@ -1,0 +1,136 @@
+// export as a user runs it: what is written, said and refused. The outputs of exported networks: test/onnx.
+#include <cstring>
+#include <filesystem>
+
+#include "io/checkpoint/safetensors.h"
+#include "io/weights/weights_file.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/command.h"
+
+namespace trainctl::test::export_test {
+namespace {
+
+// A run `runs/net` on images of bytes, with names of two classes.
+void train(const Folder& folder) {
+  std::vector<std::uint8_t> x(20 * 6 * 5 * 1);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 7919 % 251);
+  std::vector<std::int64_t> y(20);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int64_t>(i % 2);
+  folder.write("x.npy", npy("|u1", "(20, 6, 5, 1)", raw(x)));
+  folder.write("y.npy", npy("<i8", "(20,)", raw(y)));
+  folder.write("net.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy, transform: [{rescale: 1/255}]}
+model: {layers: [{conv2d: {name: c, filters: 3, kernel_size: 3}}, flatten, {dense: {name: d, units: 2}}]}
+train: {batch_size: 10, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: sgd}
+)");
+  const Finished run = trainctl(folder, {"run", "net.yaml", "--ranks", "1"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+}
+
+Finished exported(const Folder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "export");
+  return trainctl(folder, arguments);
+}
+
+}  // namespace
+
+TEST_CASE("export writes a network and says what it takes and gives, and replaces a file only when told to") {
+  const Folder folder;
+  train(folder);
+  const Finished first = exported(folder, {"runs/net", "--format", "onnx"});
+  INFO(tail(first.errors));
+  REQUIRE(first.code == 0);
+  CHECK(contains(first.out, "net.onnx: "));
+  CHECK(contains(first.out, "float32, takes input float32 [batch, 6, 5, 1], gives output [batch, 2]"));
+  const std::string bytes = read_file(folder / "net.onnx");
+  CHECK(contains(bytes, "c/kernel"));
+
+  const Finished again = exported(folder, {"net.yaml", "--format", "onnx"});
+  CHECK(again.code == 2);
+  CHECK(contains(again.errors, "net.onnx: this file exists"));
+  const Finished forced = exported(folder, {"net.yaml", "--format", "onnx", "--force", "--json", "--preprocess"});
+  REQUIRE(forced.code == 0);
+  const Json document = Json::parse(forced.out);
+  CHECK(document["ok"] == true);
+  CHECK(document["inputs"][0] == Json({{"name", "input"}, {"dtype", "uint8"}, {"sample", {6, 5, 1}}}));
+  CHECK(document["bytes"] == std::filesystem::file_size(folder / "net.onnx"));
+  CHECK(read_file(folder / "net.onnx") != bytes);
+}
+
+TEST_CASE("export writes the weights of a checkpoint as they are, or rounded") {
+  const Folder folder;
+  train(folder);
+  for (const char* dtype : {"float32", "bfloat16"}) {
+    const Finished run = exported(folder, {"runs/net/checkpoints/last", "--format", "safetensors", "--dtype", dtype,
+                                           "-o", std::string(dtype) + ".safetensors"});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+  }
+  const SafetensorsFile exact(folder / "float32.safetensors"), rounded(folder / "bfloat16.safetensors");
+  REQUIRE(exact.header().tensors.size() == 4);
+  for (const StoredTensor& tensor : exact.header().tensors) {
+    const StoredTensor* other = rounded.header().find(tensor.name);
+    REQUIRE(other != nullptr);
+    CHECK(other->dtype == DType::bfloat16);
+    CHECK(other->shape == tensor.shape);
+    const auto count = static_cast<std::size_t>(tensor.shape.count());
+    std::vector<float> values(count);
+    std::vector<std::uint16_t> bits(count);
+    exact.read(tensor, values.data());
+    rounded.read(*other, bits.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t wide = std::uint32_t{bits[i]} << 16;
+      float value = 0;
+      std::memcpy(&value, &wide, sizeof value);
+      CHECK(value == Approx(values[i]).epsilon(0x1p-8));
+    }
+  }
+}
+
+TEST_CASE("export writes Keras' files of weights, which model.weights reads back bit for bit") {
+  const Folder folder;
+  train(folder);
+  const Finished run = exported(folder, {"runs/net", "--format", "keras-weights"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  REQUIRE(exported(folder, {"runs/net", "--format", "safetensors"}).code == 0);
+  const auto keras = open_weights(folder / "net.h5");
+  CHECK(keras->origin() == WeightsOrigin::keras);
+  const SafetensorsFile expected(folder / "net.safetensors");
+  REQUIRE(keras->tensors().size() == expected.header().tensors.size());
+  for (std::size_t i = 0; i < keras->tensors().size(); ++i) {
+    const StoredTensor* tensor = expected.header().find(keras->tensors()[i].name);
+    REQUIRE(tensor != nullptr);
+    CHECK(tensor->shape == keras->tensors()[i].shape);
+    std::vector<float> values(static_cast<std::size_t>(tensor->shape.count())), wanted = values;
+    keras->read(i, values.data());
+    expected.read(*tensor, wanted.data());
+    CHECK(values == wanted);
+  }
+}
+
+TEST_CASE("export refuses what it cannot do, and leaves no file") {
+  const Folder folder;
+  train(folder);
+  const auto refuses = [&](const std::vector<std::string>& arguments, int code, const std::string& why) {
+    const Finished run = exported(folder, arguments);
+    CHECK(run.code == code);
+    INFO(run.errors);
+    CHECK(contains(run.errors, why));
+    CHECK_FALSE(std::filesystem::exists(folder / "net.onnx"));
+  };
+  refuses({"runs/net"}, 2, "--format");
+  refuses({"runs/net", "--format", "tflite"}, 2, "tflite");
+  refuses({"runs/nothing", "--format", "onnx"}, 2, "is no run directory");
+  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format has weights alone");
+  refuses({"runs/net", "--format", "keras-weights", "--dtype", "bfloat16"}, 2, "float32");
+  refuses({"runs/net", "--format", "onnx", "-o", "missing/net.onnx"}, 6, "missing/net.onnx");
+  std::string config = read_file(folder / "runs/net/config.yaml");
+  config.replace(config.find("filters: 3"), 10, "filters: 4");
+  folder.write("runs/net/config.yaml", config);
+  refuses({"runs/net", "--format", "onnx"}, 2, "holds no c/");
+}
+
+}  // namespace trainctl::test::export_test

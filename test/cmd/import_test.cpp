@@ -1,0 +1,231 @@
+// The command import: what it writes gives Keras' outputs in a run, replaces nothing unasked, and what it refuses.
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "io/checkpoint/safetensors.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/command.h"
+
+namespace trainctl::test::import_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
+
+// Writes a tensor of golden values as NumPy would; tokens are whole numbers.
+void write_array(const Folder& folder, const SafetensorsFile& values, const std::string& name, const std::string& file,
+                 bool tokens = false) {
+  const StoredTensor& tensor = *values.header().find(name);
+  std::vector<float> numbers(static_cast<std::size_t>(tensor.shape.count()));
+  values.read(tensor, numbers.data());
+  std::string shape;
+  for (const std::int64_t size : tensor.shape.sizes()) shape += std::to_string(size) + ", ";
+  const std::vector<std::int32_t> whole(numbers.begin(), numbers.end());
+  folder.write(file, npy(tokens ? "<i4" : "<f4", "(" + shape + ")", tokens ? raw(whole) : raw(numbers)));
+}
+
+double validation_loss(const std::string& run_directory) {
+  return events(run_directory, "epoch").back()["validation"]["loss"].get<double>();
+}
+
+std::ptrdiff_t files_in(const std::string& folder) { return std::distance(fs::directory_iterator(folder), {}); }
+
+TEST_CASE("a config that includes an imported one gives Keras' outputs") {
+  struct Case {
+    std::string file, freeze;  // `freeze`: what else would change in training without a learning rate
+    bool tokens;
+  };
+  const auto [file, freeze, tokens] =
+      GENERATE(Case{"cnn.keras", "norm", false}, Case{"sequence.keras", "", true}, Case{"legacy.h5", "norm", false});
+  CAPTURE(file);
+  const Folder folder;
+  const std::string stem = fs::path(file).stem().string();
+  const Finished import = trainctl(folder, {"import", golden + file, "-o", "made/networks"});
+  CAPTURE(import.errors);
+  REQUIRE(import.code == 0);
+  CHECK(contains(import.out, format("made/networks/{}.yaml: ", stem)));
+  CHECK(contains(import.out, format("made/networks/{}.safetensors: their weights", stem)));
+
+  const SafetensorsFile values(golden + stem + ".safetensors");
+  write_array(folder, values, "input0", "x.npy", tokens);
+  write_array(folder, values, "output0", "y.npy");
+  const std::string config = folder.write("mine.yaml", format(R"(
+include: made/networks/{}.yaml
+data: {{dataset: npy, x: x.npy, y: y.npy, validation: {{x: x.npy, y: y.npy}}}}
+model: {{freeze: [{}]}}
+train:
+  batch_size: 3
+  epochs: 1
+  loss: mean_squared_error
+  metrics: []
+  optimizer: {{name: sgd, learning_rate: 0}}
+)",
+                                                              stem, freeze));
+  const Finished check = trainctl(folder, {"check", config, "--json"});
+  INFO(check.out);
+  REQUIRE(check.code == 0);
+  CHECK(Json::parse(check.out).at("ok") == true);
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "1"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(validation_loss(folder / "runs/mine") < 1e-9);
+  // Without the weights it gives something else.
+  const Finished other =
+      trainctl(folder, {"run", config, "--ranks", "1", "--set", "name=other", "--set", "model.weights=none"});
+  INFO(tail(other.errors));
+  REQUIRE(other.code == 0);
+  CHECK(validation_loss(folder / "runs/other") > 1e-4);
+}
+
+TEST_CASE("layers of an imported network are replaced, and the others keep its weights") {
+  const Folder folder;
+  REQUIRE(trainctl(folder, {"import", golden + "functional.keras", "-o", "made"}).code == 0);
+  const SafetensorsFile values(golden + "functional.safetensors");
+  fs::create_directories(folder / "data");
+  write_array(folder, values, "input0", "data/image.npy");
+  write_array(folder, values, "input1", "data/other.npy");
+  write_array(folder, values, "output0", "data/classes.npy");
+  write_array(folder, values, "output1", "data/value.npy");
+  const std::string config = folder.write("mine.yaml", R"(
+data: {dataset: npy, path: data}
+model:
+  include: made/functional.yaml
+  replace:
+    gate: {conv2d: {filters: 12, kernel_size: 1, activation: tanh}}
+    value: {dense: {units: 2, use_bias: false}}
+train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: mean_squared_error},
+        optimizer: {name: sgd, learning_rate: 0}}
+)");
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", "trained"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  const SafetensorsFile imported(folder / "made/functional.safetensors");
+  const SafetensorsFile trained(folder / "trained/checkpoints/last/weights.safetensors");
+  const auto values_of = [](const SafetensorsFile& file, const std::string& name) {
+    const StoredTensor& tensor = *file.header().find(name);
+    std::vector<float> numbers(static_cast<std::size_t>(tensor.shape.count()));
+    file.read(tensor, numbers.data());
+    return numbers;
+  };
+  int kept = 0;
+  for (const StoredTensor& tensor : imported.header().tensors) {
+    CAPTURE(tensor.name);
+    if (tensor.name.find("moving_") != std::string::npos) continue;
+    if (tensor.name == "value/bias") {
+      CHECK(trained.header().find(tensor.name) == nullptr);
+      continue;
+    }
+    const bool is_new = tensor.name.starts_with("gate/") || tensor.name.starts_with("value/");
+    CHECK((values_of(trained, tensor.name) == values_of(imported, tensor.name)) == !is_new);
+    kept += is_new ? 0 : 1;
+  }
+  CHECK(kept >= 8);
+
+  const Finished unknown = trainctl(folder, {"check", folder.write("wrong.yaml", R"(
+data: {dataset: npy, path: data}
+model:
+  include: made/functional.yaml
+  replace:
+    gates: flatten
+train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: mean_squared_error}, optimizer: sgd}
+)")});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.errors,
+                 "wrong.yaml:6:5: the network that is included has no layer 'gates'; did you mean 'gate'?"));
+}
+
+TEST_CASE("import replaces files only where it is asked to") {
+  const Folder folder;
+  const std::vector<std::string> import{"import", golden + "cnn.keras", "-o", "made"};
+  REQUIRE(trainctl(folder, import).code == 0);
+  const std::string made[] = {"made/cnn.yaml", "made/cnn.safetensors"};
+  const std::string config = read_file(folder / made[0]), weights = read_file(folder / made[1]);
+  REQUIRE(weights.size() > 1000);
+  for (const std::string& kept : made) {
+    fs::remove_all(folder / "made");
+    folder.write(kept, "mine");
+    const Finished refused = trainctl(folder, import);
+    CAPTURE(refused.errors);
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.errors, kept + ": this file exists; choose another place (-o), or replace it (--force)"));
+    CHECK(read_file(folder / kept) == "mine");
+    CHECK(files_in(folder / "made") == 1);
+    std::vector<std::string> with_force = import;
+    with_force.push_back("--force");
+    const Finished replaced = trainctl(folder, with_force);
+    CAPTURE(replaced.errors);
+    CHECK(replaced.code == 0);
+    CHECK(read_file(folder / made[0]) == config);
+    CHECK(read_file(folder / made[1]) == weights);
+    CHECK(files_in(folder / "made") == 2);
+  }
+}
+
+TEST_CASE("import --json: one document, of what was made or of what is wrong") {
+  const Folder folder;
+  const Finished made = trainctl(folder, {"import", golden + "cnn.keras", "-o", "made", "--json"});
+  CAPTURE(made.errors, made.out);
+  REQUIRE(made.code == 0);
+  const Json json = Json::parse(made.out);
+  CHECK(json.at("ok") == true);
+  CHECK(json.at("layers") == 29);
+  CHECK(fs::exists(folder / json.at("config").get<std::string>()));
+  std::int64_t parameters = 0;
+  const SafetensorsFile weights(folder / json.at("weights").get<std::string>());
+  for (const StoredTensor& tensor : weights.header().tensors) {
+    if (tensor.name.find("/moving_") == std::string::npos) parameters += tensor.shape.count();
+  }
+  CHECK(json.at("parameters") == parameters);
+  CHECK(trainctl(folder, {"import", golden + "cnn.keras", "-o", "made", "--force", "--quiet"}).out.empty());
+
+  const Finished unknown = trainctl(folder, {"import", golden + "unknown.keras", "--json"});
+  CHECK(unknown.code == 2);
+  CHECK(Json::parse(unknown.out).at("ok") == false);
+  CHECK(contains(unknown.out, "Conv3D 'volume': this layer has no counterpart"));
+}
+
+TEST_CASE("import refuses what it cannot read, and leaves nothing") {
+  const Folder folder;
+  const std::string whole = read_file(golden + "cnn.keras");
+  folder.write("cut.keras", whole.substr(0, whole.size() / 2));
+  folder.write("text.keras", "no network");
+  folder.write("empty.h5", "");
+  folder.write("file", "not a folder");
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    std::string words;
+  };
+  const Case cases[] = {
+      {{}, 2, "FILE is required"},
+      {{"absent.keras"}, 3, "absent.keras"},
+      {{"cut.keras"}, 3, "cut.keras"},
+      {{"text.keras"}, 3, "text.keras: neither a .keras nor an .h5 file"},
+      {{"empty.h5"}, 3, "empty.h5: neither a .keras nor an .h5 file"},
+      {{"."}, 3, ""},
+      {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"},
+       3,
+       "weights alone: a config's `model.weights`"},
+      {{golden + "unknown.keras"}, 2, "Conv3D 'volume': this layer has no counterpart"},
+      {{golden + "cnn.keras", "--forse"}, 2, "--forse"},
+  };
+  for (const Case& c : cases) {
+    std::vector<std::string> arguments{"import", "-o", "made"};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const Finished refused = trainctl(folder, arguments);
+    CAPTURE(c.arguments, refused.errors);
+    CHECK(refused.code == c.code);
+    CHECK(contains(refused.errors, c.words));
+    CHECK(refused.out.empty());
+  }
+  const Finished no_folder = trainctl(folder, {"import", golden + "cnn.keras", "-o", "file/inside"});
+  INFO(no_folder.errors);
+  CHECK(no_folder.code == 6);
+  CHECK(contains(no_folder.errors, "file/inside"));
+  CHECK_FALSE(fs::exists(folder / "made"));
+}
+
+}  // namespace
+}  // namespace trainctl::test::import_test

@@ -1,0 +1,375 @@
+// init: what it finds at a path, and that its configs train as they are.
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/images.h"
+#include "test/support/command.h"
+
+namespace trainctl::test::init_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Images of noise around a colour of their class, 60 pixels high and 72 or 80 wide.
+void write_images(const Folder& folder, const std::string& path, int images, bool gray = false) {
+  std::mt19937 random(7);
+  const std::vector<std::string> classes{"daisy", "rose, wild", "tulip"};
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    for (int i = 0; i < images; ++i) {
+      const std::uint32_t width = i % 2 == 0 ? 72 : 80;
+      std::string pixels;
+      for (std::uint32_t p = 0; p < 60 * width; ++p) {
+        for (std::size_t c = 0; c < (gray ? 1 : 3); ++c) {
+          pixels += static_cast<char>(random() % 100 + (gray ? 50 * k : c == k ? 150 : 0));
+        }
+      }
+      const std::string bytes =
+          i % 2 == 0 ? jpeg(60, width, gray ? 1 : 3, pixels) : png(60, width, gray ? 0 : 2, pixels);
+      folder.write(format("{}/{}/{}.{}", path, classes[k], i, i % 2 == 0 ? "jpg" : "png"), bytes);
+    }
+  }
+}
+
+// Lines of a table of which `left` follows from two of its columns.
+std::string table_text(int lines) {
+  std::mt19937 random(11);
+  std::string text = "customer_id,joined,plan,months,spent,comment,left\n";
+  for (int i = 0; i < lines; ++i) {
+    const unsigned plan = random() % 3, months = random() % 40, spent = random() % 1000;
+    const bool left = (plan == 0 ? 20 : 0) + months < 25;
+    text += format("{},2024-0{}-11,{},{},{},\"said, {}\",{}\n", i, 1 + i % 9,
+                   std::vector<std::string>{"basic", "\"family, large\"", "student"}[plan], months,
+                   i % 10 == 3 ? "" : std::to_string(spent), random(), left ? "yes" : "no");
+  }
+  return text;
+}
+
+double last_accuracy(const std::string& run) {
+  return events(run, "epoch").back()["validation"]["accuracy"].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("init writes three configs for images in class folders, which check and train as they are") {
+  const Folder folder;
+  write_images(folder, "my flowers", 20);
+  const Finished made = trainctl(folder, {"init", "my flowers", "--json"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const Json configs = Json::parse(made.out)["configs"];
+  REQUIRE(configs.size() == 3);
+  for (const Json& one : configs) {
+    const std::string config = one["config"];
+    CAPTURE(config);
+    const Finished checked = trainctl(folder, {"check", config, "--ranks", "1", "--json"});
+    INFO(tail(checked.errors));
+    CHECK(checked.code == 0);
+  }
+  CHECK(Json::parse(trainctl(folder, {"schema"}).out) == Json::parse(read_file(folder / "trainctl.schema.json")));
+  const Finished run = trainctl(folder, {"run", "my-flowers-small.yaml", "--ranks", "1", "--set", "train.epochs=8"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/my-flowers-small") > 0.9);
+  const Finished step = trainctl(folder, {"run", "my-flowers.yaml", "--ranks", "1", "--set", "train.max_steps=1"});
+  INFO(tail(step.errors));
+  CHECK(step.code == 0);
+
+  const Finished again = trainctl(folder, {"init", "my flowers"});
+  CHECK(again.code == 2);
+  CHECK(contains(again.errors, "my-flowers.yaml: this file exists"));
+  CHECK(trainctl(folder, {"init", "my flowers", "--force"}).code == 0);
+}
+
+TEST_CASE("init takes held-out folders, gray images, other places for the config, and names what it cannot read") {
+  const Folder folder;
+  write_images(folder, "data/scans/train", 4, true);
+  write_images(folder, "data/scans/val", 2, true);
+  folder.write("data/scans/train/tulip/zz.png", "no image");  // the last one
+  folder.write("data/scans/val/daisy/0-empty.png", "");
+  folder.write("data/scans/test/1.png", "an image without a class");
+  const Finished made = trainctl(folder, {"init", "data/scans", "-o", "configs"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const std::string text = read_file(folder / "configs/scans-small.yaml");
+  CHECK(contains(text, "path: ../data/scans/train"));
+  CHECK(contains(text, "validation: {path: ../data/scans/val}"));
+  CHECK(contains(text, "shape: [32, 32, 1]"));
+  CHECK(contains(text, "on_error: skip"));
+  for (const std::string& told : {made.out, text}) {
+    CHECK(contains(told, "data/scans/train/tulip/zz.png: "));
+    CHECK(contains(told, "1 other cannot be read, either"));
+  }
+  // An empty file is found among any number of images.
+  fs::create_directories(folder / "many/train/tulip");
+  for (int i = 0; i < 150; ++i) {
+    fs::copy_file(folder / "data/scans/train/tulip/0.jpg", folder / format("many/train/tulip/{:03}.jpg", i));
+    if (i == 0) fs::copy(folder / "data/scans/train/daisy", folder / "many/train/daisy");
+  }
+  folder.write("many/train/tulip/077.jpg", "");
+  const Finished many = trainctl(folder, {"init", "many"});
+  INFO(tail(many.errors));
+  REQUIRE(many.code == 0);
+  CHECK(contains(many.out, "many/train/tulip/077.jpg: is empty"));
+  CHECK(contains(read_file(folder / "many-small.yaml"), "# many/train/tulip/077.jpg: is empty"));
+  const Finished flag = trainctl(folder, {"init", "many", "--targets", "values"});
+  CHECK(flag.code == 2);
+  CHECK(contains(flag.errors, "the folders of images are their classes"));
+  const Finished run = trainctl(folder, {"run", "configs/scans-small.yaml", "--ranks", "1", "--set", "train.epochs=1"});
+  INFO(tail(run.errors));
+  CHECK(run.code == 0);
+}
+
+TEST_CASE("init tells columns of a table apart, and its config learns what they say") {
+  const Folder folder;
+  folder.write("customers.csv", table_text(600));
+  const Finished made = trainctl(folder, {"init", "customers.csv"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const std::string text = read_file(folder / "customers.yaml");
+  INFO(text);
+  for (const char* line : {"target: left ", "columns: [plan, months, spent]", "not joined, which holds dates",
+                           "not customer_id, which numbers the lines", "not comment, which", "missing: mean",
+                           "categorical: [plan, left]", "loss: binary_crossentropy"}) {
+    CHECK(contains(text, line));
+  }
+  const Finished run = trainctl(folder, {"run", "customers.yaml", "--ranks", "1"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/customers") > 0.9);
+
+  const Finished other = trainctl(folder, {"init", "customers.csv", "--target", "months", "-o", "regression"});
+  INFO(tail(other.errors));
+  REQUIRE(other.code == 0);
+  CHECK(contains(read_file(folder / "regression/customers.yaml"), "loss: mean_squared_error"));
+  CHECK(trainctl(folder, {"run", "regression/customers.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+  const Finished empty = trainctl(folder, {"init", "customers.csv", "--target", "spent", "-o", "third"});
+  CHECK(empty.code == 3);
+  CHECK(contains(empty.errors, "is empty in 60 lines"));
+  CHECK_FALSE(fs::exists(folder / "third"));
+  const Finished unknown = trainctl(folder, {"init", "customers.csv", "--target", "price", "-o", "third"});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.errors, "has no column 'price'"));
+}
+
+TEST_CASE("init does not take numbers with decimal commas for words, and says how to turn them into points") {
+  const Folder folder;
+  std::mt19937 random(17);
+  std::string semicolons = "size;weight;kind\n", quoted = "size,\"a, b\",kind\n", plain;
+  for (int i = 0; i < 60; ++i) {
+    const unsigned whole = random() % 3000, part = random() % 100, other = random() % 50;
+    const char* kind = whole > 1500 ? "big" : "small";
+    semicolons += format("{},{:02};{};{}\n", whole, part, other, kind);
+    quoted += format("\"{},{:02}\",{},{}\n", whole, part, other, kind);
+    plain += format("{},{:02};{},5;{}\n", whole, part, other, whole > 1500 ? 1 : 0);
+  }
+  folder.write("semicolons.csv", semicolons);
+  folder.write("quoted.csv", quoted);
+  folder.write("plain.csv", plain);
+  for (const auto& [name, columns] :
+       {std::pair{"semicolons", "column 'size' ("}, std::pair{"quoted", "column 'size' ("},
+        std::pair{"plain", "columns '1', '2' ("}}) {
+    const std::string file = format("{}.csv", name);
+    const Finished made = trainctl(folder, {"init", file});
+    CAPTURE(name, made.errors);
+    CHECK(made.code == 3);
+    CHECK(contains(made.errors, format("{}: numbers have decimal commas in {}", file, columns)));
+    const std::size_t sed = made.errors.find("sed -E"), end = made.errors.find("points.csv", sed);
+    REQUIRE(end != std::string::npos);  // the remedy is one
+    const std::string remedy = made.errors.substr(sed, end - sed) + format("{}-points.csv", name);
+    REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
+    const Finished again = trainctl(folder, {"init", format("{}-points.csv", name)});
+    CAPTURE(again.errors, remedy);
+    CHECK(again.code == 0);
+    CHECK(contains(again.out, "2 classes"));
+  }
+  folder.write("run.yaml",
+               "data: {dataset: csv, path: quoted.csv, numeric: [size]}\nmodel: {layers: [{dense: 1}]}\n"
+               "train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}\n");
+  const Finished run = trainctl(folder, {"run", "run.yaml", "--ranks", "1"});
+  CHECK(run.code == 3);
+  CHECK(contains(run.errors, "has a decimal comma, and numbers have a decimal point"));
+}
+
+TEST_CASE("init scales bytes as pixels where they have height and width, and standardises those of tables") {
+  const Folder folder;
+  const auto draft = [&](const std::string& name, const std::string& shape, std::size_t count) {
+    folder.write(name + "/x.npy", npy("|u1", shape, random_bytes(count, 9)));
+    std::vector<std::int64_t> y;
+    for (int i = 0; i < 60; ++i) y.push_back(i % 3);
+    folder.write(name + "/y.npy", npy("<i8", "(60,)", raw(y)));
+    const Finished made = trainctl(folder, {"init", name});
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const Finished run = trainctl(folder, {"run", name + ".yaml", "--ranks", "1", "--set", "train.epochs=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+    return read_file(folder / (name + ".yaml"));
+  };
+  const std::string table = draft("table", "(60, 12)", 60 * 12), pixels = draft("pixels", "(60, 9, 9)", 60 * 81);
+  CHECK(contains(table, "- normalize: measured"));
+  CHECK_FALSE(contains(table, "1/255"));
+  CHECK(contains(pixels, "- rescale: 1/255"));
+  CHECK(contains(draft("colours", "(60, 9, 9, 3)", 60 * 81 * 3), "- rescale: 1/255"));
+}
+
+TEST_CASE("init reads arrays of NumPy and MNIST's files") {
+  const Folder folder;
+  const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
+  REQUIRE(trainctl(folder, {"init", digits}).code == 0);
+  const Finished run = trainctl(folder, {"run", "digits.yaml", "--ranks", "1", "--set", "train.epochs=4"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/digits") > 0.9);
+
+  folder.write("old/train-images-idx3-ubyte", idx(8, {40, 9, 9}, random_bytes(40 * 81, 3)));
+  folder.write("old/train-labels-idx1-ubyte", idx(8, {40}, [] {
+                 std::string labels;
+                 for (int i = 0; i < 40; ++i) labels += static_cast<char>(i % 4);
+                 return labels;
+               }()));
+  REQUIRE(trainctl(folder, {"init", "old"}).code == 0);
+  const std::string text = read_file(folder / "old.yaml");
+  CHECK(contains(text, "validation: {split: 0.2}"));
+  CHECK(contains(text, "shape: [9, 9, 1]\n  classes: 4"));
+  CHECK(trainctl(folder, {"run", "old.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+
+  auto floats = [random = std::mt19937(5)](int count) mutable {
+    std::vector<float> values;
+    for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(random() % 1000) / 250.0f - 2);
+    return raw(values);
+  };
+  folder.write("values/x.npy", npy("<f4", "(30, 5)", floats(30 * 5)));
+  folder.write("values/y.npy", npy("<f4", "(30, 2)", floats(30 * 2)));
+  const Finished values = trainctl(folder, {"init", "values"});
+  INFO(tail(values.errors));
+  REQUIRE(values.code == 0);
+  CHECK(contains(read_file(folder / "values.yaml"), "dense: {units: 2}"));
+  CHECK(trainctl(folder, {"run", "values.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+}
+
+TEST_CASE("every config that init writes for arrays passes check and trains, whatever the targets are") {
+  std::mt19937 random(23);
+  constexpr std::int64_t n = 60;
+  const auto whole = [&](std::int64_t count, std::int64_t below) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random()) % below;
+    values[0] = below - 1;
+    return raw(values);
+  };
+  const auto numbers = [&](std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = std::uniform_real_distribution<float>(-2, 2)(random);
+    return raw(values);
+  };
+  std::vector<float> one_hot(n * 4), multi_hot(n * 5);
+  for (std::int64_t i = 0; i < n; ++i) one_hot[static_cast<std::size_t>(4 * i + i % 4)] = 1;
+  for (float& value : multi_hot) value = static_cast<float>(random() % 2);
+  struct Case {
+    std::string name, x_type, x_shape, x, y_type, y_shape, y;
+    std::vector<std::string> lines;  // that the config must have
+  };
+  const std::string f4 = "<f4", i8 = "<i8";
+  const std::vector<Case> cases{
+      {"classes", f4, "(60, 7)", numbers(n * 7), i8, "(60,)", whole(n, 3), {"batch_normalization", "units: 3"}},
+      {"column", f4, "(60, 7)", numbers(n * 7), i8, "(60, 1)", whole(n, 3), {"sparse_categorical_crossentropy"}},
+      {"regression", f4, "(60, 7)", numbers(n * 7), f4, "(60, 2)", numbers(n * 2), {"mean_squared_error", "units: 2"}},
+      {"counts", f4, "(60, 7)", numbers(n * 7), i8, "(60, 3)", whole(n * 3, 90), {"mean_squared_error", "units: 3"}},
+      {"onehot", f4, "(60, 7)", numbers(n * 7), f4, "(60, 4)", raw(one_hot), {"categorical_crossentropy", "units: 4"}},
+      {"labels", f4, "(60, 7)", numbers(n * 7), f4, "(60, 5)", raw(multi_hot), {"binary_crossentropy", "sigmoid"}},
+      {"flags", f4, "(60, 7)", numbers(n * 7), i8, "(60, 5)", whole(n * 5, 2), {"binary_crossentropy", "sigmoid"}},
+      {"series", f4, "(60, 9, 2)", numbers(n * 18), i8, "(60, 9)", whole(n * 9, 4), {"return_sequences: true"}},
+      {"masks", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6)", whole(n * 48, 3), {"conv2d", "units: 3"}},
+      {"masks1", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6, 1)", whole(n * 48, 3), {"units: 3"}},
+      {"tokens", i8, "(60, 12)", whole(n * 12, 50), i8, "(60,)", whole(n, 2), {"embedding: {input_dim: 50", "lstm"}},
+      {"tags", i8, "(60, 12)", whole(n * 12, 50), i8, "(60, 12)", whole(n * 12, 5), {"embedding", "units: 5"}},
+  };
+  const Folder folder;
+  for (const Case& one : cases) {
+    CAPTURE(one.name);
+    folder.write(one.name + "/x.npy", npy(one.x_type, one.x_shape, one.x));
+    folder.write(one.name + "/y.npy", npy(one.y_type, one.y_shape, one.y));
+    const Finished made = trainctl(folder, {"init", one.name});
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const std::string config = one.name + ".yaml", text = read_file(folder / config);
+    CAPTURE(text);
+    for (const std::string& line : one.lines) CHECK(contains(text, line));
+    const Finished checked = trainctl(folder, {"check", config, "--ranks", "1", "--quiet"});
+    INFO(tail(checked.errors));
+    CHECK(checked.code == 0);
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.epochs=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+  }
+}
+
+TEST_CASE("init takes the user's word for what targets are") {
+  const Folder folder;
+  std::string table = "size,rooms\n";
+  std::vector<float> x;
+  std::vector<std::int64_t> many, few, pairs;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(static_cast<float>(i) / 30 - 1);
+    many.push_back(i);  // taken for values
+    few.push_back(i % 4);
+    for (int k = 0; k < 2; ++k) pairs.push_back(i % 7);
+    table += format("{},{}\n", i, i % 4);  // taken for classes
+  }
+  folder.write("rooms.csv", table);
+  for (const std::string name : {"many", "few", "pairs", "fractions"}) {
+    folder.write(name + "/x.npy", npy("<f4", "(60, 1)", raw(x)));
+  }
+  folder.write("many/y.npy", npy("<i8", "(60,)", raw(many)));
+  folder.write("few/y.npy", npy("<i8", "(60,)", raw(few)));
+  folder.write("pairs/y.npy", npy("<i8", "(60, 2)", raw(pairs)));
+  folder.write("fractions/y.npy", npy("<f4", "(60,)", raw(x)));
+  struct Case {
+    std::string path, targets, line;
+  };
+  const std::string classes = "sparse_categorical_crossentropy", values = "mean_squared_error";
+  for (const Case& one : {Case{"many", "", values}, Case{"many", "classes", classes}, Case{"few", "", classes},
+                          Case{"few", "values", values}, Case{"rooms.csv", "", classes},
+                          Case{"rooms.csv", "values", values}, Case{"rooms.csv", "classes", classes}}) {
+    std::vector<std::string> arguments{"init", one.path, "--force"};
+    if (!one.targets.empty()) arguments.insert(arguments.end(), {"--targets", one.targets});
+    CAPTURE(one.path, one.targets);
+    const Finished made = trainctl(folder, arguments);
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const std::string config = fs::path(one.path).stem().string() + ".yaml";
+    CHECK(contains(read_file(folder / config), one.line));
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.max_steps=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+  }
+  for (const std::string path : {"pairs", "fractions"}) {
+    const Finished refused = trainctl(folder, {"init", path, "--targets", "classes"});
+    CAPTURE(refused.errors);
+    CHECK(refused.code == 3);
+    CHECK(contains(refused.errors, "which cannot be the classes of --targets"));
+  }
+  CHECK(trainctl(folder, {"init", "few", "--targets", "labels"}).code == 2);
+}
+
+TEST_CASE("init says what it knows where it knows nothing, and lists the networks") {
+  const Folder folder;
+  folder.write("notes/a.txt", "hello");
+  const Finished none = trainctl(folder, {"init", "notes"});
+  CHECK(none.code == 3);
+  CHECK(contains(none.errors, "notes: nothing here that init knows"));
+  CHECK(trainctl(folder, {"init", "nowhere"}).code == 3);
+  CHECK(trainctl(folder, {"init"}).code == 2);
+  const Json presets = Json::parse(trainctl(folder, {"init", "--list", "--json"}).out);
+  std::map<std::string, std::int64_t> parameters;
+  for (const Json& preset : presets) parameters[preset["name"]] = preset["parameters"];
+  CHECK(parameters["resnet50"] == 25'557'032);  // torchvision's
+  CHECK(parameters["vgg16"] == 138'357'544);    // Keras'
+  CHECK(parameters["efficientnet_b0"] == 5'288'548);
+  CHECK(contains(trainctl(folder, {"init", "--list"}).out, "25,557,032"));
+}
+
+}  // namespace trainctl::test::init_test

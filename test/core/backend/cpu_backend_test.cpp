@@ -1,0 +1,214 @@
+// The CPU backend itself: memory, streams, events, errors, and kernels that allocate nothing and repeat their bits.
+#include "core/backend/cpu/cpu_backend.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "core/backend/choices.h"
+#include "core/backend/cpu/runtime/peaks.h"
+#include "core/backend/select.h"
+#include "core/base/error.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/program/program.h"
+#include "test/run/count_allocations.h"
+#include "test/core/backend/run_op.h"
+#include "test/catch.h"
+
+namespace trainctl::test::cpu_backend_test {
+namespace {
+
+// Appends its number to a list.
+struct Step {
+  std::vector<int>* list;
+  int number;
+  static HostTask task(Step& step) {
+    return {[](void* context) {
+              auto* self = static_cast<Step*>(context);
+              self->list->push_back(self->number);
+            },
+            &step};
+  }
+};
+
+HostTask failing() {
+  return {[](void*) { throw std::runtime_error("task failed"); }, nullptr};
+}
+
+}  // namespace
+
+TEST_CASE("memory is zeroed and aligned, and too much of it is refused with the numbers") {
+  const auto backend = make_cpu_backend({});
+  const Memory memory = backend->allocate(1000003);
+  CHECK(reinterpret_cast<std::uintptr_t>(memory.get()) % 64 == 0);
+  CHECK(std::all_of(memory.get(), memory.get() + memory.bytes, [](std::byte b) { return b == std::byte{0}; }));
+  CHECK_THROWS_AS(backend->allocate(std::int64_t{1} << 50), Error);
+  try {
+    backend->allocate(std::int64_t{1} << 50);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::resource);
+    CHECK(std::string(error.what()).find("1125899906.8 MB were asked for") != std::string::npos);
+  }
+}
+
+TEST_CASE("select knows the devices") {
+  CHECK(make_backend("auto")->name() == "cpu");
+  CHECK(make_backend("cpu", {.threads = 2})->fingerprint().find("2 threads, oneDNN") != std::string::npos);
+  CHECK_THROWS_AS(make_backend("cuda"), Error);
+  CHECK_THROWS_AS(make_backend("abacus"), Error);
+}
+
+TEST_CASE("an op without a kernel is an error of the config at its place") {
+  struct Unknown final : OpDef {
+    std::string_view kind() const override { return "unknown"; }
+    std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {}; }
+    OutputPlacements placements(const PlacementQuery&) const override { return {}; }
+  };
+  const auto backend = make_cpu_backend({});
+  KernelChoices choices;
+  const Op op{std::make_shared<Unknown>(), {}, {}, "layer", {"net.yaml", 3, 5}};
+  try {
+    backend->lower(op, {}, {}, choices);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    CHECK(error.location().line == 3);
+  }
+}
+
+TEST_CASE("streams run in order, surface the first exception, and go on") {
+  const auto backend = make_cpu_backend({});
+  for (const auto& stream : {backend->compute_stream(), backend->asynchronous_stream()}) {
+    std::vector<int> list;
+    std::vector<Step> steps;
+    for (int i = 0; i < 500; ++i) steps.push_back({&list, i});  // more than the queue holds at first
+    for (int i = 0; i < 250; ++i) stream->enqueue(Step::task(steps[static_cast<std::size_t>(i)]));
+    stream->enqueue(failing());
+    for (int i = 250; i < 500; ++i) stream->enqueue(Step::task(steps[static_cast<std::size_t>(i)]));
+    CHECK_THROWS_AS(stream->synchronize(), std::runtime_error);
+    stream->synchronize();
+    REQUIRE(list.size() == 500);
+    for (int i = 0; i < 500; ++i) CHECK(list[static_cast<std::size_t>(i)] == i);
+  }
+}
+
+TEST_CASE("an event orders the streams") {
+  const auto backend = make_cpu_backend({});
+  const auto compute = backend->compute_stream(), other = backend->asynchronous_stream();
+  const auto event = backend->event();
+  std::atomic<int> value = 0;
+  for (int round = 1; round <= 20; ++round) {
+    other->enqueue({[](void* context) {
+                      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                      ++*static_cast<std::atomic<int>*>(context);
+                    },
+                    &value});
+    event->record(*other);
+    event->wait(*compute);
+    CHECK(value == round);
+  }
+}
+
+TEST_CASE("a copy follows the stream's earlier work") {
+  const auto backend = make_cpu_backend({});
+  const auto stream = backend->asynchronous_stream();
+  int source = 1, target = 0;
+  stream->enqueue({[](void* context) {
+                     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                     *static_cast<int*>(context) = 7;
+                   },
+                   &source});
+  backend->copy(&target, &source, sizeof source, *stream);
+  stream->synchronize();
+  CHECK(target == 7);
+}
+
+TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
+  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto stream = backend->compute_stream();
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Window w{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  const Value x = random_value({8, 9, 9, 32}, dtype, 1), dy = random_value({8, 9, 9, 16}, dtype, 2);
+  const std::vector<std::pair<std::shared_ptr<const OpDef>, std::vector<Value>>> cases{
+      {std::make_shared<Conv2dGradWeights>(w, 1, true, false), {x, dy}},
+      {std::make_shared<BatchNorm>(BatchNormAttributes{1e-3f, false, false, false, true}), {x}},
+      {std::make_shared<DenseGradWeights>(true, false),
+       {random_value({64, 300}, dtype, 3), random_value({64, 100}, dtype, 4)}},
+      {std::make_shared<Loss>(MeanSquaredError{}, true, false),
+       {random_value({64, 10}, dtype, 5), random_value({64, 10}, DType::float32, 6),
+        random_value({64}, DType::float32, 7)}},
+  };
+  for (const auto& [def, inputs] : cases) {
+    CAPTURE(def->kind(), name_of(dtype));
+    Program program;
+    Op op{def, {}, {}, "op", {}};
+    std::vector<Layout> layouts;
+    std::vector<TensorType> types;
+    std::int64_t bytes = 0;
+    Binding binding;
+    const auto place = [&](std::int64_t size) {
+      const Address address{nullptr, bytes};
+      bytes += (size + 63) / 64 * 64;
+      return address;
+    };
+    for (const Value& input : inputs) {
+      types.push_back(input.type);
+      layouts.push_back(logical_layout(input.type));
+      op.inputs.push_back(static_cast<TensorId>(program.tensors.size()));
+      program.tensors.push_back({.name = "input", .type = input.type});
+      binding.inputs.push_back(place(input.type.bytes()));
+    }
+    const std::vector<TensorType> results = def->outputs(types);
+    for (const TensorType& type : results) {
+      op.outputs.push_back(static_cast<TensorId>(program.tensors.size()));
+      program.tensors.push_back({.name = "output", .type = type});
+      binding.outputs.push_back(place(type.bytes()));
+    }
+    KernelChoices choices;
+    const Lowering lowering = backend->lower(op, program, layouts, choices);
+    for (std::size_t i = 0; i < inputs.size(); ++i) REQUIRE(lowering.inputs[i] == layouts[i]);
+    binding.workspace = place(lowering.workspace_bytes);
+    const auto kernel = lowering.bind(binding);
+
+    std::vector<Memory> memory{backend->allocate(bytes), backend->allocate(bytes)};
+    const std::vector<Slot> slots{{0, memory[0].get()}, {1, memory[1].get()}};
+    for (const Slot& slot : slots) {
+      for (std::size_t i = 0; i < inputs.size(); ++i) write_values(inputs[i], binding.inputs[i].at(slot));
+      kernel->run(*stream, slot);
+    }
+    const std::int64_t before = allocations_of_ours();
+    for (int repetition = 0; repetition < 4; ++repetition)
+      kernel->run(*stream, slots[static_cast<std::size_t>(repetition % 2)]);
+    CHECK(allocations_of_ours() == before);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto size = static_cast<std::size_t>(results[i].bytes());
+      CHECK(std::memcmp(binding.outputs[i].at(slots[0]), binding.outputs[i].at(slots[1]), size) == 0);
+    }
+  }
+}
+
+TEST_CASE("kernel choices survive their text form, and a damaged one is refused") {
+  KernelChoices choices, read;
+  choices.record("conv2d 3x3", "jit:avx512_core");
+  choices.record("dense float32", "plain");
+  read.add(choices.text());
+  CHECK(read == choices);
+  CHECK(read.find("dense float32") == "plain");
+  CHECK_FALSE(read.find("dense"));
+  CHECK_THROWS_AS(read.add("no tab here\n"), Error);
+}
+
+TEST_CASE("peaks are measured") {
+  make_cpu_backend({});
+  const Peaks peaks = measure_cpu_peaks();
+  CHECK(peaks.float32_gflops > 0.1);
+  CHECK(peaks.bfloat16_gflops > 0.01);
+  CHECK(peaks.triad_gb_per_s > 0.1);
+}
+
+}  // namespace trainctl::test::cpu_backend_test

@@ -1,0 +1,449 @@
+// Cases of ops whose rules of placement are compared with kernels.
+#include "test/core/backend/placement_cases.h"
+
+#include <cmath>
+
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/elementwise/combine.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/noise.h"
+#include "core/graph/ops/elementwise/prelu.h"
+#include "core/graph/ops/embedding.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/global_max_pool2d.h"
+#include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
+#include "core/graph/ops/normalization/group_norm.h"
+#include "core/graph/ops/normalization/layer_norm.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/normalization/statistics.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
+#include "core/graph/ops/recurrent.h"
+#include "core/graph/ops/reshaping/columns.h"
+#include "core/graph/ops/reshaping/permute.h"
+#include "core/graph/ops/training/count.h"
+#include "core/graph/ops/training/moving_average.h"
+#include "core/graph/ops/training/penalize.h"
+#include "core/graph/ops/training/rounded_sum.h"
+#include "core/graph/ops/training/tree_sum.h"
+
+namespace trainctl::test {
+namespace {
+
+using Types = std::vector<TensorType>;
+using Cases = std::vector<PlacementCase>;
+
+constexpr DType floats = DType::float32;
+
+// The same op whatever the shapes.
+auto always(std::shared_ptr<const OpDef> def) {
+  return [def = std::move(def)](const Types&) { return def; };
+}
+template <class Def, class... T>
+auto always_a(T... arguments) {
+  return always(std::make_shared<Def>(arguments...));
+}
+
+// What an op without a kernel is in parts, one after the other.
+std::vector<Value> compute_parts(Backend& backend, KernelChoices& choices, const OpDef& def,
+                                 const std::vector<Value>& inputs, const std::vector<Value>& held) {
+  std::vector<Value> tensors = inputs;
+  tensors.insert(tensors.end(), held.begin(), held.end());
+  for (const SubOp& part : def.decomposition()) {
+    std::vector<Value> given, before;
+    for (int input : part.inputs) given.push_back(tensors.at(static_cast<std::size_t>(input)));
+    for (int output : part.outputs) {
+      if (static_cast<std::size_t>(output) >= tensors.size()) tensors.resize(static_cast<std::size_t>(output) + 1);
+      before.push_back(tensors[static_cast<std::size_t>(output)]);
+    }
+    const auto results = compute(backend, choices, part.def, given, before);
+    for (std::size_t i = 0; i < results.size(); ++i) tensors[static_cast<std::size_t>(part.outputs[i])] = results[i];
+  }
+  const auto first = tensors.begin() + std::ssize(inputs);
+  return {first, first + std::ssize(held)};
+}
+
+void add_elementwise(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, dtype}}, scalar{{{}, floats}};
+  const ActivationFunction relu{ActivationKind::relu}, tanh{ActivationKind::tanh};
+  cases.push_back({"activation", {x}, always_a<Activation>(tanh), 3});
+  cases.push_back({"activation_grad", {x, x}, always_a<ActivationGrad>(relu), 4});
+  cases.push_back({"add", {x, x}, always_a<Add>(), 4});
+  cases.push_back({"add relu", {x, x}, always_a<Add>(relu), 3});
+  cases.push_back({"cast", {{{{4, 6}, floats}}}, always_a<Cast>(dtype), 4});
+  cases.push_back({"scale", {x, scalar}, always_a<Scale>(), 4});
+  cases.push_back({"softmax", {x}, always_a<Softmax>(), 2});
+  const CaseInput image{{{4, 2, 4, 6}, dtype}};
+  for (const bool shared : {false, true}) {
+    const CaseInput alpha{{shared ? Shape{1, 1, 6} : Shape{2, 4, 6}, floats}};
+    cases.push_back({"prelu", {image, alpha}, always_a<PRelu>(shared), 5});
+    cases.push_back({"prelu_grad", {image, image, alpha}, always_a<PReluGrad>(shared, shared), 6});
+  }
+  cases.push_back({"softmax_grad", {x, x}, always_a<SoftmaxGrad>(), 3});
+  cases.push_back({"dropout",
+                   {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
+                   always_a<Dropout>(0.4f, 7u, 9u),
+                   3});
+  SampleFormat each{floats, {0.5f, 1.5f, 1, 2, 0.25f, 3}, {1, 2, 3, 4, 5, 6}}, one{floats, {0.5f}, {0.25f}};
+  cases.push_back({"normalize by channel", {{{{4, 6}, floats}}}, always_a<Normalize>(dtype, each), 2});
+  cases.push_back({"normalize", {{{{4, 6}, DType::uint8}, 0, 200}}, always_a<Normalize>(dtype, one), 3});
+}
+
+void add_combinations(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, dtype}}, image{{{4, 3, 2, 6}, dtype}}, factors{{{4, 1, 1, 6}, dtype}};
+  cases.push_back({"multiply", {x, x}, always_a<Multiply>(), 3});
+  cases.push_back({"multiply_channels", {image, factors}, always_a<MultiplyChannels>(), 3});
+  cases.push_back({"multiply_channels_grad", {image, image}, always_a<MultiplyChannelsGrad>(), 3});
+  cases.push_back({"scale_by", {x}, always_a<ScaleBy>(0.5f), 4});
+  cases.push_back({"extremum", {x, x}, always_a<Extremum>(Extreme::smallest), 3});
+  cases.push_back({"extremum_grad", {x, x, x}, always_a<ExtremumGrad>(Extreme::largest), 4});
+  cases.push_back({"gaussian_noise",
+                   {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
+                   always_a<GaussianNoise>(0.25f, 7u, 9u),
+                   2});
+}
+
+void add_shaping(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 2, 6}, dtype}};
+  cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
+  cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
+  cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, 2, 1), 4});
+  cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
+  const auto flatten = [](const Types& in) {
+    return std::make_shared<Reshape>(Shape{in[0].shape[0], in[0].shape[1] * in[0].shape[2]});
+  };
+  cases.push_back({"flatten", {x}, flatten, 4});
+  const auto reorder = [=](const Types& in) { return std::make_shared<Reorder>(logical_layout({in[0].shape, dtype})); };
+  cases.push_back({"reorder", {{{{4, 2, 6}, floats}}}, reorder, 5});
+  const CaseInput image{{{2, 6, 8, 4}, dtype}};
+  const Borders borders{{1, 2}, {0, 1}};
+  cases.push_back({"pad2d", {image}, always_a<Pad2d>(borders), 4});
+  cases.push_back({"crop2d", {image}, always_a<Crop2d>(borders), 4});
+  const std::array<std::int64_t, 2> factors{3, 2};
+  for (const Interpolation how : {Interpolation::nearest, Interpolation::bilinear}) {
+    cases.push_back({"upsample2d", {image}, always_a<Upsample2d>(factors, how), 4});
+    cases.push_back({"upsample2d_grad", {image}, always_a<Upsample2dGrad>(factors, how), 4});
+  }
+}
+
+void add_dense(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, dtype}}, kernel{{{6, 8}, floats}}, bias{{{8}, floats}}, dy{{{4, 8}, dtype}};
+  const ActivationFunction relu{ActivationKind::relu};
+  cases.push_back({"dense", {x, kernel}, always_a<Dense>(), 5});
+  cases.push_back({"dense bias", {x, kernel, bias}, always_a<Dense>(), 5});
+  cases.push_back({"dense relu", {x, kernel, bias}, always_a<Dense>(relu), 3});
+  cases.push_back({"dense_grad_input", {dy, kernel}, always_a<DenseGradInput>(), 5});
+  cases.push_back({"dense_grad_input add", {dy, kernel, x}, always_a<DenseGradInput>(ActivationFunction{}, true), 5});
+  cases.push_back({"dense_grad_input relu", {dy, kernel, x}, always_a<DenseGradInput>(relu), 5});
+  for (const bool add : {false, true}) {
+    cases.push_back({"dense_grad_weights", {x, dy}, always_a<DenseGradWeights>(true, add), 5});
+  }
+  cases.push_back({"add_bias", {dy, bias}, always_a<AddBias>(relu), 3});
+  cases.push_back({"penalize", {kernel, {{{}, floats}, 0.5}}, always_a<Penalize>(Penalty{0.25f, 0.5f}), 4});
+  for (const bool add : {false, true}) cases.push_back({"bias_grad", {dy}, always_a<BiasGrad>(add), 4});
+  const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
+  cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
+  cases.push_back({"dense_grad_input of sequences", {dsequence, kernel}, always_a<DenseGradInput>(), 6});
+  cases.push_back(
+      {"dense_grad_weights of sequences", {sequence, dsequence}, always_a<DenseGradWeights>(true, true), 6});
+}
+
+void add_embeddings(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, DType::int32}, 0, 10}, table{{{10, 8}, floats}}, dy{{{4, 6, 8}, dtype}};
+  cases.push_back({"embedding", {x, table}, always_a<Embedding>(dtype), 4});
+  for (const bool add : {false, true}) {
+    cases.push_back({"embedding_grad", {x, dy}, always_a<EmbeddingGrad>(std::int64_t{10}, add), 5});
+  }
+}
+
+void add_convolutions(Cases& cases, DType dtype) {
+  const Window window{{2, 2}, {1, 1}, {1, 1}, {0, 0}, {1, 1}};
+  const CaseInput x{{{4, 6, 4, 8}, dtype}}, dy{{{4, 6, 4, 6}, dtype}}, bias{{{6}, floats}};
+  const ActivationFunction relu{ActivationKind::relu};
+  for (const std::int64_t groups : {1, 2}) {
+    const int ways = groups == 1 ? 5 : 3;
+    const std::string group = groups == 1 ? "" : " in groups";
+    const CaseInput kernel{{{2, 2, 8 / groups, 6}, floats}};
+    const auto grad_input = [=](bool add) {
+      return [=](const Types& in) {
+        const Shape input{in[0].shape[0], 6, 4, in[1].shape[2] * groups};
+        require(in[0].shape[3] == in[1].shape[3], "dy and the kernel do not fit");
+        return std::make_shared<Conv2dGradInput>(window, groups, input, add);
+      };
+    };
+    cases.push_back({"conv2d" + group, {x, kernel, bias}, always_a<Conv2d>(window, groups), ways});
+    cases.push_back({"conv2d_grad_input" + group, {dy, kernel}, grad_input(false), ways});
+    cases.push_back({"conv2d_grad_input add" + group, {dy, kernel, x}, grad_input(true), ways});
+    cases.push_back(
+        {"conv2d_grad_weights" + group, {x, dy}, always_a<Conv2dGradWeights>(window, groups, true, groups == 2), ways});
+  }
+  const CaseInput kernel{{{2, 2, 8, 6}, floats}};
+  cases.push_back({"conv2d without bias", {x, kernel}, always_a<Conv2d>(window, 1), 5});
+  cases.push_back({"conv2d relu", {x, kernel, bias}, always_a<Conv2d>(window, 1, relu), 3});
+
+  const Window steps{{1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 1}};
+  const CaseInput sequence{{{4, 1, 6, 8}, dtype}}, dsequence{{{4, 1, 6, 6}, dtype}}, flat{{{2, 8, 6}, floats}};
+  cases.push_back({"conv2d of sequences", {sequence, flat, bias}, always_a<Conv2d>(steps, 1), 5});
+  cases.push_back({"conv2d relu of sequences", {sequence, flat, bias}, always_a<Conv2d>(steps, 1, relu), 3});
+  const auto by_sequence = [=](const Types& in) {
+    require(in[0].shape[3] == in[1].shape[2], "dy and the kernel do not fit");
+    return std::make_shared<Conv2dGradInput>(steps, 1, Shape{in[0].shape[0], 1, 6, in[1].shape[1]});
+  };
+  cases.push_back({"conv2d_grad_input of sequences", {dsequence, flat}, by_sequence, 5});
+  cases.push_back({"conv2d_grad_weights of sequences",
+                   {sequence, dsequence},
+                   always_a<Conv2dGradWeights>(steps, std::int64_t{1}, true, true, true),
+                   5});
+}
+
+void add_pooling(Cases& cases, DType dtype) {
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
+  const CaseInput x{{{4, 4, 8, 6}, dtype}}, dy{{{4, 2, 4, 6}, dtype}}, winners{{{4, 2, 4, 6}, DType::uint8}, 0, 4};
+  for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
+    const bool max = mode == PoolMode::max;
+    cases.push_back({"pool2d", {x}, always_a<Pool2d>(mode, window, true), max ? 3 : 4});
+    std::vector<CaseInput> inputs{dy};
+    if (max) inputs.push_back(winners);
+    const auto gradient = [=](const Types& in) {
+      return std::make_shared<Pool2dGrad>(mode, window, Shape{in[0].shape[0], 4, 8, in[0].shape[3]});
+    };
+    cases.push_back({"pool2d_grad", inputs, gradient, 4});
+  }
+  const auto spread = [](const Types& in) {
+    return std::make_shared<GlobalAveragePool2dGrad>(Shape{in[0].shape[0], 4, 8, in[0].shape[1]});
+  };
+  cases.push_back({"global_average_pool2d", {x}, always_a<GlobalAveragePool2d>(), 4});
+  cases.push_back({"global_average_pool2d_grad", {{{{4, 6}, dtype}}}, spread, 4});
+  const auto to_winners = [](const Types& in) {
+    return std::make_shared<GlobalMaxPool2dGrad>(Shape{in[0].shape[0], 4, 8, in[0].shape[1]});
+  };
+  cases.push_back({"global_max_pool2d", {x}, always_a<GlobalMaxPool2d>(true), 3});
+  cases.push_back({"global_max_pool2d_grad", {{{{4, 6}, dtype}}, {{{4, 6}, DType::int32}, 0, 32}}, to_winners, 4});
+}
+
+void add_normalisation(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
+  const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256};
+  const BatchNormAttributes plain{}, relu{.relu = true}, bare{.scale = false, .center = false},
+      residual{.residual = true, .relu = true};
+  cases.push_back({"batch_norm", {x, channel, channel}, always_a<BatchNorm>(plain), 3});
+  cases.push_back({"batch_norm bare", {x}, always_a<BatchNorm>(bare), 3});
+  cases.push_back({"batch_norm residual", {x, channel, channel, x}, always_a<BatchNorm>(residual), 3});
+  cases.push_back(
+      {"batch_norm_inference", {x, channel, channel, channel, variance, x}, always_a<BatchNormInference>(residual), 5});
+  cases.push_back(
+      {"batch_norm_inference_grad", {x, channel, variance}, always_a<BatchNormInferenceGrad>(1e-3f, true), 6});
+  for (const bool add : {false, true}) {
+    cases.push_back({"batch_norm_grad", {x, x, channel, channel, variance}, always_a<BatchNormGrad>(plain, add), 4});
+  }
+  cases.push_back(
+      {"batch_norm_grad relu", {x, x, channel, channel, channel, variance}, always_a<BatchNormGrad>(relu, true), 4});
+  cases.push_back(
+      {"batch_norm_grad bits", {x, x, bits, channel, channel, variance}, always_a<BatchNormGrad>(residual, true), 4});
+  const CaseInput odd{{{4, 6}, dtype}}, six{{{6}, floats}}, six_variance{{{6}, floats}, 0.5};
+  cases.push_back(
+      {"batch_norm_grad y", {odd, odd, odd, six, six, six_variance}, always_a<BatchNormGrad>(residual, true), 4});
+
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
+  const CaseInput pooled{{{4, 1, 2, 16}, dtype}}, winners{{{4, 1, 2, 16}, DType::uint8}, 0, 4};
+  cases.push_back({"batch_norm_pool", {x, channel, channel}, always_a<BatchNormPool>(relu, window), 3});
+  const auto gradient = [=](const Types& in) {
+    return std::make_shared<BatchNormPoolGrad>(relu, window, in[2].shape, true);
+  };
+  cases.push_back({"batch_norm_pool_grad", {pooled, winners, x, channel, channel, channel, variance}, gradient, 4});
+
+  const CaseInput rows{{{4, 2, 6}, dtype}}, row{{{4, 2}, floats}}, spread{{{4, 2}, floats}, 0.5};
+  cases.push_back({"layer_norm", {rows, six, six}, always_a<LayerNorm>(NormAttributes{}), 3});
+  cases.push_back(
+      {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(NormAttributes{}, true), 4});
+  const CaseInput groups{{{4, 3}, floats}}, deviations{{{4, 3}, floats}, 0.5}, images{{{4, 2, 4, 6}, dtype}};
+  const GroupNormAttributes three{{}, 3};
+  cases.push_back({"group_norm", {images, six, six}, always_a<GroupNorm>(three), 2});
+  for (const bool add : {false, true}) {
+    cases.push_back(
+        {"group_norm_grad", {images, images, six, groups, deviations}, always_a<GroupNormGrad>(three, add), 3});
+  }
+}
+
+void add_recurrent(Cases& cases, DType dtype) {
+  const CaseInput states{{{4, 2, 6}, dtype}}, last{{{4, 6}, dtype}};
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple}) {
+    const bool gru = cell == RecurrentCell::gru;
+    const std::int64_t columns = gru ? 18 : cell == RecurrentCell::lstm ? 24 : 6;
+    const CaseInput x{{{4, 2, columns}, dtype}}, kernel{{{6, columns}, floats}}, bias{{{columns}, floats}};
+    std::vector<CaseInput> inputs{x, kernel};
+    if (gru) inputs.push_back(bias);
+    const RecurrentAttributes all{cell}, one{.cell = cell, .sequences = false};
+    cases.push_back({"recurrent", inputs, always_a<Recurrent>(all, true), 2});
+    cases.push_back({"recurrent last step", inputs, always_a<Recurrent>(one, false), 2});
+    cases.push_back({"recurrent_grad", {states, x, states, states, kernel}, always_a<RecurrentGrad>(all), 3});
+    cases.push_back({"recurrent_grad last step", {last, x, states, states, kernel}, always_a<RecurrentGrad>(one), 3});
+  }
+}
+
+void add_synchronized_normalisation(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
+  const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, numbers{{{4}, DType::int64}, 0, 1000};
+  const CaseInput all{{{6, 16}, floats}, 1}, own{{{3, 16}, floats}, 1}, share{{{}, floats}, 0.25},
+      sums{{{2, 16}, floats}};
+  const BatchNormAttributes plain{}, relu{.relu = true}, residual{.residual = true, .relu = true};
+  cases.push_back({"batch_moments", {x, numbers}, always_a<BatchMoments>(), 3, floats, false});
+  cases.push_back({"merge_moments", {all, own}, always_a<MergeMoments>(), 3});
+  const auto norm = always_a<SynchronizedBatchNorm>(residual, MeshAxis::data, 2);
+  cases.push_back({"synchronized_batch_norm", {x, channel, channel, channel, variance, share, x}, norm, 3});
+  for (const bool add : {false, true}) {
+    cases.push_back({"synchronized_batch_norm_sums",
+                     {x, x, channel, channel, variance},
+                     always_a<SynchronizedBatchNormSums>(plain, add),
+                     4});
+  }
+  cases.push_back({"synchronized_batch_norm_sums bits",
+                   {x, x, bits, channel, channel, variance},
+                   always_a<SynchronizedBatchNormSums>(residual, true),
+                   4});
+  cases.push_back({"synchronized_batch_norm_grad",
+                   {x, x, channel, channel, channel, variance, share, sums},
+                   always_a<SynchronizedBatchNormGrad>(relu),
+                   4});
+}
+
+void add_sums(Cases& cases, DType dtype) {
+  const CaseInput predictions{{{6, 4}, dtype}}, labels{{{6}, DType::int32}, 0, 4}, values{{{6, 4}, floats}, 0},
+      weights{{{6}, floats}, 0.25};
+  const LossRule classes = SparseCategoricalCrossentropy{}, huber = Huber{};
+  for (const bool add : {false, true}) {
+    cases.push_back({"loss of labels", {predictions, labels, weights}, always_a<Loss>(classes, true, add), 2});
+    cases.push_back({"loss of values", {predictions, values, weights}, always_a<Loss>(huber, !add, add), 2});
+    for (const MetricRule& rule : {MetricRule(Accuracy{}), MetricRule(MeanAbsoluteError{}), MetricRule(Auc{8})}) {
+      const CaseInput& targets = std::holds_alternative<Accuracy>(rule) ? labels : values;
+      cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
+    }
+  }
+  cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
+  // Of sequences: a weight for each sample, or for each position.
+  const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
+  for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {
+    const CaseInput each{{shape, floats}, 0.25};
+    cases.push_back({"loss of sequences", {sequences, tokens, each}, always_a<Loss>(classes, true, true), 3});
+    cases.push_back(
+        {"accuracy of sequences", {sequences, tokens, each}, always_a<Metric>(MetricRule(Accuracy{}), false), 3});
+  }
+}
+
+void add_update(Cases& cases) {
+  const CaseInput statistic{{{4}, floats}}, region{{{8}, floats}}, scalar{{{}, floats}, 0.25},
+      step{{{}, DType::int64}, 0, 9};
+  for (const bool add :
+       {false, true}) {  // each statistic split, or not; with a partial count common, or each rank's own
+    cases.push_back({"accumulate_statistics", {statistic, statistic, scalar}, always_a<AccumulateStatistics>(add), 8});
+    cases.push_back({"count", {{{{6}, DType::int64}, 0, 1000}}, always_a<Count>(add), 2});
+    cases.push_back({"count of weights", {{{{6, 2}, floats}, 0.25}}, always_a<Count>(add), 3});
+  }
+  const auto update_statistics = always_a<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
+  // Flags of nothing: with random ones nothing would change.
+  const CaseInput flags{{{agree_flags}, floats}, 0, 1};
+  cases.push_back({"update_statistics", {statistic, statistic, scalar, flags}, update_statistics, 4});
+  const auto optimizer = [](OptimizerRule rule) {
+    return [rule = std::move(rule)](const Types& in) {
+      OptimizerUpdate update(rule);
+      update.ranges = {{0, in[0].shape[0], true}};
+      update.clip_norm = 0.5f;
+      update.weight_decay = 0.01f;
+      return std::make_shared<OptimizerUpdate>(std::move(update));
+    };
+  };
+  const std::vector<CaseInput> inputs{region, scalar, step, scalar, flags, scalar};
+  cases.push_back({"sgd", inputs, optimizer(Sgd{.momentum = 0.9f}), 2});
+  cases.push_back({"rmsprop", inputs, optimizer(RmsProp{}), 2});
+  cases.push_back({"lamb", inputs, optimizer(Lamb{}), 1});
+  cases.push_back({"lars", inputs, optimizer(Lars{}), 1});
+  const auto factored = [](const Types& in) {
+    OptimizerUpdate update(Adafactor{});
+    update.ranges = {{0, in[0].shape[0], true, Factors(in[0].shape)}};
+    return std::make_shared<OptimizerUpdate>(std::move(update));
+  };
+  cases.push_back({"adafactor", inputs, factored, 1});
+  const auto average = [](const Types& in) { return std::make_shared<MovingAverage>(0.5f, in[0].shape[0]); };
+  cases.push_back({"moving_average", {region, step, flags, scalar}, average, 2});
+  const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
+  cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
+  const auto squares = [](const Types& in) {
+    return std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, in[0].shape[0]}}, std::vector<MeshAxis>());
+  };
+  cases.push_back({"sum_of_squares", {region}, squares, 1});
+  const auto chunk_squares = [](const Types& in) {
+    ChunkSquares op;
+    op.ranges = {{{0, 0, in[0].shape[0]}, 0}};
+    op.chunks = in[0].shape[0] / norm_chunk + 1;
+    return std::make_shared<ChunkSquares>(std::move(op));
+  };
+  cases.push_back({"chunk_squares", {region}, chunk_squares, 1});
+  cases.push_back({"sum_of_chunks", {region}, always_a<SumOfChunks>(), 2});
+  cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
+  cases.push_back({"round_summands", {region}, always_a<RoundSummands>(MeshAxis::data, 2), 1});
+  const CaseInput summands{{{8}, DType::bfloat16}};
+  cases.push_back({"add_summands", {summands}, always_a<AddSummands>(MeshAxis::data, 2, floats), 1, floats, false});
+  cases.push_back({"widen_sums", {summands}, always_a<WidenSums>(MeshAxis::data, 2, std::int64_t{7}), 1});
+  const std::vector<Summand> both{{0, 0, 0}, {1, 0, 1}};
+  cases.push_back({"tree_sum", {region, region}, always_a<TreeSum>(both), 4, floats});
+  const TensorType labels{{4, 3}, DType::int32};
+  cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
+  cases.push_back({"zero_gaps", {region}, always_a<ZeroGaps>(std::vector<ZeroGaps::Gap>{{1, 2}}), 3});
+  cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});
+}
+
+}  // namespace
+
+Value on_grid(const TensorType& type, std::uint64_t seed, double low) {
+  if (!is_floating(type.dtype)) return random_integers(type.shape, type.dtype, seed, 3);
+  Value value = random_value(type.shape, floats, seed, 64 * low, 65);
+  value.type.dtype = type.dtype;
+  for (double& v : value.values) v = std::floor(v) / 64;
+  return value;
+}
+
+Value CaseInput::value(std::uint64_t seed) const {
+  return bound > 0 ? random_integers(type.shape, type.dtype, seed, bound) : on_grid(type, seed, low);
+}
+
+Cases placement_cases(DType dtype) {
+  Cases cases;
+  add_elementwise(cases, dtype);
+  add_combinations(cases, dtype);
+  add_shaping(cases, dtype);
+  add_dense(cases, dtype);
+  add_embeddings(cases, dtype);
+  add_convolutions(cases, dtype);
+  add_pooling(cases, dtype);
+  add_normalisation(cases, dtype);
+  add_recurrent(cases, dtype);
+  add_synchronized_normalisation(cases, dtype);
+  add_sums(cases, dtype);
+  add_update(cases);
+  for (PlacementCase& which : cases) which.computes_in = dtype;
+  return cases;
+}
+
+std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::shared_ptr<const OpDef>& def,
+                           const std::vector<Value>& inputs, const std::vector<Value>& held) {
+  if (!def->decomposition().empty()) return compute_parts(backend, choices, *def, inputs, held);
+  if (dynamic_cast<const Reshape*>(def.get()))
+    return {{def->outputs(std::vector{inputs[0].type})[0], inputs[0].values}};
+  if (dynamic_cast<const Scale*>(def.get())) {
+    Value scaled = inputs[0];
+    for (double& v : scaled.values) v *= inputs[1].values[0];
+    return {scaled};
+  }
+  const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def.get());
+  if (gradient != nullptr && gradient->accumulate && !backend.adds_gradients()) {  // in two, as lowering does it
+    const auto alone = std::make_shared<Conv2dGradInput>(gradient->window, gradient->groups, gradient->input);
+    const Value dx = run_op(backend, alone, {inputs[0], inputs[1]}, {}, &choices)[0];
+    return run_op(backend, std::make_shared<Add>(), {dx, inputs[2]});
+  }
+  return run_op(backend, def, inputs, held, &choices);
+}
+
+}  // namespace trainctl::test

@@ -1,0 +1,112 @@
+// Presets: published parameter counts, parameters, and errors that point to where they were made.
+#include <filesystem>
+#include <fstream>
+
+#include "test/catch.h"
+#include "test/core/layers/build.h"
+
+namespace trainctl::testing::presets_test {
+
+TEST_CASE("presets have the published numbers of parameters") {
+  CHECK(parameters(build("preset: mlp", {28, 28, 1})) == 235146);  // 784-256-128-10
+  CHECK(parameters(build("preset: lenet5", {28, 28, 1})) == 61706);
+  CHECK(parameters(build("preset: vgg16", {224, 224, 3})) == 138357544);    // Keras, torchvision
+  CHECK(parameters(build("preset: resnet50", {224, 224, 3})) == 25557032);  // torchvision
+  CHECK(parameters(build("preset: resnet20", {32, 32, 3})) == 272474);      // He et al., option B
+  const Shape image{224, 224, 3};                                           // below: torchvision
+  CHECK(parameters(build("preset: vgg19", image)) == 143667240);
+  CHECK(parameters(build("preset: resnet18", image)) == 11689512);
+  CHECK(parameters(build("preset: resnet101", image)) == 44549160);
+  CHECK(parameters(build("preset: wide_resnet50_2", image)) == 68883240);
+  CHECK(parameters(build("preset: mobilenet_v2", image)) == 3504872);
+  CHECK(parameters(build("preset: densenet121", image)) == 7978856);
+  CHECK(parameters(build("preset: efficientnet_b0", image)) == 5288548);
+  const BuiltModel unet = build("preset: unet", {64, 48, 3});
+  CHECK(parameters(unet) == 31031810);  // counted by hand
+  CHECK(unet.layers.back().output == Shape{64, 48, 2});
+}
+
+TEST_CASE("presets have the published FLOPs and depth") {
+  const auto flops = [](const BuiltModel& model) {
+    double sum = 0;
+    for (const auto& line : model.layers) sum += line.kind == "conv2d" || line.kind == "dense" ? line.flops : 0;
+    return sum;
+  };
+  // torchvision states 15.47, 19.63, 1.81, 4.09, 7.80 and 11.40 GMAC; He et al. 41 MMAC for ResNet-20 (its projections
+  // add 0.5).
+  CHECK(flops(build("preset: vgg16", {224, 224, 3})) == Approx(2 * 15.47e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet50", {224, 224, 3})) == Approx(2 * 4.09e9).epsilon(0.002));
+  CHECK(flops(build("preset: vgg19", {224, 224, 3})) == Approx(2 * 19.63e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet18", {224, 224, 3})) == Approx(2 * 1.81e9).epsilon(0.005));
+  CHECK(flops(build("preset: resnet101", {224, 224, 3})) == Approx(2 * 7.80e9).epsilon(0.002));
+  CHECK(flops(build("preset: wide_resnet50_2", {224, 224, 3})) == Approx(2 * 11.40e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet20", {32, 32, 3})) == Approx(2 * 41e6).epsilon(0.02));
+  const BuiltModel resnet = build("preset: resnet50", {224, 224, 3});
+  CHECK(std::count_if(resnet.layers.begin(), resnet.layers.end(), [](auto& line) { return line.kind == "conv2d"; }) ==
+        49 + 4);
+}
+
+TEST_CASE("a preset's parameters replace its defaults") {
+  CHECK(parameters(build("{preset: mlp, with: {hidden_1: 32, classes: 3}}", {8, 8, 1})) ==
+        64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
+  CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
+  CHECK(errors("preset: alexnet", {8, 8, 1}) ==
+        "m.yaml:1:9: there is no preset 'alexnet'; there is densenet121, efficientnet_b0, lenet5, mlp, mobilenet_v2, "
+        "resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19 or wide_resnet50_2, or a path to a file");
+  CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
+                                                       "/nets/none.yaml'");
+  CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
+        "m.yaml:2:8: preset 'mlp' has no parameter 'clases'; did you mean 'classes'?");
+  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) ==
+        "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
+  CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
+        "m.yaml:2:9: layers beside preset; state one of them (preset at 1:9)");
+  CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs 'layers' or 'preset': the network");
+}
+
+TEST_CASE("a preset of one's own is found beside the config and checked") {
+  const auto folder = std::filesystem::temp_directory_path() / "trainctl-preset-test";
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / "net.yaml").string();
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+  const auto messages = [&](const std::string& with) { return errors("preset: " + file + "\nwith: " + with, {8}); };
+
+  write("parameters: {units: 4, width: ~}\nlayers:\n  - dense: $units\n  - dense: {units: $width}\n");
+  CHECK(parameters(build("preset: " + file + "\nwith: {width: 3}", {8})) == 8 * 4 + 4 + 4 * 3 + 3);
+  CHECK(
+      messages("{units: 5}").starts_with("m.yaml:1:9: preset '" + file + "' needs its parameter 'width' under 'with'"));
+  write("parameters: {units: 4}\nlayers:\n  - dense: $unit\n");
+  CHECK(messages("{}") == file + ":3:12: '$unit' is no parameter of this preset; did you mean 'units'?");
+  write("layer:\n  - dense: 5\n");
+  CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
+                              ":1:1: a preset needs 'layers'");
+  // Errors of shape point into the preset's file.
+  write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
+  CHECK(messages("{}") ==
+        file + ":3:5: conv2d 'conv2d': input 8 is no image (height, width, channels) (from 'flatten' at 2:5)");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("repeated keys of a preset are reported") {
+  const auto file = std::filesystem::temp_directory_path() / "trainctl-repeated-preset.yaml";
+  std::ofstream(file) << "parameters: {units: 3, units: 4}\nlayers:\n  - dense: {units: $units}\nlayers: []\n";
+  const std::string found = errors("preset: " + file.string() + "\nwith: {units: 1, units: 2}", {4});
+  std::filesystem::remove(file);
+  CHECK(found.find(":4:1: repeated key 'layers' (first at 2:1)") != std::string::npos);
+  CHECK(found.find(":1:24: repeated key 'units' (first at 1:14)") != std::string::npos);
+  CHECK(found.find("m.yaml:2:18: repeated key 'units' (first at 2:8)") != std::string::npos);
+}
+
+TEST_CASE("a preset's parameters are bounded where they stand") {
+  const auto file = std::filesystem::temp_directory_path() / "trainctl-large-preset.yaml";
+  std::string text = "parameters: {x: 1}\nlayers:\n";
+  for (int i = 0; i < 1000; ++i) text += "  - $x\n";
+  std::ofstream(file) << text;
+  std::string list = "preset: " + file.string() + "\nwith:\n  x: [1";
+  for (int i = 0; i < 1000; ++i) list += ", 1";
+  const std::string found = errors(list + "]\n", {4});
+  std::filesystem::remove(file);
+  CHECK(found.find("the config comes to more than 200000 values") != std::string::npos);
+}
+
+}  // namespace trainctl::testing::presets_test

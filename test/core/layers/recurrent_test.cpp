@@ -1,0 +1,93 @@
+// lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
+#include <algorithm>
+
+#include "core/graph/passes/initialize.h"
+#include "test/catch.h"
+#include "test/core/layers/build.h"
+
+namespace trainctl::testing::recurrent_test {
+namespace {
+
+const GraphParameter& parameter(const BuiltModel& model, const std::string& name) {
+  const auto& all = model.graph.parameters;
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const GraphParameter& p) { return model.graph.tensor(p.tensor).name == name; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+Shape shape(const BuiltModel& model, const std::string& name) {
+  return model.graph.tensor(parameter(model, name).tensor).type.shape;
+}
+
+std::vector<float> values(const BuiltModel& model, const std::string& name) {
+  const GraphParameter& of = parameter(model, name);
+  const Tensor& tensor = model.graph.tensor(of.tensor);
+  std::vector<float> filled(static_cast<std::size_t>(tensor.type.shape.count()));
+  initialize(of, tensor, 7, filled.data());
+  return filled;
+}
+
+}  // namespace
+
+TEST_CASE("lstm has Keras' parameters, and its forget bias begins at 1") {
+  const BuiltModel model = build("layers: [{lstm: {name: l, units: 3, return_sequences: true}}, {lstm: 2}]", {5, 4});
+  CHECK(model.layers[0].output == Shape{5, 3});
+  CHECK(model.layers[1].output == Shape{2});
+  CHECK(model.layers[0].parameters == 4 * 12 + 3 * 12 + 12);
+  CHECK(shape(model, "l/kernel") == Shape{4, 12});
+  CHECK(shape(model, "l/recurrent_kernel") == Shape{3, 12});
+  CHECK(parameter(model, "l/kernel").initializer.name == "glorot_uniform");
+  CHECK(parameter(model, "l/recurrent_kernel").initializer.name == "orthogonal");
+  CHECK(parameter(model, "l/recurrent_kernel").decay);
+  CHECK_FALSE(parameter(model, "l/bias").decay);
+  CHECK(values(model, "l/bias") == std::vector<float>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
+  const BuiltModel other = build(
+      "layers: [{lstm: {name: l, units: 1, unit_forget_bias: false, bias_initializer: {name: constant, value: 0.5}}}]",
+      {5, 4});
+  CHECK(values(other, "l/bias") == std::vector<float>(4, 0.5f));
+  CHECK(parameters(build("layers: [{lstm: {units: 3, use_bias: false}}]", {5, 4})) == 4 * 12 + 3 * 12);
+}
+
+TEST_CASE("gru has Keras' parameters, the two rows of the bias apart") {
+  const BuiltModel model = build("layers: [{gru: {name: g, units: 3, return_sequences: true}}, {gru: 2}]", {5, 4});
+  CHECK(model.layers[0].output == Shape{5, 3});
+  CHECK(model.layers[1].output == Shape{2});
+  CHECK(shape(model, "g/kernel") == Shape{4, 9});
+  CHECK(shape(model, "g/recurrent_kernel") == Shape{3, 9});
+  CHECK(shape(model, "g/bias") == Shape{9});
+  CHECK(shape(model, "g/recurrent_bias") == Shape{9});
+  CHECK(values(model, "g/bias") == std::vector<float>(9));
+  CHECK(parameters(build("layers: [{gru: {units: 3, use_bias: false}}]", {5, 4})) == 4 * 9 + 3 * 9);
+}
+
+TEST_CASE("only training keeps what gradients need") {
+  const std::string yaml = "layers: [{gru: 3}]";
+  CHECK(build(yaml, {5, 4}, true).graph.ops.back().outputs.size() == 4);
+  CHECK(build(yaml, {5, 4}, false).graph.ops.back().outputs.size() == 1);
+}
+
+TEST_CASE("simple_rnn has Keras' parameters") {
+  const BuiltModel model = build(
+      "layers: [{simple_rnn: {name: s, units: 3, return_sequences: true, reverse_output: true}}, {simple_rnn: 2}]",
+      {5, 4});
+  CHECK(model.layers[0].output == Shape{5, 3});
+  CHECK(model.layers[1].output == Shape{2});
+  CHECK(shape(model, "s/kernel") == Shape{4, 3});
+  CHECK(shape(model, "s/recurrent_kernel") == Shape{3, 3});
+  CHECK(shape(model, "s/bias") == Shape{3});
+  CHECK(values(model, "s/bias") == std::vector<float>(3));
+}
+
+TEST_CASE("what recurrent layers do not compute is an error") {
+  const auto says = [](const std::string& layer, Shape sample, const std::string& text) {
+    return errors("layers: [" + layer + "]", std::move(sample)).find(text) != std::string::npos;
+  };
+  CHECK(says("{lstm: 3}", {5}, "lstm 'lstm': input 5 is no sequence (steps, channels)"));
+  CHECK(says("{lstm: {units: 3, activation: relu}}", {5, 4}, "activation relu: only tanh is computed"));
+  CHECK(says("{gru: {units: 3, recurrent_activation: hard_sigmoid}}", {5, 4},
+             "recurrent_activation hard_sigmoid: only sigmoid is computed"));
+  CHECK(says("{gru: {units: 3, reset_after: false}}", {5, 4}, "reset_after false"));
+}
+
+}  // namespace trainctl::testing::recurrent_test

@@ -1,0 +1,450 @@
+// The list of op cases; the other half of each stands in test/golden.
+#include "test/core/ops/op_cases.h"
+
+#include <utility>
+
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/elementwise/combine.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/noise.h"
+#include "core/graph/ops/elementwise/prelu.h"
+#include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/embedding.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/global_max_pool2d.h"
+#include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/ops/normalization/group_norm.h"
+#include "core/graph/ops/normalization/layer_norm.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
+#include "core/graph/ops/recurrent.h"
+#include "core/graph/ops/reshaping/permute.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/training/update.h"
+#include "core/layers/window.h"
+
+namespace trainctl::test {
+namespace {
+
+using Ids = std::vector<TensorId>;
+
+// Functions behind dense: those that it can compute as well, and two that it cannot.
+constexpr ActivationKind behind_dense[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
+                                           ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
+
+TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name) {
+  return graph.outputs[0] = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
+}
+
+// The function as a layer behind x; x itself where there is none. The fusion pass may join it to what makes x.
+TensorId append(Graph& graph, ActivationKind kind, TensorId x) {
+  if (kind == ActivationKind::none) return x;
+  return append(graph, std::make_shared<Activation>(ActivationFunction{kind}), {x}, "function");
+}
+
+// A case of one op that takes all inputs, and perhaps an activation behind it.
+OpCase one(std::string name, std::string inputs, std::shared_ptr<const OpDef> def,
+           ActivationKind behind = ActivationKind::none) {
+  return {std::move(name), std::move(inputs), [def = std::move(def), behind](Graph& graph, const Ids& ids) {
+            return Ids{append(graph, behind, append(graph, def, ids, "op"))};
+          }};
+}
+
+void add_element_wise(std::vector<OpCase>& cases) {
+  for (ActivationKind kind : activation_kinds) {
+    cases.push_back(
+        one("activation_" + std::string(name_of(kind)), "x", std::make_shared<Activation>(ActivationFunction{kind})));
+  }
+  cases.push_back(one("activation_leaky_relu_slope", "x",
+                      std::make_shared<Activation>(ActivationFunction{ActivationKind::leaky_relu, 0.125f})));
+  for (const char* name : {"softmax_2", "softmax_10", "softmax_33"}) {
+    cases.push_back(one(name, "x", std::make_shared<Softmax>()));
+  }
+  for (ActivationKind kind : {ActivationKind::none, ActivationKind::relu, ActivationKind::tanh}) {
+    cases.push_back(one("add_" + std::string(name_of(kind)), "xx", std::make_shared<Add>(), kind));
+  }
+  cases.push_back(one("multiply", "xx", std::make_shared<Multiply>(), ActivationKind::tanh));
+  cases.push_back(one("multiply_channels_c5", "xx", std::make_shared<MultiplyChannels>()));
+  cases.push_back(one("multiply_channels_c72", "xx", std::make_shared<MultiplyChannels>()));
+  cases.push_back({"square", "x", [](Graph& graph, const Ids& ids) {
+                     return Ids{append(graph, std::make_shared<Multiply>(), {ids[0], ids[0]}, "square")};
+                   }});
+  cases.push_back(one("scale_by", "x", std::make_shared<ScaleBy>(-1.5f)));
+  cases.push_back({"normalize", "x", [](Graph& graph, const Ids& ids) {
+                     const SampleFormat format{{}, {0.5f, -2, 1.25f}, {1, 0.25f, -3}};
+                     return Ids{append(graph, std::make_shared<Normalize>(graph.compute, format), ids, "scaled")};
+                   }});
+  cases.push_back(one("maximum", "xx", std::make_shared<Extremum>(Extreme::largest)));
+  cases.push_back(one("minimum", "xx", std::make_shared<Extremum>(Extreme::smallest)));
+  cases.push_back(one("permute_2_1", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1})));
+  cases.push_back(one("permute_3_1_2", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 3, 1, 2})));
+  cases.push_back(one("permute_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1, 3})));
+  cases.push_back(one("permute_4_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 4, 2, 1, 3})));
+  cases.push_back(one("gaussian_noise", "xcc", std::make_shared<GaussianNoise>(0.5f, 0x123456789u, 77u)));
+  cases.push_back(
+      one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::channel)));
+  cases.push_back(
+      one("stochastic_depth", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::sample)));
+  cases.push_back({"cast", "f",
+                   [](Graph& graph, const Ids& ids) {
+                     const TensorId half = append(graph, std::make_shared<Cast>(DType::bfloat16), ids, "half");
+                     return Ids{append(graph, std::make_shared<Cast>(DType::float32), {half}, "whole")};
+                   },
+                   false});
+  cases.push_back(one("concatenate_two", "xx", std::make_shared<Concatenate>()));
+  cases.push_back(one("concatenate_three", "xxx", std::make_shared<Concatenate>()));
+  cases.push_back(one("reshape", "x", std::make_shared<Reshape>(Shape{3, 40}), ActivationKind::relu));
+  cases.push_back(one("dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u)));
+  cases.push_back({"embedding", "cp", [](Graph& graph, const Ids& ids) {
+                     return Ids{append(graph, std::make_shared<Embedding>(graph.compute), ids, "rows")};
+                   }});
+  cases.push_back({"skip", "xp", [](Graph& graph, const Ids& ids) {
+                     Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+                     const TensorId branch = append(graph, std::make_shared<Conv2d>(window, 1), ids, "conv");
+                     return Ids{append(graph, std::make_shared<Add>(), {branch, ids[0]}, "sum")};
+                   }});
+}
+
+void add_dense(std::vector<OpCase>& cases) {
+  for (const char* name : {"dense_small", "dense_wide", "dense_one", "dense_sequence", "dense_image"}) {
+    cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
+    cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
+  }
+  for (ActivationKind kind : behind_dense) {
+    const std::string name = "dense_" + std::string(name_of(kind));
+    cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));
+    if (!can_be_fused(kind)) continue;
+    cases.push_back({name + "_dense", "xpppp", [kind](Graph& graph, const Ids& ids) {
+                       const auto dense = std::make_shared<Dense>();
+                       const TensorId hidden = append(graph, dense, {ids[0], ids[1], ids[2]}, "first");
+                       return Ids{append(graph, dense, {append(graph, kind, hidden), ids[3], ids[4]}, "second")};
+                     }});
+  }
+}
+
+// A convolution whose window is resolved against the input, as layers do it.
+struct Convolution {
+  std::string name;
+  Size2d size{3, 3};
+  Padding padding = PaddingMode::same;
+  Size2d strides{1, 1}, dilation{1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  ActivationKind behind = ActivationKind::none;
+
+  OpCase make() const {
+    return {name, bias ? "xpp" : "xp", [how = *this](Graph& graph, const Ids& ids) {
+              const Shape& x = graph.tensor(ids[0]).type.shape;
+              Window window{how.size, how.strides, how.dilation, {}, {}};
+              require(!resolve_padding(window, how.padding, {x[1], x[2]}, "kernel"), how.name);
+              const TensorId y = append(graph, std::make_shared<Conv2d>(window, how.groups), ids, "conv");
+              return Ids{append(graph, how.behind, y)};
+            }};
+  }
+};
+
+void add_convolutions(std::vector<OpCase>& cases) {
+  constexpr auto valid = PaddingMode::valid;
+  for (const Convolution& convolution : {
+           Convolution{.name = "conv2d_3x3"},
+           Convolution{.name = "conv2d_3x3_wide"},
+           Convolution{.name = "conv2d_no_bias", .bias = false},
+           Convolution{.name = "conv2d_1x1", .size = {1, 1}},
+           Convolution{.name = "conv2d_valid", .size = {5, 3}, .padding = valid},
+           Convolution{.name = "conv2d_stride_2_same", .strides = {2, 2}},
+           Convolution{.name = "conv2d_strides_2_3", .size = {4, 3}, .strides = {2, 3}},
+           Convolution{
+               .name = "conv2d_stride_2_1x1", .size = {1, 1}, .padding = valid, .strides = {2, 2}, .bias = false},
+           Convolution{.name = "conv2d_even_kernel", .size = {2, 4}},
+           Convolution{.name = "conv2d_padding_2_1", .padding = Size2d{2, 1}},
+           Convolution{.name = "conv2d_dilation_2", .dilation = {2, 2}},
+           Convolution{.name = "conv2d_dilation_2_1", .size = {3, 2}, .padding = valid, .dilation = {2, 1}},
+           Convolution{.name = "conv2d_groups_2", .groups = 2},
+           Convolution{.name = "conv2d_depthwise", .groups = 8},
+           Convolution{.name = "conv2d_depthwise_stride", .strides = {2, 2}, .groups = 6},
+           Convolution{.name = "conv2d_depthwise_multiplier", .groups = 4},
+           Convolution{.name = "conv2d_groups_stride", .strides = {2, 2}, .groups = 3},
+           Convolution{.name = "conv2d_grey", .size = {5, 5}},
+           Convolution{.name = "conv2d_relu", .behind = ActivationKind::relu},
+           Convolution{.name = "conv2d_leaky_relu", .strides = {2, 2}, .behind = ActivationKind::leaky_relu},
+           Convolution{.name = "conv2d_tanh", .padding = valid, .behind = ActivationKind::tanh},
+           Convolution{.name = "conv2d_sigmoid", .behind = ActivationKind::sigmoid},
+           Convolution{.name = "conv2d_silu", .behind = ActivationKind::silu},
+       }) {
+    cases.push_back(convolution.make());
+  }
+}
+
+// A convolution over sequences, as over images one pixel high; `before` steps of zeros in front and `behind` at the
+// end.
+struct SequenceConvolution {
+  std::string name;
+  std::int64_t size = 3, before = 0, behind = 0, stride = 1, dilation = 1, groups = 1;
+  ActivationKind function = ActivationKind::none;
+
+  OpCase make() const {
+    return {name, "xpp", [how = *this](Graph& graph, const Ids& ids) {
+              const Shape x = graph.tensor(ids[0]).type.shape;
+              const Window window{{1, how.size}, {1, how.stride}, {1, how.dilation}, {0, how.before}, {0, how.behind}};
+              const auto images = std::make_shared<Reshape>(Shape{x[0], 1, x[1], x[2]});
+              TensorId y = append(graph, images, {ids[0]}, "images");
+              y = append(graph, std::make_shared<Conv2d>(window, how.groups), {y, ids[1], ids[2]}, "conv");
+              y = append(graph, how.function, y);
+              const Shape shape = graph.tensor(y).type.shape;
+              return Ids{append(graph, std::make_shared<Reshape>(Shape{shape[0], shape[2], shape[3]}), {y}, "steps")};
+            }};
+  }
+};
+
+void add_sequence_convolutions(std::vector<OpCase>& cases) {
+  for (const SequenceConvolution& convolution : {
+           SequenceConvolution{.name = "conv1d", .before = 1, .behind = 1},
+           SequenceConvolution{.name = "conv1d_causal", .before = 4, .dilation = 2},
+           SequenceConvolution{.name = "conv1d_groups_stride", .size = 4, .stride = 2, .groups = 2},
+           SequenceConvolution{.name = "conv1d_1", .size = 1, .function = ActivationKind::tanh},
+       }) {
+    cases.push_back(convolution.make());
+  }
+}
+
+// A transposed convolution to images of `size`, which a convolution with the window takes back to those of its input.
+OpCase transposed_convolution(const std::string& name, const Window& window, Size2d size, bool bias = true,
+                              ActivationKind function = ActivationKind::none) {
+  return {name, bias ? "xpp" : "xp", [=](Graph& graph, const Ids& ids) {
+            const Shape& x = graph.tensor(ids[0]).type.shape;
+            const Shape y{x[0], size[0], size[1], graph.tensor(ids[1]).type.shape[2]};
+            TensorId result =
+                append(graph, std::make_shared<Conv2dGradInput>(window, 1, y), {ids[0], ids[1]}, "transposed");
+            if (bias) result = append(graph, std::make_shared<AddBias>(), {result, ids[2]}, "bias");
+            return Ids{append(graph, function, result)};
+          }};
+}
+
+void add_transposed_convolutions(std::vector<OpCase>& cases) {
+  const auto tanh = ActivationKind::tanh;
+  const Window same{{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}, even{{4, 4}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
+  cases.push_back(transposed_convolution("conv2d_transpose_same", same, {8, 10}));
+  cases.push_back(transposed_convolution("conv2d_transpose_valid", {{4, 3}, {2, 1}, {1, 1}, {}, {}}, {10, 5}));
+  cases.push_back(transposed_convolution("conv2d_transpose_gaps", {{2, 2}, {3, 2}, {1, 1}, {}, {}}, {9, 8}));
+  cases.push_back(
+      transposed_convolution("conv2d_transpose_dilation", {{3, 2}, {1, 1}, {2, 3}, {2, 1}, {2, 2}}, {5, 4}, false));
+  cases.push_back(transposed_convolution("conv2d_transpose_tanh", even, {6, 6}, true, tanh));
+}
+
+void add_pooling(std::vector<OpCase>& cases) {
+  struct Pool {
+    const char* name;
+    Window window;
+    Padding padding;
+  };
+  const Pool pools[] = {{"2x2", {{2, 2}, {2, 2}, {1, 1}, {}, {}}, PaddingMode::valid},
+                        {"3x3_stride_2_same", {{3, 3}, {2, 2}, {1, 1}, {}, {}}, PaddingMode::same},
+                        {"3x2_stride_1", {{3, 2}, {1, 1}, {1, 1}, {}, {}}, PaddingMode::same},
+                        {"padding_1", {{3, 3}, {2, 3}, {1, 1}, {}, {}}, Size2d{1, 1}}};
+  for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
+    const bool max = mode == PoolMode::max;
+    for (Pool pool : pools) {
+      require(!resolve_padding(pool.window, pool.padding, {8, 7}, "window"), pool.name);
+      for (const char* channels : {"_c3", "_c16"}) {
+        cases.push_back({std::string(max ? "max" : "average") + "_pool2d_" + pool.name + channels, "x",
+                         [=](Graph& graph, const Ids& ids) {
+                           const auto def = std::make_shared<Pool2d>(mode, pool.window, true);
+                           std::vector<std::string> names{"output"};
+                           if (max) names.push_back("winners");
+                           return Ids{graph.outputs[0] = graph.add_op(def, ids, "pool", {}, names)[0]};
+                         }});
+      }
+    }
+  }
+  for (const char* name : {"global_average_pool2d_c5", "global_average_pool2d_c32"}) {
+    cases.push_back(one(name, "x", std::make_shared<GlobalAveragePool2d>()));
+  }
+  for (const char* name : {"global_max_pool2d_c5", "global_max_pool2d_c16"}) {
+    cases.push_back({name, "x", [](Graph& graph, const Ids& ids) {
+                       const auto def = std::make_shared<GlobalMaxPool2d>(true);
+                       return Ids{graph.outputs[0] = graph.add_op(def, ids, "pool", {}, {"output", "winners"})[0]};
+                     }});
+  }
+}
+
+// Batch normalisation of the first inputs; where there is a residual, the last input is added, and then ReLU.
+OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual, bool relu) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            Ids operands(ids.begin(), ids.end() - (residual ? 1 : 0));
+            const auto def = std::make_shared<BatchNorm>(attributes);
+            Ids outputs = graph.add_op(def, operands, "norm", {}, {"output", "mean", "variance"});
+            for (int i : {1, 2}) graph.statistics.push_back({no_tensor, outputs[static_cast<std::size_t>(i)]});
+            if (residual) outputs[0] = append(graph, std::make_shared<Add>(), {ids.back(), outputs[0]}, "sum");
+            outputs[0] = append(graph, relu ? ActivationKind::relu : ActivationKind::none, outputs[0]);
+            graph.outputs[0] = outputs[0];
+            return outputs;
+          }};
+}
+
+// The same normalisation in the steps that ranks take together, with one rank.
+OpCase synchronized_batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual,
+                               bool relu) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            const TensorType numbers{{graph.tensor(ids[0]).type.shape[0]}, DType::int64};
+            const TensorId samples = append(graph, std::make_shared<ZeroInput>(numbers), {}, "samples");
+            const TensorId own = append(graph, std::make_shared<BatchMoments>(), {ids[0], samples}, "moments");
+            const auto merged =
+                graph.add_op(std::make_shared<MergeMoments>(), {own, own}, "merged", {}, {"mean", "variance", "share"});
+            for (int i : {0, 1}) graph.statistics.push_back({no_tensor, merged[static_cast<std::size_t>(i)]});
+            Ids operands(ids.begin(), ids.end() - (residual ? 1 : 0));
+            operands.insert(operands.end(), merged.begin(), merged.end());
+            const auto def = std::make_shared<SynchronizedBatchNorm>(attributes, MeshAxis::data, 1);
+            TensorId y = append(graph, def, operands, "norm");
+            if (residual) y = append(graph, std::make_shared<Add>(), {ids.back(), y}, "sum");
+            y = append(graph, relu ? ActivationKind::relu : ActivationKind::none, y);
+            graph.outputs[0] = y;
+            return Ids{y, merged[0], merged[1]};
+          }};
+}
+
+void add_normalisation(std::vector<OpCase>& cases) {
+  cases.push_back(batch_norm("batch_norm", "xpp", {}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_scale", "xp", {.scale = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_center", "xp", {.center = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_scale_no_center", "x", {.scale = false, .center = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_rows", "xpp", {.epsilon = 1e-5f}, false, false));
+  cases.push_back(batch_norm("batch_norm_relu", "xpp", {}, false, true));
+  cases.push_back(batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
+  cases.push_back(synchronized_batch_norm("batch_norm", "xpp", {}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_no_scale", "xp", {.scale = false}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_no_center", "xp", {.center = false}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_rows", "xpp", {.epsilon = 1e-5f}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_relu", "xpp", {}, false, true));
+  cases.push_back(synchronized_batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
+}
+
+// A normalisation by a sample's own statistics.
+template <class Norm, class Attributes>
+OpCase norm(std::string name, std::string inputs, Attributes attributes) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            const auto def = std::make_shared<Norm>(attributes);
+            return Ids{graph.outputs[0] = graph.add_op(def, ids, "norm", {}, {"output", "mean", "rstd"})[0]};
+          }};
+}
+
+OpCase layer_norm(std::string name, std::string inputs, NormAttributes attributes) {
+  return norm<LayerNorm>(std::move(name), std::move(inputs), attributes);
+}
+
+void add_layer_normalisation(std::vector<OpCase>& cases) {
+  cases.push_back(layer_norm("layer_norm", "xpp", {}));
+  cases.push_back(layer_norm("layer_norm_no_scale", "xp", {.scale = false}));
+  cases.push_back(layer_norm("layer_norm_no_center", "xp", {.center = false}));
+  cases.push_back(layer_norm("layer_norm_bare", "x", {.scale = false, .center = false}));
+  cases.push_back(layer_norm("layer_norm_sequence", "xpp", {.epsilon = 1e-5f}));
+}
+
+OpCase group_norm(std::string name, std::string inputs, std::int64_t groups, NormAttributes attributes = {}) {
+  return norm<GroupNorm>(std::move(name), std::move(inputs), GroupNormAttributes{attributes, groups});
+}
+
+void add_group_norm_and_prelu(std::vector<OpCase>& cases) {
+  cases.push_back(group_norm("group_norm", "xpp", 3));
+  cases.push_back(group_norm("group_norm_no_scale", "xp", 3, {.scale = false}));
+  cases.push_back(group_norm("group_norm_no_center", "xp", 3, {.center = false}));
+  cases.push_back(group_norm("group_norm_bare", "x", 3, {.scale = false, .center = false}));
+  cases.push_back(group_norm("group_norm_32", "xpp", 32));
+  cases.push_back(group_norm("group_norm_one", "xpp", 1, {.epsilon = 1e-5f}));
+  cases.push_back(group_norm("group_norm_of_channels", "xpp", 5));
+  cases.push_back(group_norm("group_norm_rows", "xpp", 4));
+  cases.push_back(one("prelu", "xp", std::make_shared<PRelu>(false)));
+  cases.push_back(one("prelu_rows", "xp", std::make_shared<PRelu>(false)));
+  cases.push_back(one("prelu_shared_c5", "xp", std::make_shared<PRelu>(true)));
+  cases.push_back(one("prelu_shared_c16", "xp", std::make_shared<PRelu>(true)));
+}
+
+// A recurrent layer: the product of the input, then the steps.
+OpCase recurrent(std::string name, RecurrentAttributes attributes, bool bias) {
+  const bool recurrent_bias = bias && attributes.cell == RecurrentCell::gru;
+  return {std::move(name),
+          recurrent_bias ? "xpppp"
+          : bias         ? "xppp"
+                         : "xpp",
+          [=](Graph& graph, const Ids& ids) {
+            const auto product_end = ids.begin() + (bias ? 3 : 2);
+            Ids operands{append(graph, std::make_shared<Dense>(), Ids(ids.begin(), product_end), "product")};
+            operands.insert(operands.end(), product_end, ids.end());
+            const auto def = std::make_shared<Recurrent>(attributes, true);
+            const std::vector<std::string> names{"output", "gates", "memories", "states"};
+            return Ids{graph.outputs[0] = graph.add_op(def, operands, "steps", {}, names)[0]};
+          }};
+}
+
+void add_recurrent(std::vector<OpCase>& cases) {
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple}) {
+    const std::string name(name_of(cell));
+    cases.push_back(recurrent(name, {cell}, true));
+    cases.push_back(recurrent(name + "_last", {.cell = cell, .sequences = false}, true));
+    cases.push_back(recurrent(name + "_backwards_no_bias", {.cell = cell, .backwards = true}, false));
+    cases.push_back(recurrent(name + "_last_backwards", {.cell = cell, .sequences = false, .backwards = true}, true));
+    cases.push_back(recurrent(name + "_two_steps", {cell}, true));
+    cases.push_back(recurrent(name + "_both_ways", {.cell = cell, .backwards = true, .reversed = true}, true));
+  }
+}
+
+void add_borders(std::vector<OpCase>& cases) {
+  for (const char* channels : {"_c3", "_c16"}) {
+    const Borders borders{{1, 2}, {0, 3}};
+    cases.push_back(one(std::string("pad2d") + channels, "x", std::make_shared<Pad2d>(borders)));
+    cases.push_back(one(std::string("crop2d") + channels, "x", std::make_shared<Crop2d>(borders)));
+  }
+  const auto upsample = [&](const char* name, Size2d factors, Interpolation how) {
+    cases.push_back(one(name, "x", std::make_shared<Upsample2d>(factors, how)));
+  };
+  upsample("upsample2d_nearest_c3", {2, 3}, Interpolation::nearest);
+  upsample("upsample2d_nearest_c16", {2, 2}, Interpolation::nearest);
+  upsample("upsample2d_bilinear_c3", {3, 2}, Interpolation::bilinear);
+  upsample("upsample2d_bilinear_c16", {2, 2}, Interpolation::bilinear);
+  upsample("upsample2d_bilinear_row", {4, 5}, Interpolation::bilinear);
+}
+
+// Batch normalisation, ReLU and max pooling, as networks begin with them.
+OpCase normalised_pooling(const std::string& name, Size2d size, Padding padding) {
+  return {name, "xpp", [=](Graph& graph, const Ids& ids) {
+            const Shape& x = graph.tensor(ids[0]).type.shape;
+            Window window{size, {2, 2}, {1, 1}, {}, {}};
+            require(!resolve_padding(window, padding, {x[1], x[2]}, "window"), name);
+            Ids outputs = batch_norm("", "", {}, false, true).build(graph, ids);
+            outputs[0] = graph.outputs[0] = graph.add_op(std::make_shared<Pool2d>(PoolMode::max, window, true),
+                                                         {outputs[0]}, "pool", {}, {"output", "winners"})[0];
+            return outputs;
+          }};
+}
+
+void add_normalised_pooling(std::vector<OpCase>& cases) {
+  cases.push_back(normalised_pooling("batch_norm_relu_max_pool_c5", {2, 2}, PaddingMode::valid));
+  cases.push_back(normalised_pooling("batch_norm_relu_max_pool_c16", {3, 3}, PaddingMode::same));
+}
+
+}  // namespace
+
+const std::vector<OpCase>& op_cases() {
+  static const std::vector<OpCase> cases = [] {
+    std::vector<OpCase> list;
+    add_element_wise(list);
+    add_dense(list);
+    add_convolutions(list);
+    add_sequence_convolutions(list);
+    add_transposed_convolutions(list);
+    add_pooling(list);
+    add_normalisation(list);
+    add_normalised_pooling(list);
+    add_layer_normalisation(list);
+    add_group_norm_and_prelu(list);
+    add_recurrent(list);
+    add_borders(list);
+    return list;
+  }();
+  return cases;
+}
+
+}  // namespace trainctl::test

@@ -1,0 +1,152 @@
+// A whole program's gradients, fused ops included, against finite differences of its loss.
+#include <algorithm>
+#include <random>
+
+#include "test/catch.h"
+#include "test/core/program/job.h"
+#include "test/core/program/slopes.h"
+
+namespace trainctl::gradient_test {
+namespace {
+
+// What a sample is like: one of 3 classes, for itself or for each of its positions, of which a mask may weigh each.
+struct Samples {
+  Shape shape{8, 8, 2};
+  Shape positions;
+  bool masked = false;
+  std::int32_t tokens = 0;  // values are whole numbers below it
+};
+
+// Compares the gradients of a network with one loss.
+void check_gradients(const std::string& network, float step, const Samples& of = {}, int micro_batches = 1) {
+  TestJob job(network, "sgd");
+  job.spec.inputs[0].sample = of.shape;
+  job.spec.outputs[0].target.classes = 3;
+  job.spec.outputs[0].target.shape = of.positions;
+  if (of.masked) job.spec.weight = of.positions;
+  const std::int64_t samples = 6, width = of.shape.count(), rows = samples * of.positions.count();
+  std::mt19937 random(21);
+  std::normal_distribution<float> normal;
+  std::vector<float> inputs(static_cast<std::size_t>(samples * width));
+  std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
+  std::vector<std::int32_t> tokens(inputs.size());
+  if (of.tokens > 0) {
+    job.spec.inputs[0].format.dtype = DType::int32;
+    for (std::int32_t& token : tokens)
+      token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(of.tokens));
+  }
+  std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
+  while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
+  std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
+  for (std::size_t i = 0; of.masked && i < weights.size(); i += 3) weights[i] = 0;
+  Batch batch;
+  batch.inputs = {{inputs.data(), DType::float32, samples * width}};
+  if (of.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
+  batch.targets = {{targets.data(), DType::int32, rows}};
+  batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(samples), 3);
+  batch.samples = {numbers.data(), DType::int64, samples};
+  batch.count = samples;
+
+  CAPTURE(network);
+  check_slopes(job.training(samples, micro_batches), batch, step);
+}
+
+}  // namespace
+
+TEST_CASE("gradients of dense networks are the slopes of the loss") {
+  for (const char* word : {"tanh", "relu", "gelu", "leaky_relu"}) {
+    const std::string function = word;
+    check_gradients("layers: [flatten, {dense: {units: 9, activation: " + function +
+                        "}}, {dense: {units: 7, activation: " + function +
+                        "}}, {dense: {units: 3, activation: softmax}}]",
+                    4e-3f);
+  }
+}
+
+TEST_CASE("gradients of a loss at each position are the slopes of its mean") {
+  const char* network = "layers: [{dense: {units: 9, activation: tanh}}, {dense: {units: 3, activation: softmax}}]";
+  for (const bool masked : {false, true}) check_gradients(network, 4e-3f, {{7, 5}, {7}, masked});
+  const char* images = R"(
+layers:
+  - conv2d: {filters: 4, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization
+  - activation: tanh
+  - dense: {units: 3, activation: softmax}
+)";
+  check_gradients(images, 4e-3f, {{6, 5, 2}, {6, 5}, false});
+}
+
+TEST_CASE("gradients of an embedding are the slopes of the loss") {
+  const char* network =
+      "layers: [{embedding: {input_dim: 5, output_dim: 4}}, {dense: {units: 7, activation: tanh}}, "
+      "{dense: {units: 3, activation: softmax}}]";
+  check_gradients(network, 4e-3f, {{6}, {6}, false, 5});
+  check_gradients(network, 4e-3f, {{3, 2}, {3, 2}, true, 5});
+}
+
+TEST_CASE("gradients of a residual network are the slopes of the loss") {
+  const char* network = R"(
+layers:
+  - conv2d: {filters: 4, kernel_size: 3, padding: same, activation: tanh}
+  - residual:
+      layers:
+        - conv2d: {filters: 6, kernel_size: 3, strides: 2, padding: same, use_bias: false}
+        - batch_normalization
+        - activation: relu
+        - conv2d: {filters: 6, kernel_size: 3, padding: same, use_bias: false}
+        - batch_normalization
+      shortcut:
+        - conv2d: {filters: 6, kernel_size: 1, strides: 2, use_bias: false}
+        - batch_normalization
+      activation: relu
+  - residual:
+      layers:
+        - conv2d: {filters: 6, kernel_size: 3, padding: same, use_bias: false}
+        - batch_normalization
+      activation: relu
+  - max_pooling2d: {pool_size: 2}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+  check_gradients(network, 3e-4f);
+}
+
+TEST_CASE("gradients of weights that several layers share are the slopes of the loss") {
+  check_gradients(R"(
+layers:
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same, activation: tanh}
+  - batch_normalization: {name: n}
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same, activation: tanh}
+  - batch_normalization: {name: n}
+  - residual:
+      layers: [{conv2d: {filters: 2, kernel_size: 3, padding: same, use_bias: false}}]
+      name: block
+  - residual:
+      layers: [{conv2d: {filters: 2, kernel_size: 3, padding: same, use_bias: false}}]
+      name: block
+  - flatten
+  - dense: {units: 5}
+  - layer_normalization: {name: l}
+  - dense: {name: d, units: 5, activation: gelu}
+  - layer_normalization: {name: l}
+  - dense: {name: d, units: 5, activation: gelu}
+  - dense: {units: 3, activation: softmax}
+)",
+                  1e-3f);
+  // The two halves of a siamese network, of tokens.
+  for (const int micro_batches : {1, 3}) {
+    check_gradients(R"(
+layers:
+  - embedding: {name: words, from: input, input_dim: 5, output_dim: 4}
+  - dense: {name: half, units: 4, activation: tanh}
+  - embedding: {name: words, from: input, input_dim: 5, output_dim: 4}
+  - dense: {name: half, units: 4, activation: tanh}
+  - concatenate: {from: [half@1, half]}
+  - dense: {units: 3, activation: softmax}
+)",
+                    4e-3f, {{6}, {6}, true, 5}, micro_batches);
+  }
+}
+
+}  // namespace trainctl::gradient_test

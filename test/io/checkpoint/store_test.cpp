@@ -1,0 +1,278 @@
+// The store: round trips, links, what is kept, what is refused, and what a damaged checkpoint does.
+#include "io/checkpoint/store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/json.h"
+#include "io/checkpoint/load.h"
+#include "test/catch.h"
+#include "test/support/snapshots.h"
+
+namespace trainctl::test::store_test {
+namespace {
+
+std::set<std::string> entries_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+std::string step(std::int64_t number) {
+  const std::string digits = std::to_string(number);
+  return "step-" + std::string(8 - digits.size(), '0') + digits;
+}
+
+void flip_bit(const std::string& path, std::size_t byte, int bit) {
+  std::string text = read_text(path);
+  text.at(byte) = static_cast<char>(text[byte] ^ (1 << bit));
+  write_text(path, text);
+}
+
+}  // namespace
+
+TEST_CASE("a saved checkpoint is loaded bit for bit") {
+  const TemporaryFolder run;
+  const RandomSnapshot random(5, 1234);
+  CheckpointStore store(run.path, {});
+  const std::string path = save(store, random.snapshot);
+  CHECK(path == run / "checkpoints/step-00001234");
+  CHECK(entries_in(path) == std::set<std::string>{"weights.safetensors", "state.safetensors", "manifest.json"});
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{"step-00001234", "last"});
+
+  const LoadedCheckpoint loaded = load_checkpoint(run / "checkpoints/last");
+  CHECK(same(loaded.snapshot.weights, random.snapshot.weights));
+  CHECK(same(loaded.snapshot.state, random.snapshot.state));
+  CHECK(loaded.snapshot.step == 1234);
+  CHECK(loaded.snapshot.position == random.snapshot.position);
+  CHECK(loaded.snapshot.mesh == random.snapshot.mesh);
+  CHECK(loaded.snapshot.metadata == random.snapshot.metadata);
+  CHECK(loaded.snapshot.metrics == random.snapshot.metrics);
+  CHECK_FALSE(loaded.snapshot.best);
+
+  const Snapshot later = with_best(random.snapshot, 1234);
+  const std::optional<BestResult> best = load_checkpoint(save(store, later)).snapshot.best;
+  REQUIRE(best);
+  CHECK(best->monitor == "val_loss");
+  CHECK_FALSE(best->maximum);
+  CHECK(best->value == later.best->value);  // to the last bit
+  CHECK(best->step == 1234);
+}
+
+TEST_CASE("the manifest states format, step, position, mesh and hashes") {
+  const TemporaryFolder run;
+  const RandomSnapshot random(6, 12);
+  const std::string path = save(CheckpointStore(run.path, {}), random.snapshot);
+  const auto manifest = nlohmann::json::parse(read_text(path + "/manifest.json"));
+  CHECK(manifest["format_version"] == 3);
+  CHECK(manifest["step"] == 12);
+  CHECK(manifest["position"]["seed"] == random.snapshot.position.seed);
+  CHECK(manifest["position"]["epoch"] == random.snapshot.position.epoch);
+  CHECK(manifest["position"]["offset"] == random.snapshot.position.offset);
+  CHECK(manifest["mesh"] == std::vector<int>{2, 1, 1});
+  for (const char* name : {"weights.safetensors", "state.safetensors"}) {
+    const std::string text = read_text(path + "/" + name);
+    CHECK(manifest["files"][name]["sha256"] == sha256(text.data(), text.size()));
+    CHECK(manifest["files"][name]["bytes"] == text.size());
+  }
+  CHECK(manifest["files"]["weights.safetensors"]["tensors"]["conv/kernel"]["shape"] == std::vector<int>{3, 3, 2, 5});
+}
+
+TEST_CASE("keep leaves the newest and the best") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {.keep = 2});
+  for (const int number : {10, 20, 30, 40, 50}) {
+    const RandomSnapshot random(1, number);
+    save(store, number < 20 ? random.snapshot : with_best(random.snapshot, 20));
+  }
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(20), step(40), step(50), "last", "best"});
+  CHECK(fs::read_symlink(run / "checkpoints/last") == step(50));
+  CHECK(fs::read_symlink(run / "checkpoints/best") == step(20));
+  save(store, with_best(RandomSnapshot(1, 60).snapshot, 60));
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(50), step(60), "last", "best"});
+  CHECK(fs::read_symlink(run / "checkpoints/best") == step(60));
+}
+
+TEST_CASE("links follow from the manifests, and are mended by the next writer") {
+  const TemporaryFolder run;
+  {
+    CheckpointStore store(run.path, {.keep = 2});
+    for (const int number : {10, 20, 30, 40}) {
+      const RandomSnapshot random(1, number);
+      save(store, with_best(random.snapshot, number == 30 ? 20 : number));
+    }
+  }
+  const std::string folder = run / "checkpoints/";
+  const auto mended = [&] {
+    const CheckpointStore again(run.path, {.keep = 2});
+    CHECK(fs::read_symlink(folder + "last") == step(40));
+    CHECK(fs::read_symlink(folder + "best") == step(40));
+    CHECK(entries_in(folder) == std::set<std::string>{step(30), step(40), "last", "best"});
+  };
+  for (const char* link : {"last", "best"}) {
+    fs::remove(folder + link);
+    mended();
+    fs::remove(folder + link);
+    fs::create_symlink(step(30), folder + link);
+    mended();
+    fs::remove(folder + link);
+    fs::create_symlink("step-00000099", folder + link);
+    mended();
+  }
+  fs::copy(folder + step(30), folder + step(20), fs::copy_options::recursive);  // killed before it was removed
+  mended();
+  fs::remove_all(folder + step(40));  // the newest one's best is that of 20, which is gone
+  const CheckpointStore again(run.path, {.keep = 2});
+  CHECK(entries_in(folder) == std::set<std::string>{step(30), "last"});
+}
+
+TEST_CASE("a manifest with a number that no run has is damaged") {
+  Manifest manifest;
+  manifest.mesh = {1, 1, 1};
+  manifest.best = {"val_loss", false, 0.5, 3};
+  manifest.files = {{"weights.safetensors", {}, {{"a", {2, 3}, "0123456789abcdef"}}}};
+  const std::string whole = to_text(manifest);
+  REQUIRE_NOTHROW(parse_manifest(whole, "m"));
+  const auto sealed = [&](const std::string& before, const std::string& after) {
+    std::string text = whole.substr(0, whole.rfind(",\n  \"manifest_sha256\""));
+    const std::size_t at = text.find(before);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, before.size(), after);
+    return text + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), text.size()) + "\"\n}\n";
+  };
+  for (const std::string key : {"\n  \"step\": 0", "\"sequence\": 0", "\"epoch\": 0", "\"offset\": 0", "\"bytes\": 0",
+                                "\"step\": 3", "\"value\": 0.5"}) {
+    const std::string name = key.substr(0, key.find(':') + 2);
+    for (const std::string value :
+         {"1e308", "-1", "9223372036854775807", "18446744073709551616", "0.5", "\"7\"", "null", "[]", "1e400"}) {
+      if (name == "\"value\": " &&
+          (value == "-1" || value == "0.5" || value[0] == '9' || value == "1e308" || value.starts_with("18"))) {
+        continue;  // a loss may be anything finite
+      }
+      if (name == "\"bytes\": " && value[0] == '9') continue;  // compared with the file's size
+      CAPTURE(name, value);
+      ErrorKind kind{};
+      CHECK(failure_of([&] { parse_manifest(sealed(key, name + value), "m"); }, &kind).find("m: ") == 0);
+      CHECK(kind == ErrorKind::data);
+    }
+  }
+  for (const char* shape : {"-2", "4611686018427387904", "1e308", "\"2\""}) {
+    CHECK_THROWS_AS(parse_manifest(sealed("        2,", std::string("        ") + shape + ","), "m"), Error);
+  }
+  for (const char* size : {"0", "-1", "2147483648", "1e9"}) {
+    CHECK_THROWS_AS(parse_manifest(sealed("[\n    1,", std::string("[\n    ") + size + ","), "m"), Error);
+  }
+}
+
+TEST_CASE("weights_only leaves out the state") {
+  const TemporaryFolder run;
+  const RandomSnapshot random(8, 3);
+  const std::string path = save(CheckpointStore(run.path, {}), random.snapshot, true);
+  CHECK(entries_in(path) == std::set<std::string>{"weights.safetensors", "manifest.json"});
+  const LoadedCheckpoint loaded = load_checkpoint(path);
+  CHECK(same(loaded.snapshot.weights, random.snapshot.weights));
+  CHECK(loaded.snapshot.state.empty());
+}
+
+TEST_CASE("saving a step again replaces it") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {});
+  save(store, RandomSnapshot(1, 5).snapshot);
+  const RandomSnapshot second(2, 5);
+  const std::string path = save(store, second.snapshot);
+  CHECK(same(load_checkpoint(path).snapshot.weights, second.snapshot.weights));
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(5), "last"});
+}
+
+TEST_CASE("a flipped bit anywhere in a checkpoint is found") {
+  const TemporaryFolder run;
+  const std::string path = save(CheckpointStore(run.path, {}), RandomSnapshot(9, 4).snapshot);
+  REQUIRE_NOTHROW(load_checkpoint(path));
+  std::mt19937 random(11);
+  for (const char* name : {"weights.safetensors", "state.safetensors", "manifest.json"}) {
+    const std::string file = path + "/" + name;
+    const std::string whole = read_text(file);
+    std::set<std::size_t> bytes{0, 1, 7, 8, 9, whole.size() - 1, whole.size() - 2, whole.size() - 20};
+    while (bytes.size() < 150) bytes.insert(random() % whole.size());
+    for (const std::size_t byte : bytes) {
+      INFO(file << " byte " << byte);
+      flip_bit(file, byte, static_cast<int>(random() % 8));
+      ErrorKind kind{};
+      CHECK(failure_of([&] { load_checkpoint(path); }, &kind) != "nothing was thrown");
+      CHECK(kind == ErrorKind::data);
+      write_text(file, whole);
+    }
+    for (const std::size_t length : {std::size_t{0}, std::size_t{5}, whole.size() / 2, whole.size() - 1}) {
+      write_text(file, whole.substr(0, length));
+      CHECK_THROWS_AS(load_checkpoint(path), Error);
+    }
+    fs::remove(file);
+    CHECK_THROWS_AS(load_checkpoint(path), Error);
+    write_text(file, whole);
+  }
+  CHECK_NOTHROW(load_checkpoint(path));
+}
+
+TEST_CASE("a damaged tensor is named") {
+  const TemporaryFolder run;
+  const std::string path = save(CheckpointStore(run.path, {}), RandomSnapshot(9, 4).snapshot);
+  const std::string file = path + "/weights.safetensors";
+  flip_bit(file, read_text(file).size() - 10, 3);
+  const std::string text = failure_of([&] { load_checkpoint(path); });
+  CHECK(contains(text, file));
+  CHECK(contains(text, "'dense/kernel'"));
+}
+
+TEST_CASE("auto takes the newest whole checkpoint") {
+  const TemporaryFolder run;
+  CHECK_FALSE(load_newest_checkpoint(run.path));
+  CheckpointStore store(run.path, {});
+  for (const int number : {10, 20, 30}) save(store, RandomSnapshot(1, number).snapshot);
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 30);
+  flip_bit(run / "checkpoints/step-00000030/state.safetensors", 400, 1);
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 20);
+  fs::remove(run / "checkpoints/step-00000020/manifest.json");
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 10);
+
+  // The run goes on from 10: its next checkpoint is the newest although 20 and 30 are still there.
+  CheckpointStore again(run.path, {});
+  save(again, RandomSnapshot(2, 15).snapshot);
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 15);
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(10), step(15), step(30), "last"});
+
+  for (const int number : {10, 15}) flip_bit(run / ("checkpoints/" + step(number) + "/weights.safetensors"), 300, 0);
+  ErrorKind kind{};
+  CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path); }, &kind), "none of its 3 checkpoints is whole"));
+  CHECK(kind == ErrorKind::data);
+}
+
+TEST_CASE("metrics that are not finite survive in a manifest, which stays JSON") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Manifest manifest;
+  manifest.metrics = {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}, {"d", 0.25}};
+  const std::string text = to_text(manifest);
+  CHECK(Json::parse(text)["metrics"].dump() == R"({"a":"NaN","b":"Infinity","c":"-Infinity","d":0.25})");
+  const std::map<std::string, double> read = parse_manifest(text, "here").metrics;
+  CHECK(std::isnan(read.at("a")));
+  CHECK(read.at("b") == infinity);
+  CHECK(read.at("c") == -infinity);
+  CHECK(read.at("d") == 0.25);
+}
+
+TEST_CASE("a manifest of a newer format is refused by name") {
+  Manifest manifest;
+  std::string text = to_text(manifest);
+  CHECK(parse_manifest(text, "m").step == 0);
+  const std::size_t at = text.find("\"format_version\": 3");
+  text.replace(at, 19, "\"format_version\": 4");
+  const std::size_t end = text.rfind(",\n  \"manifest_sha256\"");
+  text = text.substr(0, end) + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), end) + "\"\n}\n";
+  CHECK(contains(failure_of([&] { parse_manifest(text, "m"); }), "format version 4"));
+}
+
+}  // namespace trainctl::test::store_test

@@ -1,0 +1,150 @@
+// Oddities of array files that NumPy and gzip know, names of MNIST's files, and data without targets.
+#include "io/datasets/arrays/idx.h"
+#include "io/datasets/arrays/npy.h"
+#include "io/loader/data.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/records.h"
+
+namespace trainctl::test::array_files_test {
+namespace {
+
+std::vector<float> values_of(const Array& array) {
+  std::vector<float> values(static_cast<std::size_t>(array.shape.count()));
+  convert(array, 0, array.shape.count(), values.data());
+  return values;
+}
+
+std::string floats(const std::vector<float>& values) { return npy("<f4", format("({},)", values.size()), raw(values)); }
+
+}  // namespace
+
+TEST_CASE("array files: of two members of one name in an npz the last counts, as in NumPy") {
+  const TempFolder folder;
+  const std::string path = folder / "a.npz";
+  write_file(path, zip({{"x.npy", floats({1, 2})}, {"y.npy", floats({3})}, {"x.npy", floats({4, 5, 6})}}));
+  CHECK(values_of(read_npz(path, "x")) == std::vector<float>{4, 5, 6});
+  CHECK(values_of(read_npz(path, "X")) == std::vector<float>{4, 5, 6});
+  CHECK(values_of(read_npz(path, "y")) == std::vector<float>{3});
+}
+
+TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
+  const TempFolder folder;
+  const std::string one = floats({1, 2});
+  for (const char version : {'\0', '\4', '\x09', '\xff'}) {
+    std::string other = one;
+    other[6] = version;
+    write_file(folder / "x.npy", other);
+    CHECK_THROWS_WITH(read_npy(folder / "x.npy"), Catch::Contains("x.npy: is an .npy file of version") &&
+                                                      Catch::Contains("versions 1.0, 2.0 and 3.0 are known"));
+  }
+  for (const char version : {'\2', '\3'}) {  // the header's length takes four bytes
+    std::string other =
+        one.substr(0, 6) + version + std::string(1, '\0') + one.substr(8, 2) + std::string(2, '\0') + one.substr(10);
+    write_file(folder / "x.npy", other);
+    CHECK(values_of(read_npy(folder / "x.npy")) == std::vector<float>{1, 2});
+  }
+}
+
+TEST_CASE("array files: float16 arrays are samples, targets and weights, with NumPy's values") {
+  const TempFolder folder;
+  // numpy.array([1, -2, 0.1, 65504, 6.1035e-05, 5.96e-08, -0.0, 0.333, inf], '<f2').tobytes(), and .astype('f4') of it
+  const std::vector<std::uint16_t> bits{0x3c00, 0xc000, 0x2e66, 0x7bff, 0x0400, 0x0001, 0x8000, 0x3554, 0x7c00};
+  const std::vector<float> values{1,
+                                  -2,
+                                  0.0999755859375f,
+                                  65504,
+                                  0.00006103515625f,
+                                  0x1p-24f,
+                                  -0.,
+                                  0.3330078125f,
+                                  std::numeric_limits<float>::infinity()};
+  write_file(folder / "x.npy", npy("<f2", "(9,)", raw(bits)));
+  CHECK(values_of(read_npy(folder / "x.npy")) == values);
+  std::vector<std::uint16_t> swapped;
+  for (const std::uint16_t one : bits) swapped.push_back(static_cast<std::uint16_t>(one << 8 | one >> 8));
+  write_file(folder / "x.npy", npy(">f2", "(9,)", raw(swapped)));
+  CHECK(values_of(read_npy(folder / "x.npy")) == values);
+
+  write_file(folder / "x.npy", npy("<f2", "(2, 2)", raw(std::vector<std::uint16_t>{0x3c00, 0xc000, 0x3554, 0})));
+  write_file(folder / "y.npy", npy("<f2", "(2, 1)", raw(std::vector<std::uint16_t>{0x2e66, 0x7bff})));
+  write_file(folder / "w.npy", npy("<f2", "(2,)", raw(std::vector<std::uint16_t>{0x3800, 0x4000})));
+  const auto data =
+      array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), {}, {}, read_npy(folder / "w.npy"));
+  CHECK(data->info().dtype == DType::float32);
+  CHECK(data->info().classes == 0);
+  Sample sample;
+  data->read(1, sample);
+  CHECK(static_cast<const float*>(sample.values)[0] == 0.3330078125f);
+  CHECK(sample.target[0] == 65504);
+  float weight = 0;
+  data->read_weights(1, &weight);
+  CHECK(weight == 2);
+}
+
+TEST_CASE("array files: a gzip file of several members is read whole") {
+  const TempFolder folder;
+  const std::string pixels = random_bytes(300'000, 4), file = idx(8, {1000, 300}, pixels);
+  const std::string members =
+      gzip(file.substr(0, 3)) + gzip("") + gzip(file.substr(3, 70'000)) + gzip(file.substr(70'003));
+  for (const std::string& end : {std::string(), std::string(5, '\0')}) {  // padded to a block
+    write_file(folder / "x.gz", members + end);
+    const Array array = read_idx(folder / "x.gz");
+    REQUIRE(array.bytes.size() == 300'000);
+    CHECK(std::memcmp(array.bytes.in_memory(), pixels.data(), pixels.size()) == 0);
+  }
+  write_file(folder / "x.gz", members.substr(0, members.size() - 9));
+  CHECK_THROWS_WITH(read_idx(folder / "x.gz"), Catch::Contains("truncated"));
+  write_file(folder / "x.gz", gzip(file) + gzip("more"));
+  CHECK_THROWS_WITH(read_idx(folder / "x.gz"), Catch::Contains("holds more than"));
+}
+
+TEST_CASE("array files: MNIST's files are found with a dot in their names, and in folders of their names") {
+  const TempFolder folder;
+  const std::string images = idx(8, {4, 2, 2}, random_bytes(16, 1)), labels = idx(8, {4}, std::string("\0\1\2\1", 4));
+  write_file(folder / "train-images.idx3-ubyte", images);
+  write_file(folder / "train-labels.idx1-ubyte.gz", gzip(labels));
+  write_file(folder / "t10k-images-idx3-ubyte/t10k-images-idx3-ubyte", images);  // as Kaggle has them
+  write_file(folder / "t10k-labels-idx1-ubyte/t10k-labels.idx1-ubyte", labels);
+  for (const char* prefix : {"train", "t10k"}) {
+    const IdxFiles files = find_mnist_files(folder.text(), prefix);
+    CHECK(idx_dataset(files.images, files.labels, {})->size() == 4);
+  }
+  CHECK(mnist_file(folder.text(), "nothing-idx3-ubyte").empty());
+}
+
+TEST_CASE("array files: label_mode: input needs no targets") {
+  const TempFolder folder;
+  write_file(folder / "a/x.npy", npy("<f4", "(2, 3)", raw(std::vector<float>{1, 2, 3, 4, 5, 6})));
+  write_file(folder / "a.npz", zip({{"x.npy", read_whole(folder / "a/x.npy")}}));
+  write_file(folder / "w.npy", floats({1, 3}));
+  write_file(folder / "i/train-images-idx3-ubyte", idx(8, {2, 1, 3}, "\1\2\3\4\5\6"));
+  write_file(folder / "r.tfrecord", tf_record(example({{"a", floats_feature({1, 2, 3})}})) +
+                                        tf_record(example({{"a", floats_feature({4, 5, 6})}})));
+  const std::string image = png(1, 1, 2, "\1\2\3"), other = png(1, 1, 2, "\4\5\6");
+  write_file(folder / "d.tar", tar_member("0.png", image) + tar_member("1.png", other) + tar_end());
+  const std::string keys[] = {format("dataset: npy, path: {}/a", folder.text()),
+                              format("dataset: npy, path: {}/a.npz", folder.text()),
+                              format("dataset: npy, x: {}/a/x.npy", folder.text()),
+                              format("dataset: idx, path: {}/i", folder.text()),
+                              format("dataset: idx, images: {}/i/train-images-idx3-ubyte", folder.text()),
+                              format("dataset: tfrecord, path: {}/r.tfrecord, features: [a]", folder.text()),
+                              format("dataset: webdataset, path: {}/d.tar", folder.text())};
+  for (const std::string& key : keys) {
+    INFO(key);
+    const Data data(data_options("{" + key + ", label_mode: input, workers: 0, shuffle: false}"), 1);
+    const auto source = data.training(2, {}, {1, 0, 0});
+    const Batch& batch = source->next();
+    for (int i = 0; i < 6; ++i) {
+      CHECK(batch.inputs[0].as<float>()[i] == static_cast<float>(i + 1));
+      CHECK(batch.targets[0].as<float>()[i] == static_cast<float>(i + 1));
+    }
+  }
+  const Data weighted(
+      data_options("{" + keys[2] +
+                   format(", weights: {}, label_mode: input, workers: 0, shuffle: false}}", folder / "w.npy")),
+      1);
+  CHECK(weighted.training(2, {}, {1, 0, 0})->next().weights.as<float>()[1] == 3);
+}
+
+}  // namespace trainctl::test::array_files_test

@@ -1,0 +1,272 @@
+// Tables with words, missing values, dates and standardised columns.
+#include <cmath>
+#include <random>
+
+#include "io/datasets/tables/csv.h"
+#include "io/loader/data.h"
+#include "io/loader/inputs/kept_input.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+
+namespace trainctl::test::csv_columns_test {
+using Catch::Contains;
+
+namespace {
+
+std::vector<float> sample_of(const Dataset& dataset, std::int64_t index) {
+  Sample sample;
+  dataset.read(index, sample);
+  const auto* values = static_cast<const float*>(sample.values);
+  return {values, values + sample.shape.count()};
+}
+
+// A table opened from its text.
+struct Opened {
+  Opened(const std::string& text, const CsvFormat& format = {}, const DeclaredInfo& declared = {}) {
+    write_file(folder / "t.csv", text);
+    dataset = csv_dataset({folder / "t.csv"}, format, declared);
+  }
+  std::vector<float> operator[](std::int64_t index) const { return sample_of(*dataset, index); }
+  const DatasetInfo& info() const { return dataset->info(); }
+
+  TempFolder folder;
+  std::shared_ptr<const Dataset> dataset;
+};
+
+std::string error_of(const std::string& text, const CsvFormat& format = {}, const DeclaredInfo& declared = {},
+                     ErrorKind kind = ErrorKind::data) {
+  try {
+    const Opened opened(text, format, declared);
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  FAIL_CHECK("it was read: " << text);
+  return "";
+}
+
+using Row = std::vector<float>;
+
+}  // namespace
+
+TEST_CASE("csv: words become one-hot values in bytewise order, in the place of their column") {
+  const Opened table("a,kind,b,y\n1,pear,2,0\n3,Zebra,4,1\n5,\"app\nle, \"\"red\"\"\",6,1\n7,pear,8,0\n");
+  CHECK(table.info().sample == Shape{6});
+  CHECK(table[0] == Row{1, 0, 0, 0, 1, 2});
+  CHECK(table[1] == Row{3, 0, 1, 0, 0, 4});
+  CHECK(table[2] == Row{5, 0, 0, 1, 0, 6});
+  CHECK(table[3] == Row{7, 0, 0, 0, 1, 8});
+  CHECK(table.dataset->label(2) == 1);
+  CHECK(table.info().classes == 2);
+  // Numbers that only name things, and a shape that the config states.
+  const Opened codes("zip,y\n10115,0\n20095,1\n10115,1\n80331,0\n",
+                     {.categorical = {"zip"}, .out_of_vocabulary = false}, {.sample = Shape{1, 3}});
+  CHECK(codes.info().sample == Shape{1, 3});
+  CHECK(codes[1] == Row{0, 1, 0});
+  CHECK(codes[2] == Row{1, 0, 0});
+  // Words that all differ are no categories unless the config says so.
+  CHECK_THAT(error_of("name,a,y\nAnn,1,0\nBob,2,1\n"),
+             Contains("line 2, column 'name': 'Ann' is no number") && Contains("categorical"));
+  CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 0, 1, 2});
+  // Chosen columns keep the declared order.
+  CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 0, 1, 2});
+}
+
+TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
+  CHECK_THAT(error_of("a,y\n1,0\n2,0\nx,1\n"), Contains("line 4, column 'a': 'x' is no number"));
+  CHECK_THAT(error_of("a,y\nx,0\nx,0\n3,1\n"), Contains("line 2, column 'a': 'x' is no number"));
+  CHECK_THAT(error_of("a,y\nx,0\nx,1\n", {.numeric = {"a"}}), Contains("line 2, column 'a': 'x' is no number"));
+  CHECK_THAT(error_of("a,y\n\"1\n\",0\n2,0\n", {.numeric = {"a"}}), Contains("line 2"));
+  CHECK_THAT(error_of("a,k,y\n1,\"u\nv\",0\n1,\"u\nv\",0\nx,u,1\n"), Contains("line 6, column 'a': 'x'"));
+  CHECK_THAT(error_of("a,y\n1,cat\n2,dog\n", {.numeric = {"y"}}), Contains("line 2, column 'y': 'cat' is no number"));
+  CHECK_THAT(error_of("a,y\n1,0\n", {.categorical = {"b"}}, {}, ErrorKind::config), Contains("no column 'b'"));
+  std::string many = "w,y\n";
+  for (int i = 0; i < 1002; ++i) many += format("w{},0\nw{},1\n", i, i);
+  CHECK_THAT(error_of(many), Contains("line 2002, column 'w'") && Contains("more than 1000 different words"));
+  CHECK(Opened(many, {.categorical = {"w"}}).info().sample == Shape{1003});
+}
+
+TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
+  const Opened quality("a,quality\n1,7\n2,3\n3,7\n4,5\n", {.categorical = {"quality"}});
+  CHECK(quality.info().class_names == std::vector<std::string>{"3", "5", "7"});
+  CHECK(quality.dataset->label(0) == 2);
+  CHECK(quality.dataset->label(1) == 0);
+  for (const char* date : {"2024-01-31", "2024-01-31T10:00:00Z", "2024-1-31 10:00", "31.01.2024", "1/31/2024"}) {
+    INFO(date);
+    const std::string twice = format("day,y\n{0},1\n{0},2\n", date);
+    CHECK_THAT(error_of(twice),
+               Contains(format("line 2, column 'day': '{}' is a date", date)) && Contains("days since the first"));
+    CHECK_THAT(error_of(format("a,y\n1,{}\n", date)), Contains("line 2, column 'y'") && Contains("is a date"));
+    CHECK(Opened(twice, {.categorical = {"day"}})[0] == Row{0, 1});
+  }
+  for (const char* other : {"2024-01-31x", "1-2-3", "192.168.0.1", "20240-01-01", "a-b-c"}) {
+    INFO(other);
+    CHECK(Opened(format("a,y\n{0},1\n{0},2\n", other))[0] == Row{0, 1});
+  }
+}
+
+TEST_CASE("csv: missing values") {
+  const std::string text = "a,b,k,y\n1,10,u,0\n,20,v,1\nNA,?,,0\n5,30,v,1\n";
+  CHECK_THAT(error_of(text), Contains("line 3, column 'a' is empty") && Contains("missing"));
+  CHECK_THAT(error_of("a,y\n1,0\nNA,1\n"), Contains("line 3, column 'a': 'NA' is no number") && Contains("`missing`"));
+  const Opened mean(text, {.missing = MissingRule::mean});
+  CHECK(mean[0] == Row{1, 10, 0, 1, 0});
+  CHECK(mean[1] == Row{3, 20, 0, 0, 1});
+  CHECK(mean[2] == Row{3, 20, 0, 0, 0});
+  CHECK(Opened(text, {.missing = MissingRule::zero})[2] == Row{0, 0, 0, 0, 0});
+  CHECK(Opened(text, {.missing = -7.5})[2] == Row{-7.5, -7.5, 0, 0, 0});
+  // Namibia is no missing value where the column is named.
+  CHECK(Opened("c,y\nNA,0\nDE,1\n,1\n", {.categorical = {"c"}, .missing = MissingRule::zero}).info().sample ==
+        Shape{3});
+  CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.missing = MissingRule::zero}), Contains("column 'b' holds no value"));
+  CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.numeric = {"b"}, .missing = MissingRule::mean}),
+             Contains("column 'b' holds no value"));
+  CHECK_THAT(error_of("a,y\n1,0\n2,\n", {.missing = MissingRule::mean}), Contains("line 3, column 'y' is empty"));
+}
+
+TEST_CASE("csv: standardised columns have the mean and variance of a direct sum, constant ones are 0") {
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal(50, 1e3);
+  constexpr int rows = 200;
+  std::vector<double> values(rows);
+  std::string text = "a,constant,k,y\n";
+  for (int i = 0; i < rows; ++i) {
+    values[static_cast<std::size_t>(i)] = static_cast<float>(normal(random));
+    text += format("{},0.1,{},0.5\n", values[static_cast<std::size_t>(i)], i % 2 ? "u" : "v");
+  }
+  const auto check = [&](const DeclaredInfo& declared, int used) {
+    double mean = 0, variance = 0;
+    for (int i = 0; i < used; ++i) mean += values[static_cast<std::size_t>(i)] / used;
+    for (int i = 0; i < used; ++i) variance += std::pow(values[static_cast<std::size_t>(i)] - mean, 2) / used;
+    const Opened table(text, {.standardize = true}, declared);
+    for (const int i : {0, 1, 77, 199}) {
+      const Row row = table[i];
+      REQUIRE(row.size() == 5);
+      CHECK(row[0] == Approx((values[static_cast<std::size_t>(i)] - mean) / std::sqrt(variance)).epsilon(1e-5));
+      CHECK(row[1] == 0);
+      CHECK(row[2] == 0);
+      CHECK(row[3] == (i % 2 ? 1.0f : 0.0f));
+    }
+  };
+  check({}, rows);
+  // Samples that a split holds out do not count.
+  DeclaredInfo split;
+  split.trained_on = [&](const Dataset& dataset) {
+    CHECK(dataset.size() == rows);
+    std::vector<std::int64_t> first(120);
+    for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<std::int64_t>(i);
+    return first;
+  };
+  check(split, 120);
+}
+
+TEST_CASE("csv: validation is read as the training part says") {
+  const Opened training("a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n",
+                        {.missing = MissingRule::mean, .standardize = true});
+  const DatasetInfo info = training.info();
+  const CsvFormat same{.missing = MissingRule::mean, .standardize = true};
+  const DeclaredInfo held_out{.sample = info.sample, .training = &info};
+  const double mean = 4, deviation = std::sqrt((9. + 1 + 0 + 16) / 4);
+  // Columns in another order, one more, a word of training alone that is missing here.
+  const Opened other("y,extra,k,a\ndog,zzz,w,10\ncat,zzz,w,\n", same, held_out);
+  CHECK(other.info().sample == Shape{4});
+  CHECK(other[0] == Row{static_cast<float>((10 - mean) / deviation), 0, 0, 1});
+  CHECK(other[1] == Row{0, 0, 0, 1});
+  CHECK(other.dataset->label(0) == 1);
+  CHECK_THAT(error_of("a,k,y\n1,u,cat\n1,u,emu\n", same, held_out),
+             Contains("line 3, column 'y'") && Contains("the class 'emu', which the training part has not"));
+  CHECK_THAT(error_of("a,y\n1,cat\n", same, held_out), Contains("has no column 'k', which the training part has"));
+  CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is no number"));
+}
+
+TEST_CASE("csv: words that the training part lacks have the first value of their column, as in Keras' StringLookup") {
+  const CsvFormat csv{.missing = MissingRule::zero}, closed{.out_of_vocabulary = false, .missing = MissingRule::zero};
+  const std::string train = "a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n";
+  // keras.layers.StringLookup(vocabulary=["u", "w"], output_mode="one_hot") of "w", "u", "other" and "2"
+  const Opened training(train, csv);
+  const DatasetInfo info = training.info();
+  const DeclaredInfo held_out{.sample = info.sample, .training = &info};
+  const Opened other("a,k,y\n1,w,cat\n2,u,cat\n3,other,cat\n4,2,cat\n5,,dog\n", csv, held_out);
+  CHECK(other[0] == Row{1, 0, 0, 1});
+  CHECK(other[1] == Row{2, 0, 1, 0});
+  CHECK(other[2] == Row{3, 1, 0, 0});
+  CHECK(other[3] == Row{4, 1, 0, 0});
+  CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is no unknown one
+  CHECK_THAT(other.info().warning, Contains("column 'k' has words that the training part lacks in 2 of 5 lines (the "
+                                            "first: 'other' in line 4)"));
+  CHECK(training.info().warning.empty());
+  // A class that training has not is an error in any case.
+  CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out), Contains("the class 'emu', which the training part has not"));
+
+  const Opened without(train, closed);
+  const DatasetInfo closed_info = without.info();
+  CHECK(closed_info.sample == Shape{3});
+  const DeclaredInfo closed_out{.sample = closed_info.sample, .training = &closed_info};
+  CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", closed, closed_out),
+             Contains("line 3, column 'k': 'x\ny' is no word of the training part"));
+  // Numbers where training has words are words that it lacks.
+  CHECK_THAT(error_of("a,k,y\n1,2,cat\n", closed, closed_out), Contains("line 2, column 'k': '2'"));
+  // What a checkpoint from before says has no such value.
+  KeptInput kept;
+  kept.info = closed_info;
+  std::string text = write_kept_inputs({kept});
+  const std::string key = "\"out_of_vocabulary\":false,";
+  REQUIRE(text.find(key) != std::string::npos);
+  while (text.find(key) != std::string::npos) text.erase(text.find(key), key.size());
+  CHECK(read_kept_inputs(text)[0].info.table->columns[1].width() == 2);
+  kept.info = info;
+  CHECK(read_kept_inputs(write_kept_inputs({kept}))[0].info.table->columns[1].width() == 3);
+}
+
+TEST_CASE("csv: words, missing values and standardised columns in a config") {
+  const TempFolder folder;
+  write_file(folder / "train.csv", "a,k,y\n1,u,0.5\n3,w,1.5\n,u,2\n");
+  write_file(folder / "valid.csv", "k,a,y\nw,4,7\n");
+  const std::string base =
+      format("dataset: csv, path: {0}/train.csv, workers: 0, validation: {{path: {0}/valid.csv}}", folder.text());
+  const Data data(data_options("{" + base + ", missing: mean, standardize: true, categorical: k, numeric: [a]}"), 1);
+  CHECK(data.info().inputs[0].sample == Shape{4});
+  const auto source = data.evaluation(SplitKind::validation, 1, {});
+  const Batch& batch = source->next();
+  CHECK(batch.inputs[0].as<float>()[0] == Approx(2 / std::sqrt(2. / 3)));
+  CHECK(batch.inputs[0].as<float>()[1] == 0);
+  CHECK(batch.inputs[0].as<float>()[2] == 0);
+  CHECK(batch.inputs[0].as<float>()[3] == 1);
+  CHECK_NOTHROW(Data(data_options("{" + base + ", missing: -1}"), 1));
+  CHECK_THROWS_AS(data_options("{" + base + ", missing: median}"), ConfigError);
+  CHECK_THROWS_AS(data_options("{" + base + ", missing: 1e50}"), ConfigError);
+  CHECK_THROWS_AS(data_options("{" + base + ", categorical: [a, k], numeric: k}"), ConfigError);
+  // Another vocabulary is another data set, though its numbers are the same.
+  const std::string before = data.info().fingerprint;
+  write_file(folder / "train.csv", "a,k,y\n1,u,0.5\n3,x,1.5\n,u,2\n");
+  write_file(folder / "valid.csv", "k,a,y\nx,4,7\n");
+  CHECK(Data(data_options("{" + base + ", missing: mean, standardize: true, categorical: k}"), 1).info().fingerprint !=
+        before);
+}
+
+TEST_CASE("csv: with a split the columns are standardised by the samples that train") {
+  const TempFolder folder;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(-20, 7);
+  for (const char* stratify : {"false", "true"}) {
+    std::string text = "a,y\n";
+    for (int i = 0; i < 40; ++i) text += format("{},{}\n", normal(random), i % 3);
+    write_file(folder / "t.csv", text);
+    const Data data(data_options(format("{{dataset: csv, path: {}, standardize: true, workers: 0, "
+                                        "validation: {{split: 0.4, stratify: {}}}}}",
+                                        folder / "t.csv", stratify)),
+                    1);
+    const std::int64_t samples = data.samples(SplitKind::training);
+    const auto source = data.training(samples, {}, {1, 0, 0});
+    const auto* values = source->next().inputs[0].as<float>();
+    double mean = 0, square = 0;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      mean += values[i] / static_cast<double>(samples);
+      square += double{values[i]} * values[i] / static_cast<double>(samples);
+    }
+    CHECK(std::abs(mean) < 1e-5);
+    CHECK(square == Approx(1).epsilon(1e-4));
+  }
+}
+
+}  // namespace trainctl::test::csv_columns_test

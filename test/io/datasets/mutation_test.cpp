@@ -1,0 +1,189 @@
+// A seeded campaign: files of every format with bytes changed, cut out, repeated and cut off. Each is read, or refused
+// by an error of the data that names it; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many of each.
+#include <limits>
+
+#include "io/loader/data.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/images.h"
+#include "test/support/records.h"
+#include "test/support/mutation.h"
+
+namespace trainctl::test::mutation_test {
+namespace {
+
+// What became of a file: read, or refused with its name; anything else fails the test.
+bool is_read(const std::string& yaml, const std::string& file) {
+  try {
+    const Data data(data_options(yaml), 1);
+    const auto source = data.training(4, {}, {1, 0, 0});
+    for (int i = 0; i < 4 && !source->next().last_of_epoch; ++i) {
+    }
+    return true;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (error.kind() == ErrorKind::data && text.find(file) != std::string::npos) return false;
+    if (error.kind() == ErrorKind::resource && text.find("no memory") != std::string::npos) return false;
+    FAIL_CHECK("another error: " << text);
+  } catch (const std::exception& error) {
+    FAIL_CHECK("no error of ours: " << error.what());
+  }
+  return false;
+}
+
+// `target` is written anew with each mutation of `whole`.
+void campaign(const std::string& whole, const std::string& target, const std::string& yaml, const std::string& names) {
+  write_file(target, whole);
+  REQUIRE(is_read(yaml, names));
+  std::mt19937 random(static_cast<unsigned>(whole.size()) + 17);
+  int read = 0;
+  for (int i = 0; i < mutations(); ++i) {
+    write_file(target, mutated(whole, random));
+    INFO(target << ", mutation " << i);
+    read += is_read(yaml, names);
+  }
+  CHECK(read < mutations());
+}
+
+}  // namespace
+
+TEST_CASE("mutated files: idx, npy, npz, plain and compressed") {
+  const TempFolder folder;
+  const std::string labels("\0\1\0\1\0\1\0\1", 8);
+  write_file(folder / "good/labels", idx(8, {8}, labels));
+  write_file(folder / "good/y.npy", npy("|u1", "(8,)", labels));
+  const std::string place = folder.text(), good = folder / "good";
+  const std::string images = idx(8, {8, 5, 5}, random_bytes(200, 1));
+  const auto idx_config = [&](const std::string& x, const std::string& y) {
+    return format("{{dataset: idx, images: {}/images, labels: {}/labels, workers: 0}}", x, y);
+  };
+  const auto npy_config = [&](const std::string& x, const std::string& y) {
+    return format("{{dataset: npy, x: {}/x.npy, y: {}/y.npy, workers: 0}}", x, y);
+  };
+  campaign(images, folder / "images", idx_config(place, good), place);
+  campaign(gzip(images), folder / "images", idx_config(place, good), place);
+  write_file(folder / "good/images", images);
+  campaign(idx(8, {8}, labels), folder / "labels", idx_config(good, place), place);
+  std::vector<double> numbers(40);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.37 * static_cast<double>(i) - 5;
+  const std::string x = npy("<f8", "(8, 5)", raw(numbers));
+  campaign(x, folder / "x.npy", npy_config(place, good), place);
+  campaign(gzip(x), folder / "x.npy", npy_config(place, good), place);
+  write_file(folder / "good/x.npy", x);
+  campaign(npy("<i4", "(8,)", raw(std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0, 1})), folder / "y.npy",
+           npy_config(good, place), place);
+  campaign(read_whole(std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz"), folder / "a.npz",
+           format("{{dataset: npy, path: {}, workers: 0}}", folder / "a.npz"), place);
+}
+
+TEST_CASE("mutated files: tables") {
+  const TempFolder folder;
+  const std::string config = format("{{dataset: csv, path: {}, workers: 0}}", folder / "t.csv");
+  campaign("a,\"b \"\"c\"\"\",y\n1,2.5,cat\n-3e2,\"4\",dog\n5,6,cat\n7,8,emu\n", folder / "t.csv", config,
+           folder.text());
+  campaign("a,b,y\n1,2.5,0\n-3e2,4,1\n5,6,2\n7,8,1\n", folder / "t.csv", config, folder.text());
+  const std::string weighted = "a,w,y\n1,2.5,0\n-3e2,0,1\n5,1,2\n7,1e-3,1\n";
+  write_file(folder / "weighted.csv", weighted);
+  campaign(weighted, folder / "t.csv",
+           format("{{dataset: csv, path: {0}/weighted.csv, weight: w, validation: {{path: {0}/t.csv}}, workers: 0}}",
+                  folder.text()),
+           folder.text());
+  const std::string more =
+      format("{{dataset: csv, path: {}, missing: mean, standardize: true, workers: 0}}", folder / "t.csv");
+  campaign("k,a,y\nu,1,0.5\nv,,1\nu,NA,2\n\"v\nw\",4,3\n", folder / "t.csv", more, folder.text());
+  const std::string table = "k,a,y\nu,1,0.5\nv,,1\nu,3,2\n";
+  write_file(folder / "good.csv", table);
+  campaign(table, folder / "t.csv",
+           format("{{dataset: csv, path: {0}/good.csv, missing: zero, validation: {{path: {0}/t.csv}}, workers: 0}}",
+                  folder.text()),
+           folder.text());
+}
+
+TEST_CASE("mutated files: JPEG and PNG") {
+  const TempFolder folder;
+  write_file(folder / "b/1.png", png(16, 16, 2, random_bytes(768, 9)));
+  const std::string yaml = format("{{dataset: image_folder, path: {}, workers: 0}}", folder.text());
+  for (const std::string& whole : {jpeg(16, 16, 3, slope(16, 16, 3)), jpeg(16, 16, 1, slope(16, 16, 1)),
+                                   jpeg(16, 16, 4, slope(16, 16, 4), JCS_YCCK), png(16, 16, 2, random_bytes(768, 1)),
+                                   png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
+    campaign(whole, folder / "a/1.png", yaml, "/a/1.png");
+  }
+}
+
+TEST_CASE("mutated files: CIFAR") {
+  const TempFolder folder;
+  std::string records;
+  for (int i = 0; i < 3; ++i) records += static_cast<char>(3 * i) + random_bytes(3072, static_cast<unsigned>(i));
+  for (int f = 1; f <= 5; ++f) write_file(folder / format("data_batch_{}.bin", f), records);
+  const std::string names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
+  write_file(folder / "batches.meta.txt", names);
+  const std::string yaml = format("{{dataset: cifar10, path: {}, workers: 0}}", folder.text());
+  campaign(records, folder / "data_batch_3.bin", yaml, "/data_batch_3.bin");
+  write_file(folder / "data_batch_3.bin", records);
+  campaign(names, folder / "batches.meta.txt", yaml, "/batches.meta.txt");
+}
+
+TEST_CASE("mutated files: TFRecord") {
+  const TempFolder folder;
+  std::string images, numbers;
+  for (int i = 0; i < 4; ++i) {
+    images += tf_record(
+        example({{"image/encoded", bytes_feature(png(16, 16, 2, random_bytes(768, static_cast<unsigned>(i))))},
+                 {"image/class/label", ints_feature({i}, i % 2 == 0)}}));
+    numbers += tf_record(example(
+        {{"x", floats_feature({0.5f, 2}, i % 2 == 0)}, {"n", ints_feature({i, -5})}, {"y", ints_feature({i})}}));
+  }
+  const std::string file = folder / "a.tfrecord";
+  for (const char* more : {"", ", on_error: skip"}) {
+    campaign(images, file, format("{{dataset: tfrecord, path: {}, workers: 0{}}}", file, more), file);
+    campaign(numbers, file, format("{{dataset: tfrecord, path: {}, features: [n, x], workers: 0{}}}", file, more),
+             file);
+  }
+}
+
+TEST_CASE("mutated files: records whose check sums are right") {
+  const TempFolder folder;
+  const std::string file = folder / "a.tfrecord",
+                    yaml = format("{{dataset: tfrecord, path: {}, features: [n, x], workers: 0}}", file);
+  const std::string data =
+      example({{"x", floats_feature({0.5f, 2})}, {"n", ints_feature({7, -5}, false)}, {"y", ints_feature({1})}});
+  std::mt19937 random(29);
+  int read = 0;
+  for (int i = 0; i < 4 * mutations(); ++i) {
+    write_file(file, tf_record(mutated(data, random)) + tf_record(data));
+    INFO("mutation " << i);
+    read += is_read(yaml, file);
+  }
+  CHECK(read < 4 * mutations());
+}
+
+TEST_CASE("mutated files: WebDataset's archives") {
+  const TempFolder folder;
+  std::string archive;
+  for (int i = 0; i < 4; ++i) {
+    const std::string key = "d/" + std::to_string(i),
+                      image = png(16, 16, 2, random_bytes(768, static_cast<unsigned>(i)));
+    if (i == 2) archive += tar_member("PaxHeaders/2", pax_record("path", key + ".png"), 'x');
+    if (i == 3) archive += tar_member("././@LongLink", key + ".png", 'L');
+    archive += tar_member(i < 2 ? key + ".png" : "short", image) + tar_member(key + ".cls", std::to_string(i));
+  }
+  const std::string file = folder / "a.tar";
+  campaign(archive + tar_end(), file, format("{{dataset: webdataset, path: {}, workers: 0}}", file), file);
+}
+
+TEST_CASE("mutated masks") {
+  const TempFolder folder;
+  for (int n = 0; n < 4; ++n) {
+    for (const char* part : {"images", "masks"}) {
+      write_file(folder / format("{}/{}.png", part, n), png(9, 7, 0, std::string(63, static_cast<char>(n % 2))));
+    }
+  }
+  const std::string yaml = format("{{dataset: segmentation_folder, path: {}, classes: 4, workers: 0}}", folder.text());
+  std::string pixels(63, '\0');
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<char>(i % 4);
+  campaign(png(9, 7, 0, pixels), folder / "masks/1.png", yaml, "/masks/1.png");
+  campaign(png(9, 7, 3, pixels, 8, random_bytes(12, 1)), folder / "masks/1.png", yaml, "/masks/1.png");
+  campaign(png(9, 7, 0, random_bytes(18, 2), 2), folder / "masks/1.png", yaml, "/masks/1.png");
+}
+
+}  // namespace trainctl::test::mutation_test

@@ -1,0 +1,245 @@
+// A seeded campaign: descriptions of Keras' networks with bytes changed, or with values replaced, left out and moved.
+// Each network is imported, or refused by one error; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many
+// of each.
+#include <sys/resource.h>
+
+#include <chrono>
+
+#include "core/base/json.h"
+#include "io/datasets/arrays/zip.h"
+#include "io/keras/import.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+#include "test/support/mutation.h"
+#include "test/io/weights/support.h"
+
+namespace trainctl::test::import_mutation_test {
+namespace {
+
+const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
+
+// A saved network whose description, a text inside the file, may be exchanged: in an .h5 file for one that is as long
+// at most, with spaces behind it.
+class SavedNetwork {
+ public:
+  explicit SavedNetwork(const std::string& name) : file_(read_text(keras_golden + name)), name_(name) {
+    if (is_zip()) {
+      description = member("config.json");
+      return;
+    }
+    begin_ = file_.find("{\"class_name\": \"Sequential\"");
+    REQUIRE(begin_ != std::string::npos);
+    std::size_t end = begin_;
+    for (int level = 0; end == begin_ || level > 0; ++end) level += file_[end] == '{' ? 1 : file_[end] == '}' ? -1 : 0;
+    description = file_.substr(begin_, end - begin_);
+  }
+
+  std::string description;
+
+  // The file with another description; the file itself where that is too long.
+  std::string with(std::string text) const {
+    if (is_zip()) {
+      return zip(
+          {{"config.json", text}, {"metadata.json", metadata}, {"model.weights.h5", member("model.weights.h5")}});
+    }
+    if (text.size() > description.size()) return file_;
+    text.resize(description.size(), ' ');
+    return std::string(file_).replace(begin_, text.size(), text);
+  }
+
+  std::string metadata = R"({"keras_version": "3.15.1"})";
+
+ private:
+  bool is_zip() const { return name_.ends_with(".keras"); }
+  std::string member(const std::string& name) const {
+    const Bytes archive = open_data(keras_golden + name_);
+    for (const ZipMember& found : list_zip(archive, name_)) {
+      if (found.name != name) continue;
+      const Bytes bytes = zip_bytes(archive, found, name).loaded();
+      return {reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size())};
+    }
+    return "";
+  }
+
+  std::string file_, name_;
+  std::size_t begin_ = 0;
+};
+
+void collect(Json& json, std::vector<Json*>& values) {
+  values.push_back(&json);
+  if (!json.is_structured()) return;
+  for (Json& item : json) collect(item, values);
+}
+
+// One to three values are replaced by others, by those of other places, or left out.
+Json with_other_values(Json json, std::mt19937& random) {
+  static const Json others[] = {nullptr,
+                                true,
+                                false,
+                                0,
+                                1,
+                                -1,
+                                3,
+                                0.5,
+                                1e300,
+                                -1e300,
+                                4'000'000'000,
+                                std::int64_t{1} << 62,
+                                std::uint64_t{1} << 63,
+                                "",
+                                "relu",
+                                "a/b",
+                                "input",
+                                "x{n}->y",
+                                "same",
+                                Json::array(),
+                                Json::object(),
+                                Json::array({2, 3}),
+                                Json::array({nullptr, 7}),
+                                Json::array({1e9, 1e9})};
+  for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) {
+    std::vector<Json*> values;
+    collect(json, values);
+    Json& value = *values[random() % values.size()];
+    const auto inside = static_cast<std::ptrdiff_t>(random() % std::max<std::size_t>(1, value.size()));
+    switch (random() % 4) {
+      case 0:
+        value = Json(*values[random() % values.size()]);
+        break;
+      case 1:
+        if (value.is_structured() && !value.empty()) value.erase(std::next(value.begin(), inside));
+        break;
+      default:
+        value = others[random() % std::size(others)];
+    }
+  }
+  return json;
+}
+
+// The error of a file's import, "" where it is imported; anything but an error of ours fails the test.
+std::string error_of(const std::string& path) {
+  try {
+    import_keras(path, "w.safetensors");
+    return "";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const bool is_known = error.kind() == ErrorKind::data || error.kind() == ErrorKind::config;
+    if (!is_known || text.find(path) == std::string::npos) FAIL_CHECK("another error: " << text);
+    return text;
+  } catch (const std::exception& error) {
+    FAIL_CHECK("no error of ours: " << error.what());
+    return error.what();
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+long most_memory() {  // kB
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+}  // namespace
+
+TEST_CASE("mutated descriptions of Keras' networks: each is imported, or refused by one error") {
+  const std::string name = GENERATE("cnn.keras", "functional.keras", "sequence.keras", "legacy.h5");
+  const bool by_values = GENERATE(false, true);
+  const TemporaryFolder folder;
+  const SavedNetwork network(name);
+  const std::string path = folder / name;
+  write_text(path, network.with(network.description));
+  REQUIRE(error_of(path).empty());
+  const long memory = most_memory();
+  const Json description = Json::parse(network.description);
+  std::mt19937 random(15);
+  int refused = 0;
+  double longest = 0;
+  for (int i = 0; i < mutations(); ++i) {
+    CAPTURE(name, by_values, i);
+    const std::string text =
+        by_values ? with_other_values(description, random).dump() : mutated(network.description, random);
+    write_text(path, network.with(text));
+    const auto begin = std::chrono::steady_clock::now();
+    refused += !error_of(path).empty();
+    longest = std::max(longest, seconds_since(begin));
+  }
+  CHECK(refused > mutations() / 4);
+  CHECK(longest < 20);
+  CHECK(most_memory() - memory < 1'000'000);
+}
+
+TEST_CASE("descriptions that ask for endless work or memory are refused at once") {
+  const TemporaryFolder folder;
+  const SavedNetwork network("cnn.keras");
+  const std::string path = folder / "hostile.keras";
+  const auto error_with = [&](const std::string& text) {
+    write_text(path, network.with(text));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string error = error_of(path);
+    CHECK(seconds_since(begin) < 10);
+    return error;
+  };
+  // A network that calls `inner`, as often as `calls` says, each time on its input.
+  const auto around = [](Json inner, int calls) {
+    const Json input = Json::array({"in", 0, 0, Json::object()});
+    for (int i = 0; i < calls; ++i) inner["inbound_nodes"].push_back(Json::array({input}));
+    const auto name = inner["config"]["name"].get<std::string>();
+    const Json in{{"class_name", "InputLayer"}, {"config", {{"name", "in"}, {"batch_shape", {nullptr, 4}}}}};
+    return Json{{"class_name", "Functional"},
+                {"config",
+                 {{"name", "n" + name},
+                  {"layers", {in, std::move(inner)}},
+                  {"input_layers", Json::array({Json::array({"in", 0, 0})})},
+                  {"output_layers", Json::array({Json::array({name, 0, 0})})}}}};
+  };
+  Json nested = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 1);
+  CHECK(error_with(nested.dump()).find("'d/kernel'") != std::string::npos);  // a good one but for its weights
+  Json bare = nested;
+  bare["config"]["input_layers"] = "in";
+  CHECK(error_with(bare.dump()).find("no network as Keras saves it") != std::string::npos);
+  for (int level = 0; level < 20; ++level) nested = around(std::move(nested), 3);
+  CHECK(error_with(nested.dump()).find("more than 5000 layers") != std::string::npos);
+  const Json many = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 5001);
+  CHECK(error_with(many.dump()).find("more than 5000 layers") != std::string::npos);
+
+  const auto with_shape = [&](const std::string& shape) {
+    std::string text = network.description;
+    const std::string usual = "[null, 16, 12, 3]";
+    REQUIRE(text.find(usual) != std::string::npos);
+    for (std::size_t at = 0; (at = text.find(usual)) != std::string::npos;) text.replace(at, usual.size(), shape);
+    return error_with(text);
+  };
+  CHECK_FALSE(with_shape("[null, 4611686018427387904, 4611686018427387904, 3]").empty());
+  CHECK_FALSE(with_shape("[null, 1000000, 1000000, 3]").empty());
+  CHECK(with_shape("[null, 18446744073709551615, 12, 3]") != "");
+  CHECK(with_shape("[null, -16, 12, 3]").find("has a dimension -16") != std::string::npos);
+  CHECK(with_shape("[null, 16.5, 12, 3]").find("no network as Keras saves it") != std::string::npos);
+  CHECK(error_with(std::string(9 << 20, ' ')).find("longer than 8 MB") != std::string::npos);
+  CHECK(error_with(std::string(100'000, '[')).find("no JSON object") != std::string::npos);
+  CHECK(error_with(std::string(1000, '[') + std::string(1000, ']')).find("100 levels") != std::string::npos);
+
+  SavedNetwork other("cnn.keras");
+  other.metadata = R"({"keras_version": 3})";
+  write_text(path, other.with(other.description));
+  CHECK(error_of(path).find("no network as Keras saves it") != std::string::npos);
+}
+
+TEST_CASE("an error in a network for images of any size says with which size") {
+  const TemporaryFolder folder;
+  const SavedNetwork network("scaled.keras");
+  std::string text = network.description;
+  const std::string usual = R"("kernel_size": [3, 3])";
+  REQUIRE(text.find(usual) != std::string::npos);
+  text.replace(text.find(usual), usual.size(), R"("kernel_size": [300, 3])");
+  const std::string path = folder / "scaled.keras";
+  write_text(path, network.with(text));
+  const std::string error = error_of(path);
+  INFO(error);
+  CHECK(error.find("conv2d 'first_conv'") != std::string::npos);
+  CHECK(error.find("which were taken as 256 here: [256, 256, 3]") != std::string::npos);
+}
+
+}  // namespace trainctl::test::import_mutation_test

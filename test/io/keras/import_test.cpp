@@ -1,0 +1,143 @@
+// Networks of Keras, imported: their outputs, the configs that are written, and what has no counterpart.
+#include <filesystem>
+
+#include "core/base/json.h"
+#include "io/keras/compiled.h"
+#include "io/keras/import.h"
+#include "test/catch.h"
+#include "test/io/keras/imported.h"
+
+namespace trainctl::test::import_test {
+namespace {
+
+void check_contains(const std::string& text, const std::string& part) {
+  INFO(text);
+  CAPTURE(part);
+  CHECK(text.find(part) != std::string::npos);
+}
+
+const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
+
+double difference(const std::string& file) {
+  const std::string stem = std::filesystem::path(file).stem().string();
+  return imported_difference(keras_golden + file, keras_golden + stem + ".safetensors");
+}
+
+std::string errors_of(const std::string& path) {
+  try {
+    import_keras(path, "weights.safetensors");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("imported networks have Keras' outputs") {
+  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
+                           "stochastic.keras", "directions.keras", "mobilenet.keras"}) {
+    CAPTURE(file);
+    CHECK(difference(file) < 1e-4);
+  }
+}
+
+TEST_CASE("an imported config says what differs from the defaults, and names what others refer to") {
+  const ImportedNetwork cnn = import_keras(keras_golden + "cnn.keras", "cnn.safetensors");
+  for (const char* line :
+       {"- {zero_padding2d: [[1, 2], [0, 3]]}\n",
+        "kernel_size: [3, 5]\n        strides: 2\n        padding: same\n        kernel_initializer: he_normal\n",
+        "- {batch_normalization: {name: norm, momentum: 0.9, epsilon: 1e-05}}\n", "- {activation: relu6}\n",
+        "- {activation: {activation: leaky_relu, negative_slope: 0.1}}\n", "- {dropout: 0.5}\n", "- flatten\n",
+        "kernel_regularizer: {l1: 1e-05, l2: 0.0001}", "activation: {name: leaky_relu, negative_slope: 0.2}",
+        "weights: cnn.safetensors\n", "# Samples: [16, 12, 3]\n"}) {
+    check_contains(cnn.config, line);
+  }
+  const ImportedNetwork functional = import_keras(keras_golden + "functional.keras", "f.safetensors");
+  check_contains(functional.config, "inputs: [image, other]");
+  check_contains(functional.config, "outputs: [classes, value]");
+  check_contains(functional.config, "freeze: [shared]");
+  check_contains(functional.config, "name: head.mix");
+  const ImportedNetwork stochastic = import_keras(keras_golden + "stochastic.keras", "s.safetensors");
+  check_contains(stochastic.config, "- {dropout: {rate: 0.3, noise_shape: [1, 1, -1]}}");
+  check_contains(stochastic.config, "rate: 0.2, noise_shape: [1, 1, 1]}}");
+  const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
+  check_contains(sequence.config, "loss: sparse_categorical_crossentropy");
+  check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003, epsilon_hat: true}");
+}
+
+TEST_CASE("names that a config may not hold become others, and no two the same") {
+  const ImportedNetwork scaled = import_keras(keras_golden + "scaled.keras", "s.safetensors");
+  check_contains(scaled.config, "name: first_conv");
+  check_contains(scaled.config, "- {rescaling: {scale: 0.00784313725490196, offset: -1}}");
+  check_contains(scaled.config, "- {normalization: {mean: [0.1], variance: [2]}}");
+  const ImportedNetwork slashes = import_keras(keras_golden + "slashes.h5", "s.safetensors");
+  for (const char* name : {"name: block_a_dense", "name: block_b,", "name: block_b_2"}) {
+    check_contains(slashes.config, name);
+  }
+}
+
+TEST_CASE("names of other scripts stay as they are") {
+  const ImportedNetwork network = import_keras(keras_golden + "directions.keras", "d.safetensors");
+  for (const char* line : {"name: 両方向.forward_layer", "name: été.backward_layer", "name: 出力"}) {
+    check_contains(network.config, line);
+  }
+  CHECK(network.config.find("name: _") == std::string::npos);
+}
+
+TEST_CASE("dimensions that a network leaves open are told, or stated") {
+  const std::string path = keras_golden + "scaled.keras";
+  const auto with = [&](const std::vector<Shape>& shapes) { return import_keras(path, "s.safetensors", shapes); };
+  const std::string note =
+      "Input 'an_image' leaves dimensions open (None), which were taken as 256 here: [256, 256, 3].";
+  REQUIRE(with({}).notes.size() == 1);
+  check_contains(with({}).notes[0], note);
+  check_contains(with({}).config, "# " + note);
+  CHECK(with({{9, 7, 3}}).notes.empty());
+  check_contains(with({{9, 7, 3}}).config, "# Samples: [9, 7, 3]\n");
+  const auto failure = [&](const std::vector<Shape>& shapes) { return failure_of([&] { with(shapes); }); };
+  check_contains(failure({{9, 7, 4}}),
+                 "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
+  check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
+  check_contains(failure({{9, 7, 3}, {5}}),
+                 "--input-shape is given 2 times, and 1 inputs leave dimensions open (None)");
+}
+
+TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
+  const std::string errors = errors_of(keras_golden + "unknown.keras");
+  for (const char* words :
+       {"Conv2D 'penalised': activity_regularizer", "Conv3D 'volume': this layer has no counterpart",
+        "LSTM 'forgetful': dropout: 0.25 has no counterpart"}) {
+    check_contains(errors, words);
+  }
+}
+
+TEST_CASE("an optimizer of Keras' becomes the one that takes the same steps") {
+  const auto imported = [](const std::string& name, const std::string& options) {
+    return compiled_with(Json::parse(R"({"optimizer": {"class_name": ")" + name + R"(", "config": )" + options + "}}"));
+  };
+  const auto optimizer = [&](const std::string& name, const std::string& options) -> std::string {
+    const CompiledWith compiled = imported(name, options);
+    const Node* found = compiled.train.find("optimizer");
+    return found == nullptr ? "left out" : flow_text(*found);
+  };
+  CHECK(optimizer("Adam", "{}") == "{name: adam, epsilon_hat: true}");
+  CHECK(optimizer("Adam", R"({"weight_decay": null, "jit_compile": true, "beta_1": 0.8})") ==
+        "{name: adam, beta_1: 0.8, epsilon_hat: true}");
+  // Keras decouples weight decay from the gradient in all optimizers.
+  CHECK(optimizer("Adam", R"({"weight_decay": 0.03})") == "{name: adamw, weight_decay: 0.03, epsilon_hat: true}");
+  CHECK(optimizer("Adafactor", R"({"weight_decay": 0.03, "relative_step": false})") ==
+        "{name: adafactor, weight_decay: 0.03}");
+  CHECK(optimizer("RMSprop", R"({"rho": 0.8, "centered": false})") ==
+        "{name: rmsprop, rho: 0.8, epsilon_in_root: true}");
+  CHECK(optimizer("Adagrad", "{}") == "{name: adagrad, epsilon_in_root: true}");
+  CHECK(optimizer("Nadam", "{}") == "nadam");
+  CHECK(optimizer("Ftrl", "{}") == "left out");
+  CHECK(optimizer("SGD", R"({"weight_decay": null, "learning_rate": 0.5, "momentum": 0.9})") ==
+        "{name: sgd, learning_rate: 0.5, momentum: 0.9}");
+  const CompiledWith sgd = imported("SGD", R"({"weight_decay": 0.03, "learning_rate": 0.5})");
+  CHECK(sgd.train.find("optimizer") == nullptr);
+  CHECK(sgd.other.size() == 1);
+}
+
+}  // namespace trainctl::test::import_test

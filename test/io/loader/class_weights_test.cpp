@@ -1,0 +1,111 @@
+// Weights by class: counted over the training split, stated by name or number, and applied in training alone.
+#include "io/loader/splits/class_weights.h"
+
+#include <random>
+
+#include "core/base/format.h"
+#include "core/metrics/class_weights.h"
+#include "io/loader/data.h"
+#include "test/catch.h"
+#include "test/support/files.h"
+
+namespace trainctl::test::class_weights_test {
+namespace {
+
+// A table of 60 rows, whose classes a, b and c are drawn unevenly; the labels.
+std::vector<int> write_table(const std::string& path) {
+  std::mt19937 random(7);
+  std::string text = "x,y,kind\n";
+  std::vector<int> labels;
+  for (int i = 0; i < 60; ++i) {
+    const int label = random() % 6 == 0 ? 2 : random() % 3 == 0 ? 1 : 0;
+    labels.push_back(label);
+    text += format("{},{},{}\n", i, random() % 100, std::string(1, static_cast<char>('a' + label)));
+  }
+  write_file(path, text);
+  return labels;
+}
+
+DataOptions options_of(const std::string& yaml) {
+  Reader reader;
+  DataOptions options;
+  section_of<DataOptions>().read(parse_yaml(yaml, "d.yaml", "/", reader), reader, &options);
+  reader.throw_if_failed();
+  return options;
+}
+
+ClassWeights by_name(std::map<std::string, double> weights) { return {std::move(weights), {}}; }
+
+std::string problem(const DataOptions& options, const ClassWeights& weights) {
+  DataUse use;
+  use.class_weights = weights;
+  try {
+    const Data data(options, 3, use);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("balanced classes weigh the same together, counted over the training split alone") {
+  const TempFolder folder;
+  const std::vector<int> labels = write_table(folder / "t.csv");
+  const DataOptions options = options_of(format(
+      "{{dataset: csv, path: {}, target: kind, shuffle: false, validation: {{split: 0.25}}}}", folder / "t.csv"));
+  DataUse use;
+  use.class_weights = ClassWeights{BalancedClasses::balanced, {}};
+  const Data data(options, 3, use);
+  std::vector<double> sums(3);
+  const auto training = data.training(15, {}, {3, 0, 0});
+  for (int batch = 0; batch < 3; ++batch) {
+    const Batch& next = training->next();
+    for (std::int64_t i = 0; i < next.count; ++i) {
+      const auto sample = static_cast<std::size_t>(next.samples.as<std::int64_t>()[i]);
+      sums[static_cast<std::size_t>(labels[sample])] += static_cast<double>(next.weights.as<float>()[i]);
+    }
+  }
+  for (const double sum : sums) CHECK(sum == Approx(15.0));  // 45 samples, 3 classes
+
+  const auto validation = data.evaluation(SplitKind::validation, 15, {});
+  const Batch& held_out = validation->next();
+  for (std::int64_t i = 0; i < held_out.count; ++i) CHECK(held_out.weights.as<float>()[i] == 1.0f);
+}
+
+TEST_CASE("weights are stated by the name or the number of a class") {
+  const TempFolder folder;
+  const std::vector<int> labels = write_table(folder / "t.csv");
+  const DataOptions options =
+      options_of(format("{{dataset: csv, path: {}, target: kind, cache: memory}}", folder / "t.csv"));
+  DataUse use;
+  use.class_weights = by_name({{"b", 2.5}, {"2", 0.25}});
+  const Data data(options, 3, use);
+  const auto training = data.training(60, {}, {3, 0, 0});
+  for (int epoch = 0; epoch < 2; ++epoch) {  // the second from the cache
+    const Batch& batch = training->next();
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      const int label = labels[static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i])];
+      CHECK(batch.weights.as<float>()[i] == (label == 1 ? 2.5f : label == 2 ? 0.25f : 1.0f));
+    }
+  }
+}
+
+TEST_CASE("weights of classes that there are not are one error each") {
+  const TempFolder folder;
+  write_table(folder / "t.csv");
+  const auto csv = [&](const std::string& target) {
+    return options_of(format("{{dataset: csv, path: {}, target: {}}}", folder / "t.csv", target));
+  };
+  CHECK(problem(csv("kind"), by_name({{"d", 1}})).find("class_weights: there is no class 'd'") != std::string::npos);
+  CHECK(problem(csv("kind"), by_name({{"3", 1}})).find("there is no class '3'") != std::string::npos);
+  CHECK(problem(options_of("{dataset: synthetic, samples: 9, shape: [4], classes: 0}"), by_name({{"0", 1}}))
+            .find("class_weights want classes, and the targets are values") != std::string::npos);
+  // With one sample of each class, what validation takes leaves classes without any.
+  write_file(folder / "few.csv", "x,kind\n1,a\n2,b\n3,c\n");
+  const DataOptions few =
+      options_of(format("{{dataset: csv, path: {}, target: kind, validation: {{split: 0.5}}}}", folder / "few.csv"));
+  CHECK(problem(few, {BalancedClasses::balanced, {}}).find("has no sample in the training part") != std::string::npos);
+}
+
+}  // namespace trainctl::test::class_weights_test

@@ -1,0 +1,315 @@
+// Which directory a run takes, and who may write there.
+#include "io/metrics/run_directory.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/checkpoint/store.h"
+#include "io/metrics/find_run.h"
+#include "io/metrics/metrics_jsonl.h"
+#include "io/yaml/yaml.h"
+#include "test/catch.h"
+#include "test/support/snapshots.h"
+
+namespace trainctl::test::run_directory_test {
+namespace {
+
+// The working directory, given back with the object: the default directories are relative to it.
+struct WorkingFolder {
+  TemporaryFolder folder;
+  fs::path before = fs::current_path();
+  WorkingFolder() { fs::current_path(folder.path); }
+  ~WorkingFolder() { fs::current_path(before); }
+};
+
+Node config(const std::string& batch_size, const std::string& more = "") {
+  Reader reader;
+  const std::string text = "name: digits\nmodel: {layers: [flatten]}\ntrain: {batch_size: " + batch_size +
+                           (more.find("epochs") == std::string::npos ? ", epochs: 5" : "") +
+                           (more.empty() ? "" : ", ") + more + "}\n";
+  const Node node = parse_yaml(text, "digits.yaml", "/", reader);
+  reader.throw_if_failed();
+  return node;
+}
+
+RunRequest request(Node node, const std::string& stated = {}, bool may_resume = true) {
+  return {"digits", stated, may_resume, std::move(node)};
+}
+
+void save(const RunDirectory& run) { test::save(CheckpointStore(run.path(), {}), RandomSnapshot(1, 10).snapshot); }
+
+void finish(const RunDirectory& run, const std::string& status = "completed") {
+  EndEvent end;
+  end.status = status;
+  MetricsJsonl(run.metrics_path(), Duration::steps(1)).end(end);
+}
+
+// A run of this config, with a checkpoint, that ended so; returns where it lies.
+std::string make_run(const Node& config, const std::string& stated, const std::string& status) {
+  RunDirectory run(request(config, stated));
+  run.claim(config);
+  save(run);
+  finish(run, status);
+  return run.path();
+}
+
+ErrorKind kind_of_refusal(const FoundRun& found, bool stated, bool may_resume) {
+  ErrorKind kind = ErrorKind::internal;
+  CHECK(failure_of([&] { decide(found, stated, may_resume, "runs/a"); }, &kind).find("runs/a: ") == 0);
+  return kind;
+}
+
+int entries_of(const std::string& folder) {
+  return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("which directory a run takes") {
+  using State = FoundRun::State;
+  for (const bool stated : {false, true}) {
+    for (const bool may_resume : {false, true}) {
+      CHECK(decide({State::nothing}, stated, may_resume, "runs/a") == RunVerdict::start);
+      CHECK(decide({State::empty}, stated, may_resume, "runs/a") == RunVerdict::start_anew);
+      CHECK(kind_of_refusal({State::foreign}, stated, may_resume) == ErrorKind::config);
+    }
+    CHECK(decide({State::unfinished}, stated, true, "runs/a") == RunVerdict::resume);
+    CHECK(decide({State::unfinished, {}, true}, stated, true, "runs/a") == RunVerdict::resume);
+    CHECK(kind_of_refusal({State::unfinished, {"seed: 1 before, 2 now"}}, stated, true) == ErrorKind::config);
+  }
+  for (const bool more : {false, true}) {
+    CHECK(decide({State::finished, {}, more}, false, true, "runs/a") == RunVerdict::look_elsewhere);
+    CHECK(decide({State::finished, {"x"}, more}, false, true, "runs/a") == RunVerdict::look_elsewhere);
+    CHECK(decide({State::finished, {}, more}, false, false, "runs/a") == RunVerdict::look_elsewhere);
+    CHECK(kind_of_refusal({State::finished, {"x"}, more}, true, true) == ErrorKind::config);
+    CHECK(kind_of_refusal({State::finished, {}, more}, true, false) == ErrorKind::config);
+  }
+  CHECK(decide({State::unfinished}, false, false, "runs/a") == RunVerdict::look_elsewhere);
+  CHECK(decide({State::finished, {}, false}, true, true, "runs/a") == RunVerdict::is_finished);
+  CHECK(decide({State::finished, {}, true}, true, true, "runs/a") == RunVerdict::resume);
+  CHECK(kind_of_refusal({State::unfinished}, true, false) == ErrorKind::config);
+}
+
+TEST_CASE("what changes nothing of what was computed is no difference, and when a run ends later") {
+  const Node before = config("64");
+  CHECK(deciding_differences(before, config("64", "epochs: 9, max_steps: 3, max_time: 5 min")).empty());
+  CHECK(deciding_differences(before, config("65")).size() == 1);
+  CHECK(deciding_differences(before, config("64", "loss: mse")).size() == 1);
+  CHECK_FALSE(ends_later(config("64"), before));
+  CHECK(ends_later(config("64", "epochs: 6"), before));
+  CHECK_FALSE(ends_later(config("64", "epochs: 4"), before));
+  CHECK_FALSE(ends_later(config("64", "epochs: 5, max_steps: 100"), before));
+  CHECK(ends_later(config("64"), config("64", "max_steps: 100")));
+  CHECK(ends_later(config("64", "max_time: 2 min"), config("64", "max_time: 110 s")));
+  CHECK_FALSE(ends_later(config("64", "max_time: 100 s"), config("64", "max_time: 2 min")));
+}
+
+TEST_CASE("a run directory is found without being touched, and claimed") {
+  const WorkingFolder working;
+  {
+    RunDirectory run(request(config("64")));
+    CHECK(run.path() == "runs/digits");
+    CHECK_FALSE(fs::exists("runs"));
+    run.claim(config("64"));
+    CHECK_FALSE(run.resumes());
+    Reader reader;
+    CHECK(differences(load_yaml("runs/digits/config.yaml", environment(), reader), config("64")).empty());
+    CHECK(fs::exists("runs/digits/log.txt"));
+    finish(run, "failed");
+  }
+  write_text("runs/digits/.partial-1-config.yaml", "left by a killed writer");
+  {
+    RunDirectory run(request(config("128")));  // without a checkpoint nothing is lost by another config
+    CHECK(run.path() == "runs/digits");
+    CHECK_FALSE(run.resumes());
+    CHECK(contains(run.notice(), "starts anew"));
+    CHECK(fs::exists("runs/digits/metrics.jsonl"));
+    run.claim(config("128"));
+    CHECK_FALSE(fs::exists("runs/digits/metrics.jsonl"));
+    CHECK_FALSE(fs::exists("runs/digits/.partial-1-config.yaml"));
+    CHECK(contains(read_text("runs/digits/config.yaml"), "128"));
+    save(run);
+    finish(run, "stopped");
+  }
+  {
+    RunDirectory run(request(config("128", "epochs: 9")));
+    CHECK(run.resumes());
+    run.claim(config("128", "epochs: 9"));
+    CHECK(fs::exists("runs/digits/metrics.jsonl"));
+    finish(run);
+  }
+  {
+    const RunDirectory run(request(config("128", "epochs: 9")));
+    CHECK(run.path() == "runs/digits-2");
+    CHECK(contains(run.notice(), "runs/digits holds a finished run"));
+    CHECK_FALSE(fs::exists("runs/digits-2"));
+  }
+  make_run(config("128"), "", "failed");
+  CHECK(RunDirectory(request(config("128"))).path() == "runs/digits-2");
+  CHECK(RunDirectory(request(config("128"), "", false)).path() == "runs/digits-3");
+}
+
+TEST_CASE("an unfinished run of another config is refused with the differences") {
+  const WorkingFolder working;
+  make_run(config("64"), "", "stopped");
+  const std::string before = read_text("runs/digits/config.yaml");
+  ErrorKind kind{};
+  const std::string text = failure_of([] { RunDirectory run(request(config("128"))); }, &kind);
+  CHECK(kind == ErrorKind::config);
+  CHECK(contains(text, "runs/digits: an unfinished run of another config"));
+  CHECK(contains(text, "train.batch_size: 64"));
+  CHECK(contains(text, "128"));
+  CHECK(read_text("runs/digits/config.yaml") == before);
+  CHECK_NOTHROW(RunDirectory(request(config("64"))));  // the lock was given back
+}
+
+TEST_CASE("a stated directory is taken, gone on with, and refused when it holds other things") {
+  const WorkingFolder working;
+  make_run(config("64"), "mine/here", "completed");
+  const RunDirectory again(request(config("64", "epochs: 4"), "mine/here"));
+  CHECK(again.is_finished());
+  CHECK_FALSE(again.resumes());
+  { CHECK_THROWS_AS(RunDirectory(request(config("65"), "mine/here")), Error); }
+  fs::create_directory("photos");
+  write_text("photos/cat.jpg", "cat");
+  ErrorKind kind{};
+  CHECK(contains(failure_of([] { RunDirectory run(request(config("64"), "photos")); }, &kind), "photos: "));
+  CHECK(kind == ErrorKind::config);
+  CHECK(entries_of("photos") == 1);
+  kind = {};
+  CHECK(contains(failure_of([] { RunDirectory run(request(config("64"), "photos/cat.jpg")); }, &kind), "cannot write"));
+  CHECK(kind == ErrorKind::resource);
+  // A config of the user's own is no run.
+  fs::create_directory("own");
+  write_text("own/config.yaml", "name: digits\n");
+  CHECK(contains(failure_of([] { RunDirectory run(request(config("64"), "own")); }, &kind), "own: "));
+  CHECK(kind == ErrorKind::config);
+}
+
+TEST_CASE("a finished stated run goes on where more is asked for") {
+  const WorkingFolder working;
+  make_run(config("64"), "mine", "completed");
+  RunDirectory more(request(config("64", "epochs: 7"), "mine"));
+  CHECK(more.resumes());
+  CHECK(contains(more.notice(), "goes on"));
+}
+
+TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") {
+  const WorkingFolder working;
+  fs::create_symlink("loop", "loop");
+  write_text("file", "");
+  for (const std::string& path : {std::string("loop"), std::string("loop/run"), std::string("file/run"),
+                                  std::string("/proc/nowhere"), std::string(300, 'x'), "a/" + std::string(300, 'x')}) {
+    CAPTURE(path);
+    ErrorKind kind{};
+    const std::string text = failure_of(
+        [&] {
+          RunDirectory run(request(config("64"), path));
+          run.claim(config("64"));
+        },
+        &kind);
+    CHECK(contains(text, "cannot "));
+    CHECK(kind == ErrorKind::resource);
+    kind = {};
+    failure_of([&] { probe_run_directory(path); }, &kind);
+    CHECK(kind == ErrorKind::resource);
+    CHECK(entries_of(".") == 2);
+  }
+  probe_run_directory("deep/er/run");
+  CHECK(entries_of(".") == 2);
+  fs::create_directory("there");
+  probe_run_directory("there");
+  CHECK(entries_of("there") == 0);
+}
+
+TEST_CASE("a lock or a log that is no regular file is told of, not waited for") {
+  const WorkingFolder working;
+  make_run(config("64"), "locked", "stopped");
+  fs::remove("locked/lock");
+  REQUIRE(mkfifo("locked/lock", 0600) == 0);
+  CHECK(lock_holder("locked").empty());
+  ErrorKind kind{};
+  CHECK(failure_of([] { RunDirectory run(request(config("64"), "locked")); }, &kind)
+            .starts_with("locked/lock: is not a regular file"));
+  CHECK(kind == ErrorKind::resource);
+  make_run(config("64"), "logged", "stopped");
+  fs::remove("logged/log.txt");
+  REQUIRE(mkfifo("logged/log.txt", 0600) == 0);
+  kind = {};
+  const std::string text = failure_of(
+      [] {
+        RunDirectory run(request(config("64"), "logged"));
+        run.claim(config("64"));
+      },
+      &kind);
+  CHECK(text.starts_with("logged/log.txt: is not a regular file"));
+  CHECK(kind == ErrorKind::resource);
+}
+
+TEST_CASE("a run directory has one writer") {
+  const WorkingFolder working;
+  RunDirectory run(request(config("64")));
+  RunDirectory late(request(config("64")));  // both found nothing
+  run.claim(config("64"));
+  ErrorKind kind{};
+  const std::string text = failure_of([&] { late.claim(config("64")); }, &kind);
+  CHECK(kind == ErrorKind::config);
+  CHECK(contains(text, "runs/digits: another trainctl is running there: process " + std::to_string(getpid())));
+  CHECK(fs::exists("runs/digits/config.yaml"));
+  kind = {};
+  failure_of([] { RunDirectory second(request(config("64"))); }, &kind);
+  CHECK(kind == ErrorKind::config);
+  const pid_t child = fork();
+  if (child == 0) {
+    ErrorKind refused = ErrorKind::internal;
+    failure_of([] { RunDirectory second(request(config("64"))); }, &refused);
+    _exit(refused == ErrorKind::config ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+TEST_CASE("who found nothing does not take what another has begun and left meanwhile") {
+  const WorkingFolder working;
+  RunDirectory late(request(config("128")));
+  make_run(config("64"), "", "stopped");
+  const std::string before = read_text("runs/digits/config.yaml");
+  ErrorKind kind{};
+  CHECK(contains(failure_of([&] { late.claim(config("128")); }, &kind), "another run has begun there"));
+  CHECK(kind == ErrorKind::config);
+  CHECK(read_text("runs/digits/config.yaml") == before);
+}
+
+TEST_CASE("the newest run of a config is its own, or one with its model") {
+  const WorkingFolder working;
+  ErrorKind kind{};
+  CHECK(contains(failure_of([] { newest_run("digits", config("64"), "a.yaml"); }, &kind), "train first"));
+  CHECK(kind == ErrorKind::data);
+  make_run(config("64"), "runs/digits", "completed");
+  make_run(config("64"), "runs/digits-2", "completed");
+  make_run(config("32"), "runs/digits-10", "completed");
+  { RunDirectory(request(config("64"), "runs/digits-11")).claim(config("64")); }  // holds no checkpoint
+  make_run(config("64"), "runs/digits-old", "completed");
+  CHECK(newest_run("digits", config("64"), "a.yaml").path == "runs/digits-2");
+  CHECK(newest_run("digits", config("64"), "a.yaml").differences.empty());
+  CHECK(newest_run("digits", config("64", "epochs: 7"), "a.yaml").path == "runs/digits-2");
+  const RunOfConfig alike = newest_run("digits", config("1"), "a.yaml");
+  CHECK(alike.path == "runs/digits-10");
+  CHECK(alike.differences.size() == 1);
+  Node other = config("64");
+  other.entries[1].value = map_node();
+  append(other.entries[1].value, "preset", scalar_node("vgg16"));
+  const std::string text = failure_of([&] { newest_run("digits", other, "a.yaml"); }, &kind);
+  CHECK(kind == ErrorKind::config);
+  CHECK(contains(text, "a.yaml"));
+  CHECK(contains(text, "runs/digits-10/config.yaml"));
+  CHECK(contains(text, "vgg16"));
+  CHECK_FALSE(model_differences("runs/digits-2/checkpoints/last", other).empty());
+  CHECK_FALSE(model_differences("runs/digits-2", other).empty());
+  CHECK(model_differences("runs/digits-2/checkpoints/last", config("1")).empty());
+  CHECK(model_differences("elsewhere/step-1", other).empty());
+}
+
+}  // namespace trainctl::test::run_directory_test

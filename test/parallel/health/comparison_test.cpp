@@ -1,0 +1,102 @@
+// What is said of the GPUs of several ranks: throttling and lagging, each once.
+#include "core/backend/gpu_peaks.h"
+#include "parallel/health/gpus.h"
+#include "test/catch.h"
+#include "test/support/snapshots.h"
+
+namespace trainctl::test::comparison_test {
+namespace {
+
+// Busy GPUs at these clocks, of ranks 0, 1, ...
+std::vector<GpuSample> at_clocks(const std::vector<double>& clocks) {
+  std::vector<GpuSample> samples;
+  for (double clock : clocks) {
+    GpuReading reading;
+    reading.utilization = 0.95;
+    reading.clock_mhz = clock;
+    reading.max_clock_mhz = 1980;
+    samples.push_back({static_cast<int>(samples.size()), reading});
+  }
+  return samples;
+}
+
+// All that is said in so many looks.
+std::vector<std::string> said(GpuComparison& comparison, const std::vector<GpuSample>& samples, int looks) {
+  std::vector<std::string> all;
+  for (int look = 0; look < looks; ++look) {
+    for (const std::string& warning : comparison.update(samples)) all.push_back(warning);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a GPU that lags behind the others is named once") {
+  GpuComparison comparison;
+  const auto samples = at_clocks({1905, 1900, 1680, 1910});
+  CHECK(said(comparison, samples, 9).empty());  // too early to judge
+  CHECK(said(comparison, samples, 30) ==
+        std::vector<std::string>{"the GPU of rank 2 lags behind the others: clock 1680 MHz, theirs 1905 MHz"});
+  GpuComparison equal;
+  CHECK(said(equal, at_clocks({1905, 1760, 1900}), 40).empty());  // within a tenth
+}
+
+TEST_CASE("a GPU that is idle while the others work lags too, and one alone does not") {
+  GpuComparison comparison;
+  auto samples = at_clocks({1900, 1900});
+  samples[0].reading.utilization = 0.5;
+  CHECK(said(comparison, samples, 20) ==
+        std::vector<std::string>{"the GPU of rank 0 lags behind the others: utilisation 50 %, theirs 95 %"});
+  GpuComparison alone;
+  CHECK(said(alone, at_clocks({300}), 20).empty());
+  GpuComparison unknown;
+  CHECK(said(unknown, at_clocks({1900, GpuReading::unknown}), 20).empty());
+}
+
+TEST_CASE("every reason to throttle is said once for each GPU") {
+  GpuComparison comparison;
+  auto samples = at_clocks({1500, 1900});
+  samples[0].reading.throttled = 0x20 | 0x1;
+  CHECK(said(comparison, samples, 3) ==
+        std::vector<std::string>{"the GPU of rank 0 is throttled: temperature, at 1500 of 1980 MHz"});
+  samples[1].reading.throttled = 0x20 | 0x80;
+  samples[0].reading.throttled = 0x8;
+  CHECK(said(comparison, samples, 3) ==
+        std::vector<std::string>{"the GPU of rank 0 is throttled: hardware slowdown, at 1500 of 1980 MHz",
+                                 "the GPU of rank 1 is throttled: temperature, power brake, at 1900 of 1980 MHz"});
+}
+
+TEST_CASE("a GPU at its power limit is throttled where that costs it clock for long") {
+  GpuComparison healthy;
+  auto samples = at_clocks({1800, GpuReading::unknown});
+  for (GpuSample& sample : samples) sample.reading.throttled = GpuReading::power_cap;
+  CHECK(said(healthy, samples, 40).empty());
+
+  GpuComparison slow;
+  samples[0].reading.clock_mhz = 1700;
+  CHECK(said(slow, samples, 9).empty());
+  samples[0].reading.clock_mhz = 1900;  // it was a moment
+  CHECK(said(slow, samples, 1).empty());
+  samples[0].reading.clock_mhz = 1700;
+  CHECK(said(slow, samples, 9).empty());
+  CHECK(said(slow, samples, 20) ==
+        std::vector<std::string>{"the GPU of rank 0 is throttled: power cap, at 1700 of 1980 MHz"});
+}
+
+TEST_CASE("data sheets are found by CUDA's names, the special before the general") {
+  CHECK(datasheet_flops("NVIDIA H100 80GB HBM3, sm_90", DType::bfloat16, false) == Approx(989.4e12));
+  CHECK(datasheet_flops("NVIDIA H100 PCIe", DType::float16, false) == Approx(756e12));
+  CHECK(datasheet_flops("NVIDIA A100-SXM4-80GB", DType::float32, false) == Approx(19.5e12));
+  CHECK(datasheet_flops("NVIDIA A100-SXM4-80GB", DType::float32, true) == Approx(156e12));
+  CHECK(datasheet_flops("NVIDIA A10G", DType::bfloat16, false) == Approx(70e12));
+  CHECK(datasheet_flops("NVIDIA L40S", DType::bfloat16, false) == Approx(362e12));
+  CHECK(datasheet_flops("NVIDIA L4", DType::bfloat16, false) == Approx(121e12));
+  CHECK(datasheet_flops("NVIDIA GB200", DType::bfloat16, false) == Approx(2500e12));
+  CHECK(datasheet_flops("NVIDIA GH200 480GB, sm_90", DType::bfloat16, false) == Approx(989.4e12));
+  CHECK(datasheet_flops("NVIDIA A40, sm_86, made beside an H100", DType::bfloat16, false) == Approx(149.7e12));
+  CHECK(datasheet_flops("NVIDIA RTX A4000", DType::bfloat16, false) == 0);  // neither an A40 nor an A4
+  CHECK(datasheet_flops("NVIDIA RTX A1000", DType::bfloat16, false) == 0);
+  CHECK(datasheet_flops("Emulated GPU", DType::float32, false) == 0);
+}
+
+}  // namespace trainctl::test::comparison_test

@@ -1,0 +1,162 @@
+// What the ranks of the supervisor's tests do: hidden cases, run by mpirun in this same program.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/base/error.h"
+#include "parallel/comm/communicators.h"
+#include "parallel/launch/host/process.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/ranks/status.h"
+#include "parallel/launch/ranks/stop.h"
+#include "test/catch.h"
+#include "test/parallel/launch/supervised_run.h"
+
+namespace trainctl {
+namespace {
+
+// A rank as cmd makes one.
+struct Rank {
+  Variables variables = Variables::of_process();
+  Situation situation = find_situation(variables);
+  int threads = prepare_rank(situation, variables);
+  StopRequest stop;
+  MpiEnvironment mpi;
+
+  Rank() {
+    require_world_size(situation, mpi.size());
+    if (mpi.rank() == 0) mark_ready(situation.status_file, mpi.processes());
+  }
+
+  // From now on the test may send signals.
+  void announce() const {
+    if (!variables.has("LAUNCH_TEST_FOLDER")) return;
+    const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
+    std::ofstream(path + ".new") << getpid() << '\n';
+    rename((path + ".new").c_str(), path.c_str());
+  }
+
+  void run_on() const { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+  // All ranks leave together.
+  [[noreturn]] void leave(const RankStatus& status) {
+    if (mpi.rank() == 0) write_status(situation.status_file, status);
+    mpi.finalize();
+    _exit(status.exit_code);
+  }
+};
+
+// All that `trainctl run` does, but for the training: LAUNCH_TEST_TRAIN=1 waits to be stopped in its place.
+int run_like_trainctl() {
+  const Variables variables = Variables::of_process();
+  const Situation situation = find_situation(variables);
+  if (situation.started_by == StartedBy::user) {
+    LaunchRequest request =
+        launch_request({}, {variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS")});
+    request.forwarded = {"LAUNCH_TEST_TRAIN"};
+    const LaunchPlan plan = plan_launch(request);
+    if (!plan.mpirun.empty()) return supervise(plan, {own_path(), "trainer that starts its ranks like run"});
+    std::printf("rank 0 of 1, %d threads\n", prepare_rank(situation, variables));
+    return 0;
+  }
+  Rank rank;
+  rank.announce();
+  std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
+  std::fflush(stdout);
+  if (!variables.has("LAUNCH_TEST_TRAIN")) rank.leave({0, ""});
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
+TEST_CASE("trainer that starts its ranks like run", "[.rank]") {
+  int code = 0;
+  try {
+    code = run_like_trainctl();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    code = exit_code(error.kind());
+  }
+  std::fflush(stdout);
+  _exit(code);
+}
+
+TEST_CASE("rank that is done", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  std::printf("rank %d of %d prints\n", rank.mpi.rank(), rank.mpi.size());
+  std::fflush(stdout);
+  rank.leave({0, ""});
+}
+
+TEST_CASE("rank that trains until it is stopped", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
+TEST_CASE("rank that saves for three seconds", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  while (!rank.stop.pending()) rank.run_on();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  rank.leave({75, "saved at step 12"});
+}
+
+TEST_CASE("rank that loads its data", "[.rank]") {
+  Rank rank;
+  const StopAtOnce unstarted(STDERR_FILENO, "", 75);
+  rank.announce();
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that never stops", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank of which number 1 has an error", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  const auto world = mpi_communicator(rank.mpi);
+  if (rank.mpi.rank() == 1) {
+    write_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
+    world->abort(3);
+  }
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that ends without a word", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  if (rank.mpi.rank() == 1) _exit(6);
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that sees its peer go", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {5, "no answer from rank 1"});
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(200));  // until the status is there, and the supervisor knows both
+  if (rank.mpi.rank() == 1) raise(SIGKILL);
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {3, "the data ends"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the other has said that it runs
+  kill(getppid(), SIGSTOP);
+  _exit(3);
+}
+
+}  // namespace
+}  // namespace trainctl

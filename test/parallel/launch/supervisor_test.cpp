@@ -1,0 +1,313 @@
+// The supervisor with real ranks: how runs end, how they are stopped, and that nothing is left.
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "test/catch.h"
+#include "test/parallel/launch/listening.h"
+#include "test/parallel/launch/supervised_run.h"
+
+namespace trainctl::supervisor_test {
+namespace {
+
+// The end of a script that says that the run is done, as rank 0 does.
+const std::string done = "; printf '0\n[]\n' > $TRAINCTL_STATUS_FILE";
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("a run that ends well: its output passes through, and the exit code is 0") {
+  SupervisedRun run(2, "rank that is done");
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.output(), "rank 0 of 2 prints\n"));
+  CHECK(contains(run.output(), "rank 1 of 2 prints\n"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("SIGINT, SIGTERM and SIGUSR1 let all ranks finish, and their status is the exit code") {
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGUSR1, SIGHUP);
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  run.send(signal);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped at step 12"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a request that comes before the ranks listen ends them: they are to be started again") {
+  SupervisedRun run(3, "rank that trains until it is stopped");
+  REQUIRE(run.supervises());
+  run.send(GENERATE(SIGTERM, SIGINT, SIGUSR1));
+  CHECK(run.wait() == 75);
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a rank that is asked before it trains ends the run as one that is to be started again") {
+  SupervisedRun run(2, "rank that loads its data");
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  const int code = run.wait();
+  INFO(run.output());
+  CHECK(code == 75);
+  CHECK(contains(run.output(), "stopped before the first step"));
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("SIGTERM, SIGINT or SIGHUP to all processes at once: the ranks save, and mpirun leaves them the time") {
+  const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
+  SupervisedRun run(2, "rank that saves for three seconds");
+  REQUIRE(run.ranks_run());
+  run.send_to_all(signal);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "saved at step 12"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("ranks that do not stop in time are ended, and one that a signal has stopped is named") {
+  SupervisedRun run(2, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
+  run.send_to_rank(1, SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  run.send(SIGTERM);
+  CHECK(run.wait() == 5);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  CHECK(seconds.count() > 19);
+  CHECK(seconds.count() < 25);
+  CHECK(contains(run.output(),
+                 "the ranks did not stop within 20 s and were ended (stopped by a signal: rank 1, process "));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a second SIGTERM, some seconds after the first, ends ranks that do not stop") {
+  SupervisedRun run(2, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  REQUIRE(run.prints("stopping"));
+  run.send(SIGTERM);  // the same request
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 130);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("mpirun that a signal has stopped is named, and the run ends after cluster.timeout") {
+  SupervisedRun run(2, "rank that trains until it is stopped", 5);
+  REQUIRE(run.ranks_run());
+  const std::string name = "mpirun (process " + std::to_string(run.mpirun()) + ")";
+  kill(run.mpirun(), SIGSTOP);
+  REQUIRE(run.prints(name + " was stopped by a signal"));
+  CHECK(run.wait() == 5);
+  CHECK(contains(run.output(), name + " has been stopped by a signal for 5 s"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a run whose mpirun was stopped by a signal is stopped in order") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  kill(run.mpirun(), SIGSTOP);
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped at step 12"));
+}
+
+TEST_CASE("an mpirun that lives on after a rank has told of its failure is not waited for") {
+  SupervisedRun run(2,
+                    "sh: printf '5\n[]\nno answer from rank 1' > $TRAINCTL_STATUS_FILE; trap '' TERM; "
+                    "while :; do sleep 1; done");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(run.wait() == 5);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(9));
+  CHECK(contains(run.output(), "no answer from rank 1"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a second Ctrl-C ends everything at once") {
+  SupervisedRun run(3, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  run.send(GENERATE(SIGINT, SIGTERM));
+  REQUIRE(run.prints("stopping"));
+  run.send(SIGINT);
+  CHECK(run.wait() == 130);
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a rank that is killed: exit code 5, with the rank, the host and the signal") {
+  SupervisedRun run(3, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
+  run.send_to_rank(1, SIGKILL);
+  CHECK(run.wait() == 5);
+  // MPICH ends the others so fast that which was the first is not always seen.
+  const bool unseen = mpi_library() == MpiLibrary::mpich && contains(run.output(), "a rank on ");
+  CHECK((unseen || contains(run.output(), "rank 1 on ")));
+  CHECK(contains(run.output(), "was killed by signal 9"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("the cause comes before what the survivors saw of it") {
+  SupervisedRun run(2, "rank that sees its peer go");
+  CHECK(run.wait() == 5);
+  const std::string output = run.output();
+  CHECK(output.find("was killed by signal 9") < output.find("no answer from rank 1"));
+  CHECK(contains(output, "no answer from rank 1"));
+}
+
+TEST_CASE("an error of one rank alone ends all with its code and its message, once") {
+  SupervisedRun run(3, "rank of which number 1 has an error");
+  CHECK(run.wait() == 3);
+  CHECK(contains(run.output(), "image.jpg cannot be decoded"));
+  CHECK_FALSE(contains(run.output(), "MPI_ABORT"));
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("a rank that leaves no status: its exit code counts") {
+  SupervisedRun run(2, "rank that ends without a word");
+  CHECK(run.wait() == 6);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("nothing of a run on one host listens beyond loopback") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  const std::vector<std::string> addresses = listening_addresses(family_of(run.supervisor()));
+  CHECK_FALSE(addresses.empty());  // mpirun does listen, and is looked at
+  for (const std::string& address : addresses) {
+    CAPTURE(address);
+    CHECK(is_loopback(address));
+  }
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+}
+
+TEST_CASE("ranks see the user's preloaded libraries, not those of mpirun") {
+  SupervisedRun run(2, "sh: echo preloaded: [$LD_PRELOAD] [$TRAINCTL_LISTEN_ON]" + done);
+  CHECK(run.wait() == 0);
+  const bool mpich = mpi_library() == MpiLibrary::mpich;  // whose ranks may listen on one host, too
+  CHECK(contains(run.output(), mpich ? "preloaded: [] [lo]" : "preloaded: [] []"));
+}
+
+TEST_CASE("what MPI says while ranks start is not seen where a shortage explains it, else it is") {
+  SupervisedRun shortage(2, "sh: echo 'fork: Resource temporarily unavailable' >&2; exit 1");
+  CHECK(shortage.wait() == 6);
+  CHECK(contains(shortage.output(), "no more processes or threads can be started"));
+  CHECK_FALSE(contains(shortage.output(), "fork:"));
+  SupervisedRun other(2, "sh: echo 'sh: odd words' >&2; exit 3");
+  CHECK(other.wait() == 3);
+  CHECK(contains(other.output(), "odd words"));
+}
+
+TEST_CASE("what MPI says while ranks start is not seen beside the error that a rank has left") {
+  SupervisedRun run(2,
+                    "sh: echo 'a paragraph of MPI' >&2; printf '6\\n[]\\nthe error of a rank' > $TRAINCTL_STATUS_FILE; "
+                    "sleep 0.3; exit 6");
+  CHECK(run.wait() == 6);
+  CHECK(contains(run.output(), "the error of a rank"));
+  CHECK_FALSE(contains(run.output(), "a paragraph of MPI"));
+}
+
+TEST_CASE("how many processes mpirun has taken down is not for standard output") {
+  if (mpi_library() == MpiLibrary::mpich) return;  // which does not count them
+  SupervisedRun run(2, "sh: printf 'first\\n2 total processes failed to start\\nlast\\n'" + done);
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.output(), "first\nlast\n"));
+  CHECK_FALSE(contains(run.output(), "total processes"));
+  SupervisedRun missing(2, "sh: exec /nowhere");
+  CHECK(missing.wait() != 0);
+  CHECK_FALSE(contains(missing.output(), "total processes"));
+}
+
+TEST_CASE("a signal that would end the supervisor leaves neither ranks nor files behind") {
+  for (const int signal : {SIGUSR2, SIGQUIT, SIGALRM, SIGXCPU, SIGRTMIN + 3}) {
+    CAPTURE(signal);
+    SupervisedRun run(2, "rank that never stops");
+    REQUIRE(run.ranks_run());
+    run.send(signal);
+    CHECK(run.wait() == 130);
+    CHECK(run.ranks_gone());
+    CHECK(run.left_nothing());
+  }
+}
+
+TEST_CASE("a supervisor that is killed leaves no rank behind") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  run.send(SIGKILL);
+  CHECK(run.wait() == -SIGKILL);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("an mpirun that does not end after its ranks have is not waited for") {
+  if (mpi_library() == MpiLibrary::mpich) return;  // whose process behind the ranks is another than mpiexec
+  SupervisedRun run(2, "rank that leaves mpirun stuck");
+  CHECK(run.wait() == 3);
+  CHECK(contains(run.output(), "the data ends"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+// Starts the ranks again after an attempt that failed, twice at most, unless a stop is asked for.
+NextAction twice_again(const std::vector<Outcome>& outcomes, const StopRequests& requests) {
+  const bool goes_on = outcomes.back().end.exit_code != 0 && outcomes.size() < 3 && !requests.asked;
+  return goes_on ? NextAction::again : NextAction::end;
+}
+
+// Notes an attempt, and lets rank 0 ask how many there were; the folder of the first is gone by the second.
+const std::string counts_attempts =
+    "sh: f=$LAUNCH_TEST_FOLDER; [ $OMPI_COMM_WORLD_RANK$PMI_RANK = 0 ] || exec sleep 9; "
+    "echo $TRAINCTL_STATUS_FILE >> $f/attempts; for s in $(sed '$d' $f/attempts); do [ ! -e $(dirname $s) ] || exit 2; "
+    "done; ";
+
+TEST_CASE("a policy may start the ranks again: each attempt has files of its own, and the last one counts") {
+  SupervisedRun run(1 + 1,
+                    counts_attempts +
+                        "[ $(wc -l < $f/attempts) = 3 ] || kill -9 $$; "
+                        "echo attempt $(wc -l < $f/attempts); printf '4\n[]\nin vain' > "
+                        "$TRAINCTL_STATUS_FILE; exit 4",
+                    600, twice_again);
+  CHECK(run.wait() == 4);
+  INFO(run.output());
+  CHECK(contains(run.output(), "attempt 3\n"));
+  CHECK_FALSE(contains(run.output(), "attempt 4\n"));
+  CHECK(contains(run.output(), "in vain"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a request to stop outlives the attempt that it came in") {
+  const auto always_again = [](const std::vector<Outcome>& outcomes, const StopRequests&) {
+    return outcomes.size() < 2 ? NextAction::again : NextAction::end;
+  };
+  SupervisedRun run(2, "rank that loads its data", 600, always_again);
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);  // the ranks of the first attempt end by it, those of the second before they train
+  CHECK(run.wait() == 75);
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("programs without MPI: exit codes and standard input") {
+  // MPICH leaves the standard input of all ranks but the first open.
+  const std::string reads = mpi_library() == MpiLibrary::mpich ? "" : "read line && echo 'a line came'; ";
+  SupervisedRun fine(2, "sh: " + reads + "true" + done);
+  CHECK(fine.wait() == 0);
+  CHECK_FALSE(contains(fine.output(), "a line came"));
+  SupervisedRun silent(2, "sh: exit 0");  // it trained nothing, as far as anyone knows
+  CHECK(silent.wait() == 5);
+  CHECK(contains(silent.output(), "no rank has said that the run is done"));
+  SupervisedRun strange(2, "sh: exit 42");
+  CHECK(strange.wait() == 5);
+  CHECK_FALSE(strange.output().empty());
+}
+
+}  // namespace
+}  // namespace trainctl::supervisor_test

@@ -1,0 +1,161 @@
+// A rank's step runs under silent communicators as in a run, and every kernel op of it has a time afterwards.
+#include "parallel/plan/measured/measure_step.h"
+
+#include <cmath>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/base/clock.h"
+#include "core/base/median.h"
+#include "core/exec/engine.h"
+#include "parallel/comm/communicators.h"
+#include "parallel/plan/measured/measured_costs.h"
+#include "parallel/plan/measured/stand_ins.h"
+#include "parallel/trainer/initial_weights.h"
+#include "test/catch.h"
+#include "test/parallel/comm/on_threads.h"
+#include "test/parallel/plan/measured/rank_of.h"
+
+namespace trainctl::measure_step_test {
+namespace {
+
+const Setup setups[] = {
+    {"one rank", convolutions, {1, 1, 1}, 0},
+    {"replicas", convolutions, {4, 1, 1}, 3},
+    {"accumulation", convolutions, {2, 1, 1}, 0, Shard::none, 2},
+    {"shared parameters", convolutions, {2, 1, 1}, 1, Shard::parameters},
+    {"first stage", convolutions, {1, 2, 1}, 0, Shard::none, 4},
+    {"last stage of replicas", convolutions, {2, 2, 1}, 3, Shard::none, 4},
+    {"parts of layers", convolutions, {1, 1, 2}, 1},
+    {"tokens", tokens, {2, 1, 1}, 1},
+};
+
+// Body(segment number, op number) for the kernels of a step.
+template <class Body>
+void for_kernels(const PlacedProgram& program, Body body) {
+  for (const ScheduleItem& item : program.program.schedule) {
+    const auto& ops = program.segment(item.segment).ops;
+    for (int o = 0; o < static_cast<int>(ops.size()); ++o) {
+      if (ops[static_cast<std::size_t>(o)].op.def->trait() == OpTrait::kernel) body(item.segment, o);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("under silent communicators a step computes on finite values that are no zeros") {
+  for (const Setup& setup : setups) {
+    CAPTURE(setup.what);
+    const auto backend = make_cpu_backend({});
+    const auto memory = solo_communicator();
+    const RankOf of(setup);
+    const Compiled ready = compiled(of, *backend);
+    const LoopbackAxes axes(of.rank, ready.programs[0], *backend, *memory);
+    for (const MeshAxis axis : all_mesh_axes) {
+      const Communicator* silent = axes.communicators().find(axis);
+      CHECK((silent == nullptr ? 1 : silent->size()) == setup.mesh.size(axis));
+    }
+    Engine engine(*backend, axes.communicators(), ready);
+    engine.download();
+    initialize_weights(of.job.spec, 1, engine.weights());
+    engine.upload();
+    const RandomBatch batch(of.programs[0], *backend);
+    StepResult result;
+    for (int step = 0; step < 5; ++step) {
+      engine.run(0, batch.batch(), {1e-3, step, false}, result);
+      CHECK(!result.not_finite);
+      CHECK(std::isfinite(result.gradient_norm));
+      CHECK(result.gradient_norm > 0);
+    }
+    engine.download();
+    double weights = 0;
+    for (const NamedTensor& tensor : engine.weights()) {
+      for (std::int64_t i = 0; i < tensor.view.count; ++i) weights += std::abs(tensor.view.as<float>()[i]);
+    }
+    CHECK(std::isfinite(weights));
+    CHECK(weights > 0);
+    // What the ops have left: no tensor of theirs is all zeros, sums and flags apart.
+    const PlacedProgram& program = engine.program(0);
+    std::vector<std::byte> bytes;
+    for (TensorId id = 0; id < static_cast<TensorId>(program.program.tensors.size()); ++id) {
+      const Tensor& tensor = program.program.tensor(id);
+      if (tensor.role != Role::input || tensor.type.shape.count() < 16) continue;
+      CAPTURE(tensor.name);
+      engine.read_tensor(0, id, bytes);
+      CHECK(std::any_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte != std::byte{0}; }));
+    }
+  }
+}
+
+TEST_CASE("every kernel op of a measured step has a time") {
+  for (const Setup& setup : setups) {
+    CAPTURE(setup.what);
+    const auto backend = make_cpu_backend({});
+    const auto alone = solo_communicator();
+    const RankOf of(setup);
+    const Compiled ready = compiled(of, *backend);
+    CHECK(!has_step({}, 1, ready.programs[0]));
+    const Measurements found = measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 0.05);
+    CHECK(step_spread(found, 1, ready.programs[0]).has_value());
+    CHECK(!step_spread(found, 2, ready.programs[0]));  // beside another number of ranks
+    Measurements kept;
+    kept.add_file(found.file_text());
+    const MeasuredCosts costs(kept, {});
+    for_kernels(ready.programs[0], [&](int segment, int op) {
+      CAPTURE(ready.programs[0].op(segment, op).op.name);
+      CHECK(costs.op_seconds(ready.programs[0], segment, op) > 0);
+      CHECK(costs.op_seconds(ready.programs[0], segment, op) < 0.1);
+    });
+    const HostSeconds host = costs.host_seconds(ready.programs[0]);
+    CHECK(host.step >= 0);
+    CHECK(host.sample == 0);  // no data was loaded
+    CHECK(!host.loads_beside);
+  }
+}
+
+TEST_CASE("the ops of a step and what is outside of them take as long as the step") {
+  // Large enough that a clock sees its ops well, and timed without any of measure_step()'s means.
+  Setup setup = setups[0];
+  setup.network =
+      "layers: [flatten, {dense: {units: 2048, activation: relu}}, {dense: {units: 2048, activation: relu}}, {dense: "
+      "{units: 4}}]";
+  const auto backend = make_cpu_backend({});
+  const auto alone = solo_communicator();
+  const RankOf of(setup);
+  const Compiled ready = compiled(of, *backend);
+  const MeasuredCosts costs(measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 1), {});
+  double predicted = costs.host_seconds(ready.programs[0]).step;
+  for_kernels(ready.programs[0],
+              [&](int segment, int op) { predicted += costs.op_seconds(ready.programs[0], segment, op); });
+
+  Engine engine(*backend, MeshCommunicators(*alone), ready);
+  engine.download();
+  initialize_weights(of.job.spec, 1, engine.weights());
+  engine.upload();
+  const RandomBatch batch(of.programs[0], *backend);
+  StepResult result;
+  std::vector<double> seconds;
+  for (int step = 0; step < 60; ++step) {
+    const double start = seconds_now();
+    engine.run(0, batch.batch(), {1e-6, step, false}, result);
+    if (step >= 10) seconds.push_back(seconds_now() - start);
+  }
+  CHECK(predicted == Approx(median(seconds)).epsilon(0.5));  // tests run beside others
+}
+
+TEST_CASE("ranks that measure at once find the same") {
+  std::vector<std::string> files(2);
+  const auto errors = on_threads(2, [&](Communicator& together) {
+    const auto backend = make_cpu_backend({});
+    Setup setup = setups[1];
+    setup.network = "layers: [flatten, {dense: {units: 64, activation: relu}}, {dense: {units: 4}}]";
+    const RankOf of(setup);
+    const Compiled ready = compiled(of, *backend);
+    files[static_cast<std::size_t>(together.rank())] =
+        measure_step({ready, 0, of.rank, of.job.spec}, *backend, together, together, 0.05).file_text();
+  });
+  CHECK(errors == std::vector<std::string>(2));
+  CHECK(files[0] == files[1]);
+  CHECK(files[0].find("2 at once: op dense") != std::string::npos);
+}
+
+}  // namespace trainctl::measure_step_test

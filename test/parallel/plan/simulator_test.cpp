@@ -1,0 +1,156 @@
+// The simulated step against closed forms and against a plain computation of the same.
+#include "parallel/plan/simulator.h"
+
+#include <algorithm>
+#include <random>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/parallel/plan/hand_written_step.h"
+
+namespace trainctl::simulator_test {
+namespace {
+
+// Every communication takes so long, in the given parts.
+StatedCosts with_traffic(double latency, double transfer, double share = 1) {
+  StatedCosts costs;
+  costs.traffic = [=](const Traffic&) { return TrafficSeconds{latency, transfer, share}; };
+  return costs;
+}
+
+}  // namespace
+
+TEST_CASE("a rank alone computes, and waits for what it reduces at once") {
+  const HandWrittenStep step = HandWrittenStep().compute(2).reduce("a", false).compute(3);
+  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.25, 0.5));
+  CHECK(result.seconds == Approx(5.75));
+  CHECK(result.parts().compute == Approx(5));
+  CHECK(result.parts().communication == Approx(0.75));
+  CHECK(result.parts().bubble == 0);
+  CHECK(result.bytes_sent[0] == Approx(2 * 3.0 / 4 * 400));
+}
+
+TEST_CASE("an asynchronous reduction hides behind what is computed before its wait, and no more") {
+  const double beside = GENERATE(0.0, 0.5, 2.0, 7.0);
+  const HandWrittenStep step = HandWrittenStep().compute(1).reduce("a", true).compute(beside).wait("a").compute(1);
+  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1.5));
+  CHECK(result.seconds == Approx(2 + std::max(beside, 2.0)));
+  CHECK(result.parts().communication == Approx(std::max(2.0 - beside, 0.0)).margin(1e-12));
+}
+
+// Asynchronous reductions follow each other on a stream of their own: the time of random steps is found out a second
+// time, op by op.
+TEST_CASE("random steps with buckets take as long as a stream of computation and one of reductions") {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> seconds(0.01, 1);
+  for (int trial = 0; trial < 50; ++trial) {
+    HandWrittenStep step;
+    const double each = seconds(random);
+    double computed = 0, reduced = 0;
+    std::vector<std::pair<std::string, double>> under_way;
+    for (int i = 0; i < 30; ++i) {
+      const int what = static_cast<int>(random() % 3);
+      if (what == 0) {
+        const double time = seconds(random);
+        step.compute(time);
+        computed += time;
+      } else if (what == 1) {
+        const std::string name = format("bucket {}", i);
+        step.reduce(name, true);
+        reduced = std::max(reduced, computed) + each;
+        under_way.emplace_back(name, reduced);
+      } else if (!under_way.empty()) {
+        step.wait(under_way.front().first);
+        computed = std::max(computed, under_way.front().second);
+        under_way.erase(under_way.begin());
+      }
+    }
+    for (const auto& [name, end] : under_way) {
+      step.wait(name);
+      computed = std::max(computed, end);
+    }
+    CHECK(simulate({2, 1, 1}, {step}, with_traffic(0.3 * each, 0.7 * each)).seconds == Approx(computed));
+  }
+}
+
+TEST_CASE("a message begins when both of its stages have come to it") {
+  const HandWrittenStep first = HandWrittenStep().compute(1).send("a", 1, false).compute(1);
+  const HandWrittenStep second = HandWrittenStep().compute(4).receive("a", 0, false).compute(2);
+  const SimulatedStep result = simulate({1, 2, 1}, {first, second}, with_traffic(0.5, 0.5));
+  CHECK(result.seconds == Approx(7));
+  CHECK(result.stages[0].bubble == Approx(3 + 1));  // for the second stage, and at the end
+  CHECK(result.stages[0].communication == Approx(1));
+  CHECK(result.stages[1].bubble == 0);
+  CHECK(result.bytes_sent == std::vector<double>{400, 0});
+}
+
+TEST_CASE("transfers share a link, where together they want more than it has") {
+  const HandWrittenStep step =
+      HandWrittenStep().reduce("a", true, MeshAxis::data).reduce("b", true, MeshAxis::tensor).wait("a").wait("b");
+  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1)).seconds == Approx(2));
+  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1, 0.5)).seconds == Approx(1));
+  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1, 0.75)).seconds == Approx(1.5));
+  CHECK(simulate({2, 1, 2}, {step}, with_traffic(1, 0)).seconds == Approx(1));  // latencies do not add up
+}
+
+TEST_CASE("messages in opposite directions do not share a link, those in one direction do") {
+  // On nodes of two ranks: stages 0 and 1 send to 2 and 3 at once, out of one node and into another.
+  const HandWrittenStep a = HandWrittenStep().send("a", 2, false), c = HandWrittenStep().receive("a", 0, false);
+  const HandWrittenStep b = HandWrittenStep().send("b", 3, false), d = HandWrittenStep().receive("b", 1, false);
+  CHECK(simulate({1, 4, 1}, {a, b, c, d}, with_traffic(0, 1), 2).seconds == Approx(2));
+  // The other way round for one of them.
+  const HandWrittenStep e = HandWrittenStep().receive("b", 3, false), f = HandWrittenStep().send("b", 1, false);
+  CHECK(simulate({1, 4, 1}, {a, e, c, f}, with_traffic(0, 1), 2).seconds == Approx(1));
+}
+
+TEST_CASE("stages on one node share its network, stages on nodes of their own do not") {
+  const HandWrittenStep step = HandWrittenStep().reduce("a", true, MeshAxis::data).wait("a");
+  // Of two replicas of two stages, on nodes of two ranks, or of one.
+  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 2).seconds == Approx(2));
+  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 1).seconds == Approx(1));
+  // On one node they use links of their own.
+  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 4).seconds == Approx(1));
+}
+
+TEST_CASE("communication that takes cores slows what is computed beside it") {
+  StatedCosts costs = with_traffic(0, 1);
+  costs.takes_cores = true;
+  const HandWrittenStep step = HandWrittenStep().reduce("a", true).compute(3).wait("a");
+  const SimulatedStep result = simulate({2, 1, 1}, {step}, costs);
+  CHECK(result.seconds == Approx(4));
+  CHECK(result.parts().compute == Approx(3));
+  CHECK(result.parts().communication == Approx(1));
+}
+
+TEST_CASE("what the host does adds to the step, batches only where they come too late") {
+  const HandWrittenStep step = HandWrittenStep().compute(2);
+  StatedCosts costs;
+  costs.host = {.step = 0.5};
+  CHECK(simulate({1, 1, 1}, {step}, costs).seconds == Approx(2.5));
+  CHECK(simulate({1, 1, 1}, {step}, costs).parts().host == Approx(0.5));
+}
+
+TEST_CASE("stages that wait for each other for ever are an error") {
+  const HandWrittenStep first = HandWrittenStep().send("a", 1, false).send("b", 1, false);
+  const HandWrittenStep second = HandWrittenStep().receive("a", 0, false);
+  CHECK_THROWS_AS(simulate({1, 2, 1}, {first, second}), Error);
+}
+
+TEST_CASE("the timeline has every op and communication, none of a stream beside another, and ends with the step") {
+  const HandWrittenStep step =
+      HandWrittenStep().compute(1).compute(2).reduce("a", true).compute(1).reduce("b", true).wait("a").wait("b");
+  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1), 1024, true);
+  REQUIRE(result.timeline.size() == 5);
+  std::map<int, double> end_of_stream;
+  double end = 0;
+  for (const SimulatedEvent& event : result.timeline) {
+    double& before = end_of_stream[event.axis ? 1 + static_cast<int>(*event.axis) : 0];
+    CHECK(event.start >= before - 1e-12);
+    CHECK(event.end > event.start);
+    before = event.end;
+    end = std::max(end, event.end);
+  }
+  CHECK(end == Approx(result.seconds));
+}
+
+}  // namespace trainctl::simulator_test

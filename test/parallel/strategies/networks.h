@@ -1,0 +1,234 @@
+// Networks of each kind whose layers ranks can share, with random samples.
+#pragma once
+
+#include <bit>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/exec/interfaces/batch_source.h"
+#include "core/graph/mesh.h"
+#include "test/core/program/job.h"
+
+namespace trainctl::networks {
+
+inline constexpr std::int64_t batch = 12;
+
+inline constexpr const char* mlp = R"(layers:
+  - flatten
+  - dense: {name: first, units: 48, activation: relu}
+  - dropout: {name: drop, rate: 0.3}
+  - dense: {name: second, units: 36, activation: tanh}
+  - dense: {name: third, units: 40, activation: gelu}
+  - layer_normalization
+  - dense: {name: last, units: 3, activation: softmax}
+)";
+// Skips around a pair of convolutions, and from one part to the other.
+inline constexpr const char* cnn = R"(layers:
+  - conv2d: {name: c1, filters: 16, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: n1, momentum: 0.9}
+  - activation: relu
+  - residual:
+      name: block
+      layers:
+        - conv2d: {name: a, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization: {momentum: 0.9}
+        - activation: relu
+        - dropout: 0.2
+        - conv2d: {name: b, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization: {momentum: 0.9}
+      activation: relu
+  - max_pooling2d: {name: pooled, pool_size: 2}
+  - conv2d: {name: wide, filters: 24, kernel_size: 3, padding: same, activation: silu}
+  - concatenate: {from: [pooled, wide]}
+  - average_pooling2d: {pool_size: 2}
+  - conv2d: {name: tall, filters: 32, kernel_size: 2, padding: valid, activation: relu}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+inline constexpr const char* two_inputs = R"(inputs: [a, b]
+layers:
+  - dense: {name: left, from: a, units: 48, activation: relu}
+  - dense: {name: right, from: b, units: 48, activation: tanh}
+  - add: {name: both, from: [left, right]}
+  - dense: {name: hidden, units: 32, activation: relu}
+  - dense: {units: 3, activation: softmax}
+)";
+inline constexpr const char* sequence = R"(layers:
+  - embedding: {input_dim: 11, output_dim: 16}
+  - dense: {name: wide, units: 64, activation: relu}
+  - dense: {units: 11, activation: softmax}
+)";
+
+// The product of two activations, which the ranks split by heads: as a dimension of their own, before positions too.
+inline constexpr const char* heads = R"(layers:
+  - reshape: {name: positions, target_shape: [8, 16]}
+  - dense: {name: query, units: 32}
+  - dense: {name: key, from: positions, units: 32, activation: tanh}
+  - reshape: {name: query_heads, from: query, target_shape: [8, 8, 4]}
+  - reshape: {name: key_heads, from: key, target_shape: [8, 8, 4]}
+  - permute: {name: query_first, from: query_heads, dims: [2, 1, 3]}
+  - permute: {name: key_first, from: key_heads, dims: [2, 1, 3]}
+  - multiply: {name: product, from: [query_first, key_first]}
+  - permute: [2, 1, 3]
+  - reshape: [8, 32]
+  - dense: {name: out, units: 12, activation: relu}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+// A transposed convolution that begins to split, and one that takes parts.
+inline constexpr const char* transposed = R"(layers:
+  - conv2d: {name: c, filters: 8, kernel_size: 3, padding: same, activation: relu}
+  - conv2d_transpose: {name: up, filters: 16, kernel_size: 3, strides: 2, padding: same, activation: tanh}
+  - conv2d_transpose: {name: on, filters: 6, kernel_size: 2, padding: same}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+// The same product, of which a layer takes all heads: they are gathered along the dimension before the last two.
+inline constexpr const char* gathered_heads = R"(layers:
+  - reshape: {name: positions, target_shape: [2, 64]}
+  - dense: {name: query, units: 96, activation: tanh}
+  - reshape: {name: query_heads, target_shape: [2, 8, 12]}
+  - permute: {name: first, dims: [2, 1, 3]}
+  - multiply: {name: product, from: [first, first]}
+  - layer_normalization
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+
+// The classes of the last layer are split, and the loss works on parts.
+inline constexpr const char* classes = R"(layers:
+  - flatten
+  - dense: {name: hidden, units: 127, activation: tanh}
+  - dense: {name: last, units: 80, activation: softmax}
+)";
+
+// Layers in front of all that trains and between them are frozen.
+inline constexpr const char* frozen = R"(freeze: [low, block]
+layers:
+  - conv2d: {name: low, filters: 16, kernel_size: 3, padding: same, activation: relu}
+  - conv2d: {name: c1, filters: 16, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: n1, momentum: 0.9}
+  - activation: relu
+  - residual:
+      name: block
+      layers:
+        - conv2d: {name: a, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization
+        - activation: relu
+        - conv2d: {name: b, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization
+      activation: relu
+  - flatten
+  - dense: {name: hidden, units: 32, activation: relu}
+  - dense: {units: 3, activation: softmax}
+)";
+
+// What is trained: a network, and random samples of its inputs' shapes.
+struct Network {
+  TestJob job;
+  std::vector<std::vector<float>> inputs;  // of all samples; tokens as their bits
+  std::vector<std::int32_t> targets;
+  std::vector<float> weights;
+  std::vector<std::int64_t> numbers;
+  std::int64_t targets_each = 1;
+
+  Network(const char* text, std::vector<ModelInput> of, const std::string& optimizer) : job(text, optimizer) {
+    job.spec.inputs = std::move(of);
+    std::mt19937 random(17);
+    std::normal_distribution<float> normal;
+    const ModelInput& first = job.spec.inputs[0];
+    const bool tokens = first.format.dtype == DType::int32;
+    if (tokens) targets_each = first.sample.count();
+    for (const ModelInput& input : job.spec.inputs) {
+      std::vector<float>& values = inputs.emplace_back();
+      for (std::int64_t i = 0; i < batch * input.sample.count(); ++i) {
+        values.push_back(tokens ? std::bit_cast<float>(static_cast<std::int32_t>(random() % 11)) : normal(random));
+      }
+    }
+    for (std::int64_t i = 0; i < batch * targets_each; ++i) {
+      targets.push_back(static_cast<std::int32_t>(random() % (tokens ? 11 : 3)));
+    }
+    for (std::int64_t i = 0; i < batch; ++i) {
+      weights.push_back(i == 5 ? 0.0f : 1.0f);  // a skipped sample
+      numbers.push_back(100 + i);
+    }
+  }
+  Batch share(const MeshRank& rank) {
+    const Share share = share_of(batch, rank);
+    Batch part;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ModelInput& input = job.spec.inputs[i];
+      const std::int64_t each = input.sample.count();
+      part.inputs.push_back(
+          View{inputs[i].data(), input.format.dtype, batch * each}.part(share.first * each, share.count * each));
+    }
+    part.targets = {View{targets.data(), DType::int32, batch * targets_each}.part(share.first * targets_each,
+                                                                                  share.count * targets_each)};
+    part.weights = View{weights.data(), DType::float32, batch}.part(share.first, share.count);
+    part.samples = View{numbers.data(), DType::int64, batch}.part(share.first, share.count);
+    part.count = share.count;
+    return part;
+  }
+};
+
+inline ModelInput input_of(const std::string& name, Shape sample, DType dtype = DType::float32) {
+  ModelInput input;
+  input.name = name;
+  input.sample = std::move(sample);
+  input.format.dtype = dtype;
+  return input;
+}
+
+struct Case {
+  const char* name;
+  std::function<Network()> make;
+  double learning_rate;
+};
+inline const Case cases[] = {
+    {"mlp",
+     [] {
+       return Network(mlp, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, weight_decay: 1e-2}");
+     },
+     0.05},
+    {"cnn",
+     [] {
+       return Network(cnn, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, nesterov: true}");
+     },
+     0.02},
+    {"two inputs",
+     [] {
+       return Network(two_inputs, {input_of("a", {40}), input_of("b", {30})}, "{name: adam, epsilon: 1e-3}");
+     },
+     0.003},
+    {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
+     0.01},
+    {"classes",
+     [] {
+       return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.005},
+    {"heads",
+     [] {
+       return Network(heads, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
+    {"transposed",
+     [] {
+       return Network(transposed, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.01},
+    {"gathered heads",
+     [] {
+       return Network(gathered_heads, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
+    {"frozen",
+     [] {
+       return Network(frozen, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, weight_decay: 1e-2}");
+     },
+     0.02},
+};
+
+}  // namespace trainctl::networks

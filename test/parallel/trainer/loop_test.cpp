@@ -1,0 +1,441 @@
+// The training loop with an engine that computes nothing: the order of steps, hooks, evaluations and checkpoints.
+#include "parallel/trainer/loop/loop.h"
+#include "core/exec/interfaces/snapshot_metadata.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "core/backend/immediate_stream.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/exec/step_work.h"
+#include "parallel/comm/communicators.h"
+#include "parallel/comm/host_memory.h"
+#include "parallel/trainer/hooks/hook.h"
+#include "parallel/trainer/loop/checkpoints.h"
+#include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/step_reports.h"
+#include "test/catch.h"
+#include "test/parallel/comm/on_threads.h"
+
+namespace trainctl::test::loop_test {
+namespace {
+
+using Log = std::vector<std::string>;
+
+// Step number i, from 0, has loss 1 / (i + 1) for each of its 4 samples. The ranks agree on a stop.
+class FakeEngine final : public StepEngine {
+ public:
+  FakeEngine(Log& log, int at_once, Communicator& world) : log_(log), at_once_(at_once), world_(world), values_{1, 2} {
+    weights_ = {{"w", {2}, {values_.data(), DType::float32, 2}}};
+  }
+
+  void start(int program, const Batch& batch, const StepInput& input) override {
+    require(program == static_cast<int>(batch.global_count), "the program fits the batch");
+    started_.push_back(input);
+    log_.push_back(format("start {}", input.step));
+    ++steps;
+  }
+  void finish(StepResult& result) override {
+    const StepInput input = started_.front();
+    started_.erase(started_.begin());
+    const double loss = input.step == nan_step ? std::nan("") : 1.0 / static_cast<double>(input.step + 1);
+    std::int32_t stop = input.stop;
+    world_.all_reduce({&stop, DType::int32, 1}, Reduction::maximum, stream_);
+    stream_.synchronize();
+    result = {.count = 4, .sums = {4 * loss, 4}, .gradient_norm = 1, .not_finite = std::isnan(loss), .stop = stop != 0};
+    ++values_[0];
+    rates.push_back(input.learning_rate);
+  }
+  int steps_at_once() const override { return at_once_; }
+  void set_timing(bool) override {}
+  const Parts& parts() const override { return parts_; }
+  void set_observer(OpObserver*) override {}
+  void download() override {}
+  const std::vector<NamedTensor>& weights() const override { return weights_; }
+  const std::vector<NamedTensor>& state() const override { return state_; }
+  Memory allocate_host(std::int64_t bytes) override { return trainctl::allocate_host(bytes); }
+  void copy(std::span<const NamedTensor> tensors, std::byte* to) override {
+    for (const NamedTensor& tensor : tensors) std::memcpy(to, tensor.view.data, sizeof(float) * values_.size());
+  }
+
+  std::int64_t nan_step = -1;
+  std::atomic<int> steps{0};  // that were started
+  std::vector<double> rates;
+
+ private:
+  Log& log_;
+  int at_once_;
+  Communicator& world_;
+  ImmediateStream stream_;
+  std::vector<float> values_;  // the first grows by 1 in each step
+  std::vector<NamedTensor> weights_, state_;
+  std::vector<StepInput> started_;
+  Parts parts_;
+};
+
+// Batches of 4 samples, 5 in an epoch.
+class FakeBatches final : public BatchSource {
+ public:
+  const Batch& next() override {
+    batch_.count = batch_.global_count = 4;
+    ++taken_;
+    return batch_;
+  }
+  DataPosition position() const override { return {1, taken_ / 5, taken_ % 5 * 4}; }
+  std::int64_t samples_per_epoch() const override { return 20; }
+  std::int64_t batch_size() const override { return 4; }
+  std::int64_t last_batch_size() const override { return 4; }
+  std::int64_t batch_bytes() const override { return 0; }
+
+ private:
+  Batch batch_;
+  std::int64_t taken_ = 0;
+};
+
+// Keeps the snapshot that was committed last, and the first value of each.
+class FakeStore final : public SnapshotStore, public SnapshotSink {
+ public:
+  SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override { return {format("{}", step), "", bytes}; }
+  void abandon() override {}
+  std::string write(const SnapshotTarget& target, const SnapshotFile& file,
+                    std::span<const NamedTensor> parts) override {
+    if (before_write) before_write(std::stoll(target.path));
+    if (file.content == SnapshotContent::weights) values.push_back(parts.front().view.as<float>()[0]);
+    return "";
+  }
+  std::string commit(const Snapshot& snapshot, std::span<const std::string>) override {
+    last = snapshot;
+    return "";
+  }
+
+  Snapshot last;
+  std::vector<float> values;
+  std::function<void(std::int64_t step)> before_write;
+};
+
+// Logs the checkpoints that are reported.
+class FakeSink final : public MetricsSink {
+ public:
+  explicit FakeSink(Log& log) : log_(log) {}
+  void start(const StartEvent&) override {}
+  void step(const StepEvent&) override {}
+  void epoch(const EpochEvent&) override {}
+  void checkpoint(const CheckpointEvent& event) override { log_.push_back(format("save {}", event.step)); }
+  void end(const EndEvent&) override {}
+
+ private:
+  Log& log_;
+};
+
+// Logs each call of the loop; asks for a pause after every third step.
+class LoggingHook : public TrainingHook {
+ public:
+  explicit LoggingHook(Log& log) : log_(log) {}
+  std::int64_t next_pause(std::int64_t step) const override { return next_multiple(step, 3); }
+  void on_pause(const TrainingState& state, std::int64_t before) override {
+    if (passed_multiple(before, state.step, 3)) log_.push_back(format("pause {}", state.step));
+  }
+  void on_step_end(const TrainingState& state, double loss) override {
+    require(loss == Approx(1.0 / static_cast<double>(state.step)), "the loss of the step");
+    log_.push_back(format("step {}", state.step));
+    if (after_step) after_step();
+  }
+  void on_evaluation(TrainingState& state) override { log_.push_back(format("evaluation {}", state.step)); }
+  void on_epoch_end(const TrainingState&, double epochs, double) override {
+    log_.push_back(format("epoch {}", epochs));
+    if (epochs == last_epoch) why_end_ = "enough";
+  }
+  void on_train_end(const TrainingState&) override { log_.push_back("end"); }
+  double learning_rate(double scheduled) const override { return scheduled / 2; }
+  std::string why_end() const override { return why_end_; }
+  void save(SnapshotMetadata& metadata) const override { metadata["hook"] = "kept"; }
+  void restore(const SnapshotMetadata& metadata) override { restored = metadata.at("hook"); }
+
+  double last_epoch = 0;
+  std::string restored;
+  std::function<void()> after_step;
+
+ private:
+  Log& log_;
+  std::string why_end_;
+};
+
+// Everything that a loop on one rank works with.
+struct Rig {
+  explicit Rig(Communicator& communicator, int at_once = 1, bool background = false)
+      : world(communicator),
+        engine(log, at_once, world),
+        saver(engine, tensors, {&store, world.rank() == 0 ? &store : nullptr}, background, world, stream) {
+    plan.steps_per_epoch = 5;
+    plan.total_steps = 12;
+    plan.checkpoint_every = 4;
+    plan.learning_rate = [](std::int64_t step) { return static_cast<double>(step); };
+  }
+
+  EndEvent run(const Snapshot* resumed = nullptr) {
+    TrainingLoop loop({.engine = engine,
+                       .training = batches,
+                       .program_of = [](std::int64_t samples) { return static_cast<int>(samples); },
+                       .results = results,
+                       .world = world,
+                       .stream = stream,
+                       .checkpoints = checkpoints,
+                       .reports = reports,
+                       .finite = finite,
+                       .find_not_finite =
+                           [this](int, int back) {
+                             log.push_back(format("search {} back", back));
+                             return std::string("relu");
+                           },
+                       .weights_sha256 = [] { return ""; },
+                       .stop_requested = [this] { return stop_requested(); },
+                       .hooks = {&hook}},
+                      plan);
+    if (resumed != nullptr) loop.resume(*resumed, true);
+    return loop.run();
+  }
+
+  Communicator& world;
+  ImmediateStream stream;
+  Log log;
+  FakeEngine engine;
+  FakeBatches batches;
+  FakeStore store;
+  FakeSink sink{log};
+  SnapshotPlan tensors = plan_snapshot(engine.weights(), {}, world, stream);
+  StagedSaver saver;
+  std::vector<bool> told;  // whether ranks are saving
+  Checkpoints checkpoints{
+      {.saver = saver, .sink = &sink, .tell_stop_time = [this](double, bool saves) { told.push_back(saves); }}};
+  StepReports reports{nullptr, nullptr, 10};
+  FiniteCheck finite{false};
+  LoggingHook hook{log};
+  std::vector<MetricResult> results{
+      {"loss", 0, 1, [](std::span<const double> sums, double count) { return sums[0] / count; }}};
+  LoopPlan plan;
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+void on_one_rank(const std::function<void(Communicator&)>& run) {
+  const auto world = solo_communicator();
+  run(*world);
+}
+
+}  // namespace
+
+TEST_CASE("the loop evaluates at the end of epochs and of the run, and saves when a checkpoint is due") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world);
+    const EndEvent end = rig.run();
+    CHECK(rig.log == Log{"start 0", "step 1",   "start 1", "step 2",   "start 2", "step 3",       "pause 3",
+                         "start 3", "step 4",   "save 4",  "start 4",  "step 5",  "evaluation 5", "epoch 1",
+                         "start 5", "step 6",   "pause 6", "start 6",  "step 7",  "start 7",      "step 8",
+                         "save 8",  "start 8",  "step 9",  "pause 9",  "start 9", "step 10",      "evaluation 10",
+                         "epoch 2", "start 10", "step 11", "start 11", "step 12", "pause 12",     "evaluation 12",
+                         "end",     "save 12"});
+    CHECK(end.status == "completed");
+    CHECK(end.reason == "");
+    CHECK(end.step == 12);
+    CHECK(end.train.at("loss") == Approx((1.0 / 11 + 1.0 / 12) / 2));
+    CHECK(rig.engine.rates[11] == 5.5);
+    CHECK(rig.store.last.metadata.at("hook") == "kept");
+  });
+}
+
+TEST_CASE("a step begins before the one under way is finished, but not beyond a pause") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 2);
+    rig.run();
+    const Log first(rig.log.begin(), rig.log.begin() + 11);
+    CHECK(first == Log{"start 0", "start 1", "step 1", "start 2", "step 2", "step 3", "pause 3", "start 3", "step 4",
+                       "save 4", "start 4"});
+  });
+}
+
+TEST_CASE("the best value saves, and a hook ends the run with a reason") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world);
+    rig.plan.monitor = {"loss", false};
+    rig.hook.last_epoch = 2;
+    const EndEvent end = rig.run();
+    CHECK(end.status == "completed");
+    CHECK(end.reason == "enough");
+    CHECK(end.step == 10);
+    CHECK(end.best_step == 10);
+    CHECK(end.best_value == Approx((1.0 / 6 + 1.0 / 7 + 1.0 / 8 + 1.0 / 9 + 1.0 / 10) / 5));
+    CHECK(std::count(rig.log.begin(), rig.log.end(), "save 5") == 1);
+    CHECK(Log(rig.log.end() - 4, rig.log.end()) == Log{"evaluation 10", "epoch 2", "end", "save 10"});
+  });
+}
+
+TEST_CASE("a run that is stopped saves, and goes on to the values of one that was not") {
+  on_one_rank([](Communicator& world) {
+    Rig whole(world), first(world), second(world);
+    first.stop_requested = [&first] { return first.engine.rates.size() >= 6; };
+    const EndEvent stopped = first.run();
+    CHECK(stopped.status == "stopped");
+    CHECK(stopped.step == 7);
+    CHECK(first.log.back() == "save 7");
+    CHECK(first.store.last.position == DataPosition{1, 1, 8});
+    const EndEvent end = second.run(&first.store.last), expected = whole.run();
+    CHECK(second.hook.restored == "kept");
+    CHECK(second.log.front() == "start 7");
+    CHECK(end.status == "completed");
+    CHECK(end.train == expected.train);
+    CHECK(second.store.last.metadata == whole.store.last.metadata);
+  });
+}
+
+TEST_CASE("a loss that is not finite ends the run with its step, its cause and the last checkpoint") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 2);
+    rig.engine.nan_step = 6;
+    try {
+      rig.run();
+      FAIL("it trained on");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::diverged);
+      CHECK(std::string(error.what()).find("at step 7 (epoch 1.20): the first tensor that is not finite is relu") !=
+            std::string::npos);
+      CHECK(std::string(error.what()).find("the last checkpoint is of step 4") != std::string::npos);
+    }
+    CHECK(rig.log.back() == "search 1 back");
+  });
+}
+
+TEST_CASE("results that a hook combines are looked at once they are those of all ranks") {
+  class Pairs final : public TrainingHook {
+   public:
+    bool combine(std::int64_t step, StepResult& result) override {
+      if (step % 2 == 1) {
+        before_ = result;
+        return false;
+      }
+      result.count += before_.count;
+      for (std::size_t i = 0; i < result.sums.size(); ++i) result.sums[i] += before_.sums[i];
+      return true;
+    }
+    void on_step_end(const TrainingState& state, double loss) override {
+      const auto step = static_cast<double>(state.step);
+      losses.push_back(loss - (1 / step + 1 / (step - 1)) / 2);
+    }
+    std::vector<double> losses;  // less what they should be
+
+   private:
+    StepResult before_;
+  };
+  on_one_rank([](Communicator& world) {
+    Rig rig(world);
+    Pairs pairs;
+    TrainingLoop loop({.engine = rig.engine,
+                       .training = rig.batches,
+                       .program_of = [](std::int64_t samples) { return static_cast<int>(samples); },
+                       .results = rig.results,
+                       .world = world,
+                       .stream = rig.stream,
+                       .checkpoints = rig.checkpoints,
+                       .reports = rig.reports,
+                       .finite = rig.finite,
+                       .weights_sha256 = [] { return ""; },
+                       .stop_requested = rig.stop_requested,
+                       .hooks = {&pairs}},
+                      rig.plan);
+    CHECK(loop.run().step == 12);
+    REQUIRE(pairs.losses.size() == 6);
+    for (const double difference : pairs.losses) CHECK(difference == Approx(0).margin(1e-12));
+  });
+}
+
+// Waits for something that the training thread does, for ten seconds at most.
+bool comes(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TEST_CASE("training goes on while a thread saves, and a step counts as saved once its checkpoint is whole") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    bool went_on = false;
+    rig.store.before_write = [&](std::int64_t step) {
+      if (step == 4) went_on = comes([&] { return rig.engine.steps >= 7; });
+    };
+    std::vector<std::int64_t> saved;  // by step
+    rig.hook.after_step = [&] { saved.push_back(rig.checkpoints.saved_step()); };
+    const EndEvent end = rig.run();
+    CHECK(went_on);
+    CHECK(std::count(saved.begin(), saved.begin() + 6, -1) == 6);
+    CHECK(end.status == "completed");
+    CHECK(rig.checkpoints.saved_step() == 12);
+    Log saves;
+    for (const std::string& line : rig.log) {
+      if (line.starts_with("save")) saves.push_back(line);
+    }
+    CHECK(saves == Log{"save 4", "save 8", "save 12"});
+    CHECK(std::find(rig.log.begin(), rig.log.end(), "save 4") > std::find(rig.log.begin(), rig.log.end(), "step 6"));
+    CHECK(rig.store.values == std::vector<float>{5, 9, 13});  // of its own step each
+  });
+}
+
+TEST_CASE("a run that is stopped during a save leaves when that and its last one are whole") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.store.before_write = [&](std::int64_t step) {
+      if (step == 4) comes([&] { return rig.engine.steps >= 6; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    };
+    rig.stop_requested = [&rig] { return rig.engine.rates.size() >= 5; };
+    const EndEvent end = rig.run();
+    CHECK(end.status == "stopped");
+    CHECK(rig.log.back() == format("save {}", end.step));
+    CHECK(rig.store.last.step == end.step);
+    REQUIRE(rig.told.size() >= 2);
+    CHECK(rig.told.front());
+    CHECK_FALSE(rig.told.back());
+  });
+}
+
+TEST_CASE("a save that fails in the background ends the run on all ranks at one step") {
+  std::vector<int> steps(3);
+  const auto errors = on_threads(3, [&](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.plan.total_steps = 1'000'000;
+    rig.store.before_write = [](std::int64_t step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (step == 8) throw Error(ErrorKind::resource, SourceLocation{"8"}, "cannot write: no room");
+    };
+    try {
+      rig.run();
+    } catch (...) {
+      steps[static_cast<std::size_t>(world.rank())] = rig.engine.steps;
+      require(rig.checkpoints.saved_step() == 4, "what is whole counts");
+      require(std::count(rig.log.begin(), rig.log.end(), "end") == 0, "it ends at once");
+      throw;
+    }
+  });
+  CHECK(errors == std::vector<std::string>(3, "8: cannot write: no room"));
+  CHECK(steps == std::vector<int>(3, steps.front()));
+  CHECK(steps.front() < 1'000'000);
+}
+
+TEST_CASE("a run that diverges during a save names the checkpoint that this becomes") {
+  on_one_rank([](Communicator& world) {
+    Rig rig(world, 1, true);
+    rig.engine.nan_step = 5;
+    rig.store.before_write = [&](std::int64_t) { comes([&] { return rig.engine.steps >= 6; }); };
+    try {
+      rig.run();
+      FAIL("it trained on");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("the last checkpoint is of step 4") != std::string::npos);
+    }
+  });
+}
+
+}  // namespace trainctl::test::loop_test

@@ -1,0 +1,112 @@
+// Stopping in all the ways there are: what is left is whole, nothing hangs, and the run goes on later.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/configs.h"
+
+namespace trainctl::test::stop_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Many short epochs, with a checkpoint every other step.
+const std::string endless = uneven_data + skip_model + "checkpoint: {every: 2 steps}\n" +
+                            train_section("batch_size: 20, epochs: 100000, optimizer: adam");
+
+bool inspects(const Folder& folder, const std::string& run_directory) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_directory + "/checkpoints")) {
+    if (!entry.path().filename().string().starts_with("step-")) continue;
+    if (trainctl(folder, {"inspect", entry.path()}).code != 0) return false;
+  }
+  return true;
+}
+
+TEST_CASE("a second Ctrl-C ends a run at once, and what lies on disk is whole") {
+  const Folder folder;
+  const std::string config = folder.write("endless.yaml", endless);
+  Command run(folder, {"run", config, "--ranks", "2"});
+  REQUIRE(run.says("step 9/"));
+  run.send(SIGINT);
+  run.send(SIGINT);  // may come before the first was answered
+  const int code = run.wait();
+  INFO(tail(run.errors()));
+  CHECK((code == 130 || code == 75));
+  CHECK(run.left_no_process());
+  CHECK(inspects(folder, folder / "runs/endless"));
+}
+
+TEST_CASE("a rank that is killed: exit code 5, the rank is named, no process is left, and the run goes on later") {
+  const Folder folder;
+  const std::string config = folder.write("endless.yaml", endless);
+  Command run(folder, {"run", config, "--ranks", "3"});
+  REQUIRE(comes_true([&] {
+    const auto saved = events(folder / "runs/endless", "checkpoint");
+    return !saved.empty() && saved.back().at("step") >= 8;
+  }));
+  const std::map<int, pid_t> ranks = run.ranks();
+  REQUIRE(ranks.size() == 3);
+  kill(ranks.at(1), SIGKILL);
+  CHECK(run.wait() == 5);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "rank 1 on "));
+  CHECK(contains(run.errors(), "killed by signal 9"));
+  CHECK_FALSE(contains(run.errors(), "mpirun"));
+  CHECK(run.left_no_process());
+  CHECK(inspects(folder, folder / "runs/endless"));
+
+  Command again(folder, {"run", config, "--ranks", "2"});
+  REQUIRE(comes_true([&] { return events(folder / "runs/endless", "start").size() == 2; }));
+  CHECK(events(folder / "runs/endless", "start").back().at("first_step") >= 8);
+  again.send(SIGTERM);
+  CHECK(again.wait() == 75);
+}
+
+TEST_CASE("Ctrl-C while a run starts, at any moment: it ends soon, without a hang and without remains") {
+  for (int milliseconds : {0, 30, 100, 200, 300, 400, 600}) {
+    const Folder folder;
+    const std::string config = folder.write("early.yaml", endless);
+    Command run(folder, {"run", config, "--ranks", "2"});
+    CAPTURE(milliseconds);
+    usleep(static_cast<useconds_t>(1000 * milliseconds));
+    run.send(SIGINT);
+    const int code = run.wait();
+    INFO(tail(run.errors()));
+    // By the signal, or with 130: before the program could know which command it is.
+    CHECK((code == 75 || (milliseconds < 100 && (code == 130 || code == -SIGINT))));
+    CHECK(run.left_no_process());
+    CHECK((code == -SIGINT || fs::is_empty(folder / "temporary")));
+  }
+}
+
+TEST_CASE("a lone process stops as several ranks do") {
+  const Folder folder;
+  const std::string config = folder.write("alone.yaml", endless);
+  Command run(folder, {"run", config, "--ranks", "1"});
+  REQUIRE(run.says("step 9/"));
+  run.send(SIGINT);
+  CHECK(run.wait() == 75);
+  CHECK(inspects(folder, folder / "runs/alone"));
+  CHECK(events(folder / "runs/alone", "end").back().at("status") == "stopped");
+}
+
+TEST_CASE("two writers in one run directory: the second is refused, the first goes on") {
+  const Folder folder;
+  const std::string config = folder.write("endless.yaml", endless);
+  Command first(folder, {"run", config, "--ranks", "2"});
+  REQUIRE(first.says("step 3/"));
+  const Finished second = trainctl(folder, {"run", config, "--ranks", "2"});
+  INFO(second.errors);
+  CHECK(second.code == 2);
+  CHECK(contains(second.errors, "another trainctl is running there: process"));
+  CHECK(count(second.errors, "another trainctl") == 1);
+  first.send(SIGINT);
+  CHECK(first.wait() == 75);
+}
+
+}  // namespace
+}  // namespace trainctl::test::stop_test
