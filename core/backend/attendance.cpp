@@ -1,4 +1,4 @@
-// Who is missing, in words, and when a wait ends.
+// The errors that name missing ranks, and the end of waits.
 #include "core/backend/attendance.h"
 
 #include <algorithm>
@@ -24,13 +24,15 @@ void Attendance::report(std::string_view what, const std::vector<int>& ranks, st
   throw Error(ErrorKind::peer,
               format("{}: {} did not arrive within {} s{}", what, ranks.empty() ? "some rank" : name(ranks),
                      static_cast<double>(deadline_.count()) / 1000, more),
-              format("find out on {} host why it is stuck or gone", ranks.size() == 1 ? "that rank's" : "that"));
+              ranks.empty()       ? "find out which rank is stuck or gone, and why"
+              : ranks.size() == 1 ? "find out on that rank's host why it is stuck or gone"
+                                  : "find out on the hosts of these ranks why they are stuck or gone");
 }
 
 void Attendance::report_missing(std::string_view what, const std::vector<int>& awaited) {
   if (has_ended()) throw Error(ErrorKind::peer, reason());
   const std::vector<int> ranks = absent();
-  if (has_ended()) throw Error(ErrorKind::peer, reason());  // while the ranks were asked
+  if (has_ended()) throw Error(ErrorKind::peer, reason());  // a communicator failed while the ranks were asked
   if (!ranks.empty()) report(what, ranks, "");
   report(what, awaited, ", though all ranks answer");
 }

@@ -1,4 +1,4 @@
-// Whether the ranks of a run still answer: the one deadline of all waits for other ranks, and who is missing after it.
+// Attendance: the deadline of all waits for other ranks, and the check of which ranks still answer after it.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace trainctl {
 
-// One object for all communicators of a rank: those that split() makes share it with the one that they come from. Its
-// calls may come from several threads. The class itself is that of a rank without peers.
+// All communicators of a rank share one object: split() passes it on to the communicator that it makes. Several threads
+// may call it. This base class serves a rank without peers.
 class Attendance {
  public:
-  // `deadline`: the longest wait for other ranks; zero: no limit.
+  // `deadline` is the longest wait for other ranks; zero means no limit.
   explicit Attendance(std::chrono::milliseconds deadline = {}) : deadline_(deadline) {}
   virtual ~Attendance() = default;
   Attendance(const Attendance&) = delete;
@@ -22,30 +22,33 @@ class Attendance {
 
   std::chrono::milliseconds deadline() const { return deadline_; }
 
-  // Every wait for other ranks calls this now and then: tells the ranks that ask for it that this rank is there.
-  // Returns at once.
+  // Tells the ranks that ask for an answer that this rank is running. Returns at once. Every wait for other ranks calls
+  // this repeatedly.
   virtual void answer() {}
-  // Asks all ranks whether they are there, for roll_call_time() at most; the world's ranks that have not answered. A
-  // rank that waits for others answers; one that is stopped, stuck or gone does not. Later calls return the same.
+  // Asks all ranks for an answer, waits for roll_call_time() at most, and returns the world ranks that have not
+  // answered. A rank that waits for others answers; one that is stopped, stuck or gone does not. Later calls return the
+  // same ranks.
   virtual std::vector<int> absent() { return {}; }
-  // "rank 3", with its host if the ranks run on several: "rank 3 on node2". "ranks 2, 3" of several.
+  // The ranks as text for messages: "rank 3", "ranks 2, 3", or "rank 3 on node2" if the ranks run on several hosts.
   virtual std::string name(const std::vector<int>& ranks) const;
 
-  // Throws the Error{peer} of a wait that has missed its deadline, or that cannot end since has_ended(). `what` was
-  // waited for, from the world's ranks `awaited` (empty: not known). These need not be the ones to blame: they may wait
-  // themselves. So the error names absent() ranks, and `awaited` only if all ranks answer.
+  // Throws Error{peer} for a wait that has missed its deadline, or that cannot succeed because has_ended(). `what`
+  // names the operation that waited, and `awaited` holds the world ranks that it waited for (empty: not known). These
+  // ranks may themselves be waiting for others, so the error names the absent() ranks, and `awaited` only if all ranks
+  // answer.
   [[noreturn]] void report_missing(std::string_view what, const std::vector<int>& awaited = {});
-  // Throws the Error{peer} of a wait for a rank that has given up, which names absent() ranks if there are others.
+  // Throws Error{peer} for a wait for a rank that has given up. The error names other absent() ranks instead, if there
+  // are any.
   [[noreturn]] void report_gone(std::string_view what, int rank);
 
-  // A communicator of this rank has failed: its other waits end too, since their peers will not come any more. The
-  // first reason is kept.
+  // Records that a communicator of this rank has failed. The rank's other waits then end too, since their peers will
+  // not arrive. Only the first reason is kept.
   void end(std::string_view reason);
   bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
   std::string reason() const;
 
  protected:
-  // Long enough for a rank that a busy machine delays, short beside usual deadlines.
+  // How long absent() waits for answers: long enough for a rank on a busy machine, short compared with usual deadlines.
   std::chrono::milliseconds roll_call_time() const;
 
  private:
@@ -54,20 +57,20 @@ class Attendance {
   std::chrono::milliseconds deadline_;
   std::atomic<bool> has_ended_{false};
   mutable std::mutex mutex_;
-  std::string reason_;  // under the mutex
+  std::string reason_;  // guarded by the mutex
 };
 
 // One wait for other ranks.
 class PeerWait {
  public:
-  // `longer`: by how much the wait may last longer than the deadline.
+  // `longer` is added to the deadline.
   explicit PeerWait(Attendance& attendance, std::chrono::milliseconds longer = {})
       : attendance_(attendance), longer_(longer) {}
 
-  // Called after a look in vain, ten times a second at least. False once the deadline has passed since the first call,
-  // or a communicator of this rank has failed.
+  // Must be called at least ten times a second until the awaited event has happened. Returns false once the deadline
+  // has passed since the first call, or a communicator of this rank has failed.
   bool goes_on();
-  // From the first call of goes_on() to the last one.
+  // The time from the first call of goes_on() to the last one.
   std::chrono::nanoseconds waited() const { return last_ - start_; }
 
  private:

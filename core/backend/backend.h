@@ -1,5 +1,5 @@
-// Backend: everything that a device must be able to do. backend.h, kernel.h and communicator.h are the whole porting
-// surface.
+// Backend: the interface of a device. A port to a new device implements the interfaces in backend.h, kernel.h
+// and communicator.h alone.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ struct Program;
 // The logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }
 
-// The bytes of a part of a workspace, rounded up to 256 so that the next part is aligned for every kernel.
+// Rounds the bytes of a section of a workspace up to a multiple of 256, so that the next section is aligned for every
+// kernel.
 constexpr std::int64_t workspace_part(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // Addresses of an op's tensors, in the op's order; `workspace` is scratch memory that belongs to the op only while it
@@ -35,24 +36,25 @@ struct Binding {
 
 // A backend's decisions for one op: layouts, workspace and implementation.
 struct Lowering {
-  std::vector<Layout> inputs;   // which the kernel reads; core inserts reorders and compute copies where they differ
-  std::vector<Layout> outputs;  // which the kernel writes
+  std::vector<Layout> inputs;   // layouts that the kernel reads; core inserts reorders and compute copies if needed
+  std::vector<Layout> outputs;  // layouts that the kernel writes
   std::int64_t workspace_bytes = 0;
   std::string implementation;  // "brgconv:avx512_core": for bench ops and the record of kernel choices
   std::function<std::unique_ptr<Kernel>(const Binding&)> bind;
 };
 
-// Choices made once by timing, by rank 0, and used by all ranks: key (op, shapes, dtypes, hardware) -> implementation.
+// A map from the key of a computation (op, shapes, dtypes, hardware) to an implementation. Rank 0 fills it once, by
+// timing, and all ranks use it.
 class KernelChoices;  // core/backend/choices.h
 
 // The measured peaks of a device, with which `bench ops` compares kernels.
 struct Peaks {
   double float32_gflops = 0;   // matrix multiplication
-  double bfloat16_gflops = 0;  // likewise, into float32 accumulators
+  double bfloat16_gflops = 0;  // matrix multiplication with float32 accumulators
   double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches; the bytes of all three arrays count
 };
 
-// Work that was recorded once and is run again as a whole, on the same addresses: a CUDA graph.
+// Work that was recorded once and is replayed as a whole on the same addresses, such as a CUDA graph.
 class Recording {
  public:
   virtual ~Recording() = default;
@@ -63,7 +65,7 @@ class Recording {
 class Marks {
  public:
   virtual ~Marks() = default;
-  // Queues the writing of a mark. Mark 0 begins a new round.
+  // Queues the writing of the mark's timestamp. Mark 0 begins a new round of marks.
   virtual void set(int mark, Stream& stream) = 0;
   // Queues a short delay, so that the work queued after it runs without waiting for the host.
   virtual void hold(Stream& stream) = 0;
@@ -82,13 +84,13 @@ struct CopyRange {
 
 // How a rank computes. A backend ignores the options that do not concern its device.
 struct BackendOptions {
-  int threads = 1;             // of a rank: those that compute on the CPU, or those that compile kernels for a GPU
+  int threads = 1;             // number of the rank's threads, which compute on the CPU or compile kernels for a GPU
   int local_rank = 0;          // index of the rank on its host, which selects one of the visible GPUs
   bool tf32 = false;           // compute float32 products and convolutions on tensor cores, with 10 bits of mantissa
-  bool deterministic = false;  // give the same bits on the same device in every run; false may be faster
-  bool record = true;          // record and replay work, where the device can
-  bool timing = true;          // choose kernels by timing; else by the libraries' heuristics
-  bool split_threads = false;  // on the CPU, each thread computes a micro-batch of its own, none shares a kernel
+  bool deterministic = false;  // produce the same bits on the same device in every run; false may be faster
+  bool record = true;          // record work and replay it, if the device can
+  bool timing = true;          // choose kernels by timing, else by the libraries' heuristics
+  bool split_threads = false;  // on the CPU, compute one micro-batch per thread; threads do not share kernels
 };
 
 class Backend {
@@ -108,9 +110,10 @@ class Backend {
   // Measures the device's peaks, in about a second.
   virtual Peaks peaks() = 0;
 
-  // Allocates zeroed device memory. Throws Error{resource} that says how much was asked for and how much there is.
+  // Allocates zeroed device memory. Throws Error{resource}, with the requested and the available bytes, if there is too
+  // little.
   virtual Memory allocate(std::int64_t bytes) = 0;
-  // Bytes that can still be allocated; 0 where the number is not known.
+  // The bytes that can still be allocated; 0 if the number is not known.
   virtual std::int64_t free_memory() const = 0;
   // Allocates zeroed host memory from and to which the device copies asynchronously (page-locked on CUDA).
   virtual Memory allocate_host(std::int64_t bytes) = 0;
@@ -119,35 +122,35 @@ class Backend {
   // Copies `rows` rows of `width` bytes within the device's memory; the strides are the bytes from one row to the next.
   virtual void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride,
                          std::int64_t width, std::int64_t rows, Stream& stream) = 0;
-  // Copies several parts as one piece of work. No part may write where another part reads or writes, and host memory
-  // must come from allocate_host().
-  virtual void copy_all(std::span<const CopyRange> parts, Stream& stream) = 0;
+  // Queues several copies as one piece of work. No copy may write to memory that another one reads or writes, and host
+  // memory must come from allocate_host().
+  virtual void copy_all(std::span<const CopyRange> ranges, Stream& stream) = 0;
 
-  virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
-  virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own
+  virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs work at once on the calling thread
+  virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: runs work on a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
-  // How many micro-batches may be computed side by side, each on a stream of its own.
+  // The number of micro-batches that may be computed at the same time, each on its own stream.
   virtual int compute_streams() const = 0;
   // Whether queued work runs asynchronously to the host; the host then reads a step's result one step later.
   virtual bool asynchronous() const = 0;
   // Records the work that `queue` queues on the stream, and on streams that it joins by events, instead of running it.
-  // Null where the device cannot record, or not this work: the caller then queues it again for each run.
+  // Returns null if the device cannot record this work; the caller then queues it again for each run.
   virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
-  // Null where work runs synchronously on the host.
+  // Makes `count` marks. Returns null if work runs synchronously on the host.
   virtual std::unique_ptr<Marks> marks(int count) = 0;
 
-  // Prepares the kernels that the choices name for a program's ops, in parallel, where their preparation takes long.
-  // Called before the ops are lowered; without the call lowering takes longer and gives the same result.
+  // Prepares the kernels that the choices name for a program's ops in parallel, if their preparation takes long. Called
+  // before the ops are lowered; without this call lowering takes longer and has the same result.
   virtual void prepare(const Program& program, KernelChoices& choices) = 0;
-  // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
-  // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place
-  // where the device has no kernel for it.
+  // Chooses an implementation for the op. `inputs` are the present layouts of its inputs (parameters: logical float32);
+  // a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's location if the
+  // device has no kernel for it.
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                          KernelChoices& choices) = 0;
   // Whether the backend's optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
   virtual bool updates_copies() const = 0;
-  // Whether the backend's convolutions can add the gradient by the input to another gradient
-  // (Conv2dGradInput::accumulate). Where they cannot, core lowers the gradient and the sum as two ops.
+  // Whether the backend's convolutions can add the gradient with respect to the input to another gradient
+  // (Conv2dGradInput::accumulate). If they cannot, core lowers the gradient and the sum as two ops.
   virtual bool adds_gradients() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Comparing lists of kernel choices.
+// The comparison and the hash of kernel choices.
 #include "core/backend/choice_changes.h"
 
 #include <map>

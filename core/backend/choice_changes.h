@@ -1,4 +1,4 @@
-// Which kernels two runs chose differently, from the text form of their choices.
+// Compares the kernel choices of two runs, given as text.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct ChangedChoice {
   std::string now;     // the implementation in the second list
 };
 
-// The computations that stand in both lists (KernelChoices::text()) with different implementations, bytewise by key.
-// Lines that cannot be read are left out.
+// Returns the computations that both lists (KernelChoices::text()) have with different implementations, in bytewise
+// order of their keys. Skips lines that cannot be read.
 std::vector<ChangedChoice> changed_choices(std::string_view before, std::string_view now);
 
 // The hash of a device's kernels, 16 hexadecimal digits: equal hashes mean equal devices, library versions and choices.

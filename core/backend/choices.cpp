@@ -1,4 +1,4 @@
-// KernelChoices: look-up and text form.
+// KernelChoices: look-up and encoding as text.
 #include "core/backend/choices.h"
 
 #include "core/base/checksum.h"

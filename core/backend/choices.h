@@ -19,13 +19,13 @@ class KernelChoices {
   std::optional<std::string> find(std::string_view key);
   void record(const std::string& key, const std::string& implementation);
 
-  // Forbids timing from now on. For a computation without a record a backend then takes its library's first
-  // implementation, does not record it, and calls assume() where it had a choice.
+  // Forbids timing from now on. For a computation without a record a backend then uses its library's first
+  // implementation, does not record it, and calls assume() if it had several to choose from.
   void stop_timing() { timing_ = false; }
   // Sets a function that is called before each timing, with the key of the computation.
   void watch_timing(std::function<void(const std::string&)> watcher) { watcher_ = std::move(watcher); }
 
-  // Called by backends: whether they may time implementations for this key. If so, calls the watcher.
+  // Tells a backend whether it may time implementations for this key. If so, calls the watcher.
   bool may_time(const std::string& key) const {
     if (timing_ && watcher_) watcher_(key);
     return timing_;
@@ -37,8 +37,7 @@ class KernelChoices {
   bool empty() const { return choices_.empty(); }
   std::size_t size() const { return choices_.size(); }
   bool operator==(const KernelChoices& other) const { return choices_ == other.choices_; }
-  // The choices that were found or recorded in the lifetime of this object: those that the programs lowered with it
-  // need.
+  // The choices that were found or recorded in the lifetime of this object, which the programs lowered with it need.
   KernelChoices used() const;
 
   // One line for each choice, "key<tab>implementation", in the order of the keys.
@@ -46,8 +45,8 @@ class KernelChoices {
   // Adds the choices that text() wrote, replacing those with equal keys. Throws Error{data} on a malformed line.
   void add(std::string_view text);
 
-  // text() behind a line with its checksum, for a file. add_file() throws Error{data} and adds nothing where the
-  // checksum does not match.
+  // The contents of a file: a line with a checksum, then text(). add_file() adds the choices of such contents; it
+  // throws Error{data} and adds nothing if the checksum does not match.
   std::string file_text() const;
   void add_file(std::string_view text);
 

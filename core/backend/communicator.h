@@ -1,9 +1,9 @@
 // Communicator: the collectives between the ranks of one mesh axis. Declared here, implemented in parallel/comm.
 //
 // All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are
-// asynchronous: they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost
-// peer or an abort by one rank makes all communicators of this rank dead: the stream's next synchronize() throws
-// Error{peer}, and the process must end by abort() without another collective.
+// asynchronous: they queue on the stream and return; the caller orders them and waits for them with events. After a
+// missed deadline, a lost peer or an abort by one rank, no communicator of this rank can be used any more: the stream's
+// next synchronize() throws Error{peer}, and the process must end by abort() without another collective.
 #pragma once
 
 #include <cstdint>
@@ -29,32 +29,33 @@ class Communicator {
   // Whether calls of this communicator can be part of a Recording.
   virtual bool recordable() const = 0;
 
-  // Allocates zeroed memory in which this communicator reduces fastest (a window shared by the ranks of a host, say).
-  // Collective: every rank asks for the same number of bytes. Throws Error{resource}.
+  // Allocates zeroed memory in which this communicator reduces fastest, such as a window that the ranks of a host
+  // share. Collective: every rank must ask for the same number of bytes. Throws Error{resource}.
   virtual Memory allocate(std::int64_t bytes) = 0;
 
-  // Reduces data over the ranks, in place. The order of the sum is fixed by rank, so that all ranks get the same bits.
+  // Reduces data over the ranks, in place. The order of a sum depends on the rank numbers alone, so that all ranks get
+  // the same bits.
   virtual void all_reduce(View data, Reduction reduction, Stream& stream) = 0;
-  // data holds size() equal parts; afterwards part rank() holds the reduced values, the other parts are unspecified.
+  // data holds size() equal shards; afterwards shard rank() holds the reduced values, the other shards are unspecified.
   virtual void reduce_scatter(View data, Reduction reduction, Stream& stream) = 0;
-  // data holds size() equal parts, of which part rank() is this rank's; afterwards every rank holds all parts.
+  // data holds size() equal shards, of which shard rank() is this rank's; afterwards every rank holds all shards.
   virtual void all_gather(View data, Stream& stream) = 0;
-  // send and receive hold size() equal parts each; part i of send goes to rank i.
+  // send and receive hold size() equal shards each; shard i of send goes to rank i.
   virtual void all_to_all(View send, View receive, Stream& stream) = 0;
   virtual void broadcast(View data, int root, Stream& stream) = 0;
   virtual void send(View data, int peer, Stream& stream) = 0;
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
 
-  // The size up to which a rank does best to exchange messages between its computations, on the thread that computes: a
-  // send of so many bytes ends without its receive, and a thread beside would take the rank's only core from the
-  // computation. 0: messages travel beside.
+  // The largest message, in bytes, that a rank should exchange on its compute thread, in turn with computations: a send
+  // of that size does not wait for its receive, and a second thread would take the rank's only core from the
+  // computation. 0: all messages are exchanged on a separate thread.
   virtual std::int64_t bytes_in_turn() const { return 0; }
 
-  // Ranks with the same color form a new communicator, ordered by key, with the same attendance. Collective.
+  // Ranks with the same color form a new communicator, ordered by key, that shares this one's attendance. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // The deadline of its waits, and what the ranks know of each other's presence.
+  // The deadline of this communicator's waits, and the check of which ranks still answer.
   virtual Attendance& attendance() = 0;
 
   // Ends the peers' processes and then this process with the exit code; does not return.

@@ -1,4 +1,4 @@
-// Searching for CUDA's libraries.
+// The search for CUDA's libraries.
 #include "core/backend/cuda_libraries.h"
 
 #include <dlfcn.h>
@@ -55,12 +55,12 @@ std::vector<fs::path> cuda_library_folders() {
   for (const char* driver : {"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"}) {
     folders.emplace_back(driver);
   }
-  std::vector<fs::path> once;
+  std::vector<fs::path> unique;
   for (const fs::path& folder : folders) {
-    if (fs::is_directory(folder, ignored) && std::find(once.begin(), once.end(), folder) == once.end())
-      once.push_back(folder);
+    if (fs::is_directory(folder, ignored) && std::find(unique.begin(), unique.end(), folder) == unique.end())
+      unique.push_back(folder);
   }
-  return once;
+  return unique;
 }
 
 void* open_cuda_library(const std::string& name, std::string& why) {

@@ -1,4 +1,4 @@
-// Lowering of an op as a sequence of other ops that compute the same.
+// The lowering of an op as a sequence of other ops: layouts, workspace and the joint kernel.
 #include "core/backend/decomposed.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace trainctl {
 namespace {
 
 struct LoweredSubOp {
-  SubOp part;
+  SubOp op;
   Lowering lowering;
 };
 
@@ -28,27 +28,28 @@ class DecomposedKernel final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-std::unique_ptr<Kernel> bind_parts(const std::vector<LoweredSubOp>& parts, const std::vector<std::int64_t>& offsets,
-                                   std::int64_t bytes, const Binding& binding) {
+// `offsets` are the workspace offsets of the tensors between the sub-ops, and `bytes` that of the shared workspace.
+std::unique_ptr<Kernel> bind_sub_ops(const std::vector<LoweredSubOp>& sub_ops, const std::vector<std::int64_t>& offsets,
+                                     std::int64_t bytes, const Binding& binding) {
   std::vector<Address> buffers = binding.inputs;
   buffers.insert(buffers.end(), binding.outputs.begin(), binding.outputs.end());
   for (std::int64_t offset : offsets) buffers.push_back(binding.workspace + offset);
   std::vector<std::unique_ptr<Kernel>> kernels;
-  for (const LoweredSubOp& one : parts) {
+  for (const LoweredSubOp& sub_op : sub_ops) {
     Binding inner;
-    for (int i : one.part.inputs) inner.inputs.push_back(buffers.at(static_cast<std::size_t>(i)));
-    for (int i : one.part.outputs) inner.outputs.push_back(buffers.at(static_cast<std::size_t>(i)));
+    for (int i : sub_op.op.inputs) inner.inputs.push_back(buffers.at(static_cast<std::size_t>(i)));
+    for (int i : sub_op.op.outputs) inner.outputs.push_back(buffers.at(static_cast<std::size_t>(i)));
     inner.workspace = binding.workspace + bytes;
-    kernels.push_back(one.lowering.bind(inner));
+    kernels.push_back(sub_op.lowering.bind(inner));
   }
   return std::make_unique<DecomposedKernel>(std::move(kernels));
 }
 
-// By number of a tensor, how many inputs of parts it is.
-std::vector<int> count_readers(const std::vector<SubOp>& parts, std::size_t tensors) {
+// Counts for each of the first `tensors` tensors how often it is an input of a sub-op.
+std::vector<int> count_readers(const std::vector<SubOp>& sub_ops, std::size_t tensors) {
   std::vector<int> readers(tensors, 0);
-  for (const SubOp& part : parts) {
-    for (int i : part.inputs) {
+  for (const SubOp& sub_op : sub_ops) {
+    for (int i : sub_op.inputs) {
       if (static_cast<std::size_t>(i) < tensors) ++readers[static_cast<std::size_t>(i)];
     }
   }
@@ -57,26 +58,26 @@ std::vector<int> count_readers(const std::vector<SubOp>& parts, std::size_t tens
 
 }  // namespace
 
-Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> parts,
+Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> sub_ops,
                           const std::function<Lowering(const OpContext&)>& lower) {
-  require(!parts.empty(), "an op that is made of parts");
+  require(!sub_ops.empty(), "a decomposed op has no sub-ops");
   const Op& op = context.op;
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) types.push_back(context.input(i));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) types.push_back(context.output(i));
-  const std::vector<int> readers = count_readers(parts, op.inputs.size());
+  const std::vector<int> readers = count_readers(sub_ops, op.inputs.size());
   Lowering whole = context.logical();
   std::vector<LoweredSubOp> lowered;
-  std::vector<std::int64_t> offsets;  // in the workspace, of the tensors between the parts
+  std::vector<std::int64_t> offsets;  // workspace offsets of the tensors between the sub-ops
   std::int64_t bytes = 0, workspace = 0;
-  for (SubOp& part : parts) {
+  for (SubOp& sub_op : sub_ops) {
     std::vector<TensorType> inputs;
-    for (int i : part.inputs) inputs.push_back(types.at(static_cast<std::size_t>(i)));
-    const SingleOp single(part.def, inputs, op.name, op.location);
-    for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-      const auto number = static_cast<std::size_t>(part.outputs[i]);
+    for (int i : sub_op.inputs) inputs.push_back(types.at(static_cast<std::size_t>(i)));
+    const SingleOp single(sub_op.def, inputs, op.name, op.location);
+    for (std::size_t i = 0; i < sub_op.outputs.size(); ++i) {
+      const auto number = static_cast<std::size_t>(sub_op.outputs[i]);
       if (number < types.size()) continue;
-      require(number == types.size(), "tensors between parts are numbered as they come");
+      require(number == types.size(), "tensors between sub-ops are not numbered in order of appearance");
       types.push_back(single.program.tensor(single.op.outputs[i]).type);
       offsets.push_back(bytes);
       bytes += workspace_part(types.back().bytes());
@@ -86,19 +87,19 @@ Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> parts,
     const Lowering logical = inner.logical();
     for (std::size_t i = 0; i < lowering.inputs.size(); ++i) {
       if (lowering.inputs[i] == logical.inputs[i]) continue;
-      const auto number = static_cast<std::size_t>(part.inputs[i]);
+      const auto number = static_cast<std::size_t>(sub_op.inputs[i]);
       require(number < op.inputs.size() && readers[number] == 1,
-              "a tensor of several parts lies in its logical layout");
+              "a tensor of several sub-ops does not have its logical layout");
       whole.inputs[number] = lowering.inputs[i];
     }
-    require(lowering.outputs == logical.outputs, "outputs of parts lie in logical layouts");
+    require(lowering.outputs == logical.outputs, "an output of a sub-op does not have its logical layout");
     workspace = std::max(workspace, lowering.workspace_bytes);
     whole.implementation += (whole.implementation.empty() ? "" : " + ") + lowering.implementation;
-    lowered.push_back({std::move(part), std::move(lowering)});
+    lowered.push_back({std::move(sub_op), std::move(lowering)});
   }
   whole.workspace_bytes = bytes + workspace;
   whole.bind = [lowered = std::move(lowered), offsets = std::move(offsets), bytes](const Binding& binding) {
-    return bind_parts(lowered, offsets, bytes, binding);
+    return bind_sub_ops(lowered, offsets, bytes, binding);
   };
   return whole;
 }

@@ -13,53 +13,53 @@ namespace trainctl {
 
 // A GPU that CUDA shows to this process.
 struct Gpu {
-  int index = 0;           // among the visible ones
+  int index = 0;           // index among the visible GPUs
   std::string name;        // "NVIDIA H100 80GB HBM3"
   std::string uuid;        // "GPU-5fd1c1a2-...", or "MIG-..."; equal for the same GPU in all processes
   std::string pci_bus_id;  // "0000:17:00.0", as Linux names its folder below /sys/bus/pci/devices
   std::int64_t memory_bytes = 0;
   int major = 0, minor = 0;  // compute capability
-  std::string why_not;       // why the module cannot compute on it; "" where it can
+  std::string why_not;       // why the module cannot compute on the GPU; "" if it can
 };
 
-// The GPU on which a local rank computes, out of the GPUs that are visible to its process, in CUDA's order; null where
-// none is visible. Where there are more ranks than GPUs, ranks share GPUs.
+// The GPU on which a local rank computes, chosen from the GPUs that are visible to its process, in CUDA's order; null
+// if none is visible. If there are more ranks than GPUs, ranks share GPUs.
 inline const Gpu* gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
   return visible.empty() ? nullptr : &visible[static_cast<std::size_t>(local_rank) % visible.size()];
 }
 
 struct VisibleGpus {
   std::vector<Gpu> gpus;
-  std::string why, remedy;  // CUDA's reason where there are no GPUs, and what to do
+  std::string why, remedy;  // if there are no GPUs: CUDA's reason, and what to do about it
 };
 
-// The versions of a library that the module uses; "" where the library is missing or the version has no meaning.
+// The versions of a library that the module uses; "" if the library is missing or the version has no meaning.
 struct LibraryVersion {
   std::string name;   // "cuDNN"
   std::string built;  // the version that the module was built with
-  std::string found;
+  std::string found;  // the version that is loaded
 };
 
 // The functions of the module trainctl_cuda.so, which exports this struct as the symbol `trainctl_cuda_module`.
 struct CudaModule {
-  // Makes the backend for the GPU of the local rank. Throws Error{resource} where no GPU can be used.
+  // Makes the backend for the GPU of the local rank. Throws Error{resource} if no GPU can be used.
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 
   // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Allocates no GPU memory and throws nothing.
   VisibleGpus (*gpus)();
 
-  // Why this process cannot use NCCL; "" where it can.
+  // Why this process cannot use NCCL; "" if it can.
   std::string (*why_no_nccl)();
 
-  // Makes an NCCL communicator between the GPUs of the ranks of `host`, which it owns from then on, as it has the
-  // attendance of `host`. Collective. Throws Error{peer} where a rank does not join, Error{resource} where NCCL fails.
+  // Makes an NCCL communicator between the GPUs of the ranks of `host`. It owns `host` from then on and shares its
+  // attendance. Collective. Throws Error{peer} if a rank does not join, Error{resource} if NCCL fails.
   std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend);
 
   // The versions of the driver, CUDA's runtime, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();
 };
 
-// `module` is null where the module was not loaded, and `why` then holds the reason.
+// `module` is null if the module was not loaded, and `why` then holds the reason.
 struct LoadedCudaModule {
   const CudaModule* module = nullptr;
   std::string why;

@@ -1,4 +1,4 @@
-// Reading a GPU at intervals, and the totals of the readings.
+// The thread that reads a GPU at intervals, and the totals of its readings.
 #include "core/backend/gpu_monitor.h"
 
 #include <chrono>
@@ -18,7 +18,7 @@ void GpuMonitor::Mean::add(double value) {
 
 GpuMonitor::GpuMonitor(const std::string& uuid, double period_seconds, const std::string& library)
     : nvml_(library), device_(nvml_.find(uuid)) {
-  if (device_ == nullptr) throw Error(ErrorKind::resource, format("NVML knows no GPU {}", uuid));
+  if (device_ == nullptr) throw Error(ErrorKind::resource, format("NVML does not know the GPU {}", uuid));
   start_seconds_ = seconds_now();
   read();
   first_energy_ = newest_.energy_joules;
@@ -28,15 +28,15 @@ GpuMonitor::GpuMonitor(const std::string& uuid, double period_seconds, const std
 GpuMonitor::~GpuMonitor() {
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;
+    stops_ = true;
   }
-  ended_.notify_all();
+  stop_requested_.notify_all();
   thread_.join();
 }
 
 void GpuMonitor::watch(double period_seconds) {
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, std::chrono::duration<double>(period_seconds), [this] { return ends_; })) {
+  while (!stop_requested_.wait_for(lock, std::chrono::duration<double>(period_seconds), [this] { return stops_; })) {
     lock.unlock();
     read();
     lock.lock();
@@ -44,7 +44,7 @@ void GpuMonitor::watch(double period_seconds) {
 }
 
 void GpuMonitor::read() {
-  const GpuReading reading = nvml_.read(device_);  // takes milliseconds: outside the lock
+  const GpuReading reading = nvml_.read(device_);  // takes milliseconds, so it runs without the lock
   const std::lock_guard lock(mutex_);
   newest_ = reading;
   throttled_ |= reading.throttled;

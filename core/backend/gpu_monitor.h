@@ -10,19 +10,19 @@
 
 namespace trainctl {
 
-// The totals of a GPU since its monitor was started. NaN means not known. Trivially copyable, so that ranks can
-// exchange it.
+// Means, totals and the peak of a GPU's readings since its monitor was started. NaN means not known. Trivially
+// copyable, so that ranks can exchange it.
 struct GpuTotals {
   double utilization = GpuReading::unknown;  // mean, 0 to 1
   double power_watts = GpuReading::unknown;  // mean
   double energy_joules = GpuReading::unknown;
   double peak_memory_bytes = GpuReading::unknown;
-  std::uint64_t throttled = 0;  // all reasons that were read, as bits (see throttle_words())
+  std::uint64_t throttled = 0;  // all reasons for a lowered clock that were read, as bits (see throttle_words())
 };
 
 class GpuMonitor {
  public:
-  // Starts to monitor the GPU with this UUID. Throws Error{resource} where NVML is missing or does not know the GPU.
+  // Starts to monitor the GPU with this UUID. Throws Error{resource} if NVML is missing or does not know the GPU.
   explicit GpuMonitor(const std::string& uuid, double period_seconds = 1,
                       const std::string& library = "libnvidia-ml.so.1");
   ~GpuMonitor();
@@ -41,10 +41,10 @@ class GpuMonitor {
   Nvml nvml_;
   Nvml::Device device_;
   std::mutex mutex_;
-  std::condition_variable ended_;
-  bool ends_ = false;
+  std::condition_variable stop_requested_;
+  bool stops_ = false;
   GpuReading newest_;
-  std::uint64_t throttled_ = 0;  // since the last take()
+  std::uint64_t throttled_ = 0;  // reasons since the last take()
   std::uint64_t all_throttled_ = 0;
   struct Mean {
     double sum = 0;

@@ -6,9 +6,9 @@
 namespace trainctl {
 namespace {
 
-// TFLOP/s without sparsity; 0: not in hardware.
+// A data sheet's TFLOP/s without sparsity; 0: the hardware does not support the dtype.
 struct Sheet {
-  std::string_view name;  // whole words of CUDA's name; the first match counts
+  std::string_view name;  // whole words of the GPU's name in CUDA; the first match counts
   double float32, tf32, half, bfloat16;
 };
 
@@ -39,12 +39,13 @@ constexpr Sheet sheets[] = {
     {"RTX 3090", 35.6, 35.6, 71, 71},
 };
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 bool has_words(std::string_view text, std::string_view words) {
-  for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) {
-    const std::size_t end = at + words.size();
-    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+  for (std::size_t begin = text.find(words); begin != std::string_view::npos; begin = text.find(words, begin + 1)) {
+    const std::size_t end = begin + words.size();
+    const bool begins_word = begin == 0 || !is_word_character(text[begin - 1]);
+    if (begins_word && (end == text.size() || !is_word_character(text[end]))) return true;
   }
   return false;
 }

@@ -8,15 +8,15 @@
 
 namespace trainctl {
 
-// One instance of the memory that a micro-batch's activations, inputs and workspace lie in.
+// One instance of the memory for a micro-batch's activations, inputs and workspace.
 struct Slot {
   int index = 0;
   std::byte* base = nullptr;
 };
 
-// Where a tensor lies: at a fixed address, or relative to the base of the slot that a run names.
+// The address of a tensor: fixed, or relative to the base of the slot that is passed to Kernel::run().
 struct Address {
-  std::byte* fixed = nullptr;  // null: slot-relative
+  std::byte* fixed = nullptr;  // null: relative to the slot
   std::int64_t offset = 0;     // bytes
 
   std::byte* at(const Slot& slot) const { return (fixed ? fixed : slot.base) + offset; }
@@ -24,7 +24,7 @@ struct Address {
   T* as(const Slot& slot) const {
     return reinterpret_cast<T*>(at(slot));
   }
-  // The address `bytes` behind this one.
+  // The address `bytes` after this one.
   Address operator+(std::int64_t bytes) const { return {fixed, offset + bytes}; }
   bool operator==(const Address&) const = default;
 };
@@ -33,7 +33,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // Queues the op on the stream, on the tensors of this slot. Allocates nothing, takes no lock.
+  // Queues the op on the stream, with the tensors of this slot. Allocates nothing and takes no lock.
   virtual void run(Stream& stream, const Slot& slot) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Owned memory of a device or of a communicator, freed with its last owner.
+// Memory of a device or of a communicator, which is freed with its last owner.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace trainctl {
 
 struct Memory {
-  std::shared_ptr<std::byte> data;  // at least 64-byte aligned; the deleter returns it to where it was allocated
+  std::shared_ptr<std::byte> data;  // at least 64-byte aligned; the deleter returns it to its allocator
   std::int64_t bytes = 0;
 
   std::byte* get() const { return data.get(); }

@@ -1,4 +1,4 @@
-// The few calls of NVML that are used, with the types of its binary interface.
+// The NVML functions that trainctl calls, with the types of their binary interface.
 #include "core/backend/nvml.h"
 
 #include <dlfcn.h>
@@ -14,19 +14,19 @@
 namespace trainctl {
 namespace {
 
-// NVML's enumerations are ints, success is 0.
+// NVML's enumerations are ints; success is 0.
 using Status = int;
 constexpr int temperature_of_gpu = 0;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int peer_reads = 0;
 constexpr int peer_by_nvlink = 2;
-constexpr int most_nvlinks = 18;
+constexpr int max_nvlinks = 18;
 constexpr Status driver_not_loaded = 9;
-constexpr Status library_mismatch = 18;  // the driver in the kernel is another version than the library
+constexpr Status library_mismatch = 18;  // the kernel's driver and the library have different versions
 
 }  // namespace
 
-// The functions of NVML; null where the driver is too old to have one.
+// The functions of NVML; a pointer is null if the driver is too old for the function.
 struct Nvml::Calls {
   struct UtilizationRates {  // percent
     unsigned gpu, memory;
@@ -123,13 +123,14 @@ Nvml::~Nvml() { calls_->shutdown(); }
 
 namespace {
 
-// Calls a function of NVML whose last argument is where it writes its result. False where the function is missing or
-// fails.
+// Calls a function of NVML whose last argument is the address of its result. Returns false if the function is missing
+// or fails.
 template <class T, class Result, class... Arguments, class... Given>
 bool ask(T& value, Result (*call)(Arguments...), Given... arguments) {
   return call != nullptr && call(arguments..., &value) == 0;
 }
 
+// Calls a function of NVML that writes a text. Returns "" if the function is missing or fails.
 template <class Call, class... Given>
 std::string text(Call call, Given... arguments) {
   std::array<char, 96> buffer{};
@@ -165,7 +166,7 @@ GpuIdentity Nvml::identify(Device device) const {
   GpuIdentity identity{text(calls_->name, device), text(calls_->uuid, device)};
   Calls::PciInfo pci{};
   if (ask(pci, calls_->pci, device)) identity.pci_bus_id = pci.bus_id;
-  for (unsigned link = 0; link < most_nvlinks; ++link) {
+  for (unsigned link = 0; link < max_nvlinks; ++link) {
     int active = 0;
     if (!ask(active, calls_->nvlink, device, link)) break;
     identity.active_nvlinks += active != 0 ? 1 : 0;

@@ -1,4 +1,4 @@
-// An op's tensors in its program.
+// OpContext: the types and layouts of an op's tensors.
 #include "core/backend/op_context.h"
 
 #include "core/program/program.h"

@@ -1,4 +1,4 @@
-// What the lowerings of every backend are given: an op in its program, and in a run the addresses of its tensors.
+// OpContext: an op in its program, for its lowering. OpBuffers: the addresses of its tensors in a run.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@ namespace trainctl {
 struct OpContext {
   const Op& op;
   const Program& program;
-  const std::vector<Layout>& inputs;  // in which the inputs lie
+  const std::vector<Layout>& inputs;  // present layouts of the inputs
   KernelChoices& choices;
 
   const TensorType& input(std::size_t index) const;
   const TensorType& output(std::size_t index) const;
   // The number of elements of each output.
   std::vector<std::int64_t> output_counts() const;
-  // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
+  // A Lowering with logical layouts for inputs and outputs; the caller fills in the rest.
   Lowering logical() const;
 };
 

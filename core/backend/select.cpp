@@ -1,4 +1,4 @@
-// The choice of a backend.
+// The search for GPUs and the choice of a backend.
 #include "core/backend/select.h"
 
 #include <utility>

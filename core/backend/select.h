@@ -1,4 +1,4 @@
-// The choice of a backend: the only place that knows which ones exist.
+// The choice of a backend. No other file knows which backends exist.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 namespace trainctl {
 
 // The GPUs that are visible to a process whose config names this device. There are none for cpu, nor for auto without
-// an NVIDIA driver, where no module is loaded. Where there are none, `why` says why, and `remedy`, which may be empty,
-// what to do.
+// an NVIDIA driver; no module is loaded then. If there are none, `why` holds the reason, and `remedy`, which may be
+// empty, says what to do.
 struct FoundGpus {
   const CudaModule* module = nullptr;
   std::vector<Gpu> gpus;
@@ -20,15 +20,16 @@ struct FoundGpus {
 };
 FoundGpus find_gpus(std::string_view device);
 
-// Throws Error{resource} because a GPU was asked for and none can be used; as CollectiveError where all ranks throw it.
+// Throws Error{resource} because a GPU was asked for and none can be used. `Failure` is CollectiveError if all ranks
+// throw it.
 template <class Failure = Error>
 [[noreturn]] void refuse_without_gpu(const FoundGpus& found) {
   throw Failure(ErrorKind::resource, "no CUDA device can be used: " + found.why,
                 (found.remedy.empty() ? "" : found.remedy + "; or ") + "compute on the CPU (--device cpu)");
 }
 
-// `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. The thread that runs the rank must call this
-// function and use the backend. Throws Error{resource} where the device is missing.
+// `device` is the config's device: auto (cuda if there is a GPU), cpu or cuda. The thread that runs the rank must call
+// this function and use the backend. Throws Error{resource} if the device is missing.
 std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options = {});
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// An op in a program of its own, for lowering it apart from the program that is compiled.
+// An op in a program of its own, with which the op is lowered separately from the program that is compiled.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 namespace trainctl {
 
 struct SingleOp {
-  Program program;  // holds the op's tensors, and nothing else
+  Program program;  // holds only the op's tensors
   Op op;
-  std::vector<Layout> present;  // the inputs' layouts, which are logical
+  std::vector<Layout> present;  // layouts of the inputs, which are logical
 
   SingleOp(std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs, const std::string& name,
            const SourceLocation& location)

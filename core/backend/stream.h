@@ -15,7 +15,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // Runs host work after everything before it. An exception of the task surfaces in the next synchronize().
+  // Queues host work. The next synchronize() rethrows an exception of the task.
   virtual void enqueue(HostTask task) = 0;
 
   // Returns when everything queued so far has run; rethrows what a task threw.
