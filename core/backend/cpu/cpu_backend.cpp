@@ -1,4 +1,4 @@
-// The CPU interpreter: memory, copies, streams and the look-up of lowerings.
+// The CPU backend: memory, copies, streams and the look-up of lowerings.
 #include "core/backend/cpu/cpu_backend.h"
 
 #include <cstdlib>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 
-// A part of the fingerprint. Raise it with every change of the kernels to choose from, or of their bits: the choices
-// kept on disk are then timed again.
+// This number is part of the fingerprint. Raise it with every change to the set of kernels or to the bits of their
+// results: choices kept on disk are then timed again.
 constexpr int kernel_generation = 4;
 
 class CpuBackend final : public Backend {
@@ -76,8 +76,8 @@ class CpuBackend final : public Backend {
                   static_cast<const std::byte*>(from) + row * from_stride, static_cast<std::size_t>(width));
     }
   }
-  void copy_all(std::span<const CopyRange> parts, Stream& stream) override {
-    for (const CopyRange& part : parts) copy(part.to, part.from, part.bytes, stream);
+  void copy_all(std::span<const CopyRange> ranges, Stream& stream) override {
+    for (const CopyRange& range : ranges) copy(range.to, range.from, range.bytes, stream);
   }
 
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
@@ -95,22 +95,22 @@ class CpuBackend final : public Backend {
   }
 
   bool updates_copies() const override { return false; }
-  // In oneDNN only the slow reference implementation accumulates; adding from scratch memory would be slower than two
-  // ops.
+  // In oneDNN only the slow reference implementation adds to its output, and adding the result from scratch memory
+  // would be slower than two ops.
   bool adds_gradients() const override { return false; }
 
  private:
   Lowering lower_op(const OpContext& context) {
     const Op& op = context.op;
-    const auto lower_part = [this](const OpContext& part) { return lower_op(part); };
-    if (needs_widening(context)) return lower_decomposed(context, widened_ops(context), lower_part);
+    const auto lower_sub_op = [this](const OpContext& sub_op) { return lower_op(sub_op); };
+    if (needs_widening(context)) return lower_decomposed(context, widened_ops(context), lower_sub_op);
     if (const LowerFunction function = find_lowering(op.def->kind()))
       return function({context, dnnl_, threads_, timing_});
     if (op.def->decomposition().empty()) {
       throw Error(ErrorKind::config, op.location,
-                  format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
+                  format("{} '{}': the CPU backend has no kernel for this op", op.def->kind(), op.name));
     }
-    return lower_decomposed(context, op.def->decomposition(), lower_part);
+    return lower_decomposed(context, op.def->decomposition(), lower_sub_op);
   }
 
   int threads_;
@@ -123,7 +123,7 @@ class CpuBackend final : public Backend {
 }  // namespace cpu
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
-  require(options.threads >= 1, "a rank has at least one compute thread");
+  require(options.threads >= 1, "a CPU backend without compute threads");
   return std::make_unique<cpu::CpuBackend>(options);
 }
 

@@ -1,4 +1,4 @@
-// The CPU interpreter: oneDNN's primitives and our own kernels behind the Backend interface.
+// The CPU backend: oneDNN's primitives and the project's own kernels as a Backend.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The lowerings of all op kinds, one file per family.
+// The lowerings of all op kinds. Each family of ops has a file in core/backend/cpu/ops.
 #pragma once
 
 #include "core/backend/cpu/lower.h"

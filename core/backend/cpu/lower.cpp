@@ -1,4 +1,4 @@
-// The keys of choices.
+// The keys of kernel choices, and the choices that are made by rules.
 #include "core/backend/cpu/lower.h"
 
 #include "core/program/program.h"

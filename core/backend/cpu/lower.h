@@ -1,4 +1,4 @@
-// What the lowerings of all ops on the CPU use: their context, the addresses of a run, and kernels made of functions.
+// The tools of all lowerings on the CPU: their context, the addresses of a run, and kernels made of functions.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ class OneDnn;  // core/backend/cpu/onednn/dnnl_kernel.h
 struct LowerContext : OpContext {
   OneDnn& dnnl;
   int threads;
-  bool timing;  // whether the backend chooses kernels by timing; else by rules alone
+  bool timing;  // whether the backend chooses kernels by timing, else by rules alone
 
-  // "conv2d 3x3 float32 64x32x32x16 ... threads=1": the key of a choice.
+  // The key of the op's kernel choice: "conv2d 3x3 float32 64x32x32x16 ... threads=1".
   std::string key() const;
-  // Whether a choice that is not recorded yet is made by timing now.
+  // Whether a choice that is not recorded yet may be made by timing now.
   bool may_time(const std::string& key) const { return timing && choices.may_time(key); }
-  // Notes a choice that was made by a rule: a backend that does not time kernels records it; for one that does it is an
-  // assumption until the kernels are timed.
+  // Handles a choice that was made by a rule: a backend that does not time kernels records it; a backend that times
+  // kernels marks it as assumed, until the kernels are timed.
   void settle(const std::string& key, std::string_view implementation) const;
 };
 
@@ -63,7 +63,7 @@ class FunctionKernel final : public CpuKernel {
   Body body_;
 };
 
-// A lowering to a kernel of this project on logical layouts: body(const Buffers&) runs the op.
+// A lowering to a kernel of this project that works on logical layouts: body(const Buffers&) runs the op.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = context.logical();
@@ -79,13 +79,13 @@ Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspa
 template <class Make>
 Lowering with_type(DType dtype, const Make& make) {
   if (dtype == DType::float32) return make(float{});
-  require(dtype == DType::bfloat16, "cpu kernels compute in float32 or bfloat16");
+  require(dtype == DType::bfloat16, "a CPU kernel for a dtype other than float32 and bfloat16");
   return make(Bf16{});
 }
 
 using LowerFunction = Lowering (*)(const LowerContext&);
 
-// The lowering of an op kind, or null.
+// The lowering of an op kind, or null if the CPU has no kernel for it.
 LowerFunction find_lowering(std::string_view kind);
 
 }  // namespace trainctl::cpu

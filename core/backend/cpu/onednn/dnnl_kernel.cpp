@@ -19,7 +19,8 @@ std::string text(const onednn::Dims& dims) {
 }
 
 DType dtype_of(onednn::memory::data_type type) {
-  require(type == onednn::memory::data_type::f32 || type == onednn::memory::data_type::bf16, "a layout's dtype");
+  require(type == onednn::memory::data_type::f32 || type == onednn::memory::data_type::bf16,
+          "a layout has a dtype other than float32 and bfloat16");
   return type == onednn::memory::data_type::f32 ? DType::float32 : DType::bfloat16;
 }
 
@@ -35,7 +36,7 @@ Layout OneDnn::layout(const Format& format) {
   const auto bytes = static_cast<std::int64_t>(desc.get_size());
   if (desc == format.logical(dtype)) return {dtype, "", bytes};
   const onednn::Blocking b = onednn::blocking(desc);
-  require(b.blocked, "a layout that oneDNN keeps to itself");
+  require(b.blocked, "oneDNN does not describe the blocks of a layout");
   std::string name =
       trainctl::format("{} strides {} of {}", text(onednn::dims(desc)), text(b.strides), text(format.logical_strides));
   if (b.padded != onednn::dims(desc)) name += " padded " + text(b.padded);
@@ -50,12 +51,12 @@ Layout OneDnn::layout(const Format& format) {
 
 const Format& OneDnn::find(const std::string& name) const {
   const auto entry = formats_.find(name);
-  require(entry != formats_.end(), "a layout of oneDNN that no lowering named: " + name);
+  require(entry != formats_.end(), "no lowering named this layout of oneDNN: " + name);
   return entry->second;
 }
 
 onednn::memory::data_type dnnl_type(DType dtype) {
-  require(dtype == DType::float32 || dtype == DType::bfloat16, "oneDNN computes in float32 or bfloat16");
+  require(dtype == DType::float32 || dtype == DType::bfloat16, "oneDNN kernels do not compute in this dtype");
   return dtype == DType::float32 ? onednn::memory::data_type::f32 : onednn::memory::data_type::bf16;
 }
 
@@ -116,7 +117,7 @@ void PrimitiveCall::run(const Slot& slot) {
 }
 
 std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype) {
-  constexpr std::int64_t period = 4096;  // distinct values, which repeat
+  constexpr std::int64_t period = 4096;  // number of distinct values, which repeat
   const RandomKey key{.purpose = Purpose::synthetic};
   std::vector<std::byte> data(static_cast<std::size_t>(bytes));
   for (std::int64_t i = 0; i < period && i * size_of(dtype) < bytes; ++i) {
@@ -127,8 +128,8 @@ std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype) {
     std::memcpy(data.data() + i * size_of(dtype), source, std::min(left, static_cast<std::size_t>(size_of(dtype))));
   }
   const std::int64_t filled = period * size_of(dtype);
-  for (std::int64_t at = filled; at < bytes; at += filled) {
-    std::memcpy(data.data() + at, data.data(), static_cast<std::size_t>(std::min(filled, bytes - at)));
+  for (std::int64_t offset = filled; offset < bytes; offset += filled) {
+    std::memcpy(data.data() + offset, data.data(), static_cast<std::size_t>(std::min(filled, bytes - offset)));
   }
   return data;
 }

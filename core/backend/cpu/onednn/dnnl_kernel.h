@@ -1,4 +1,4 @@
-// Primitives of oneDNN as kernels: the engine, names of its layouts, and calls that allocate nothing.
+// Primitives of oneDNN as kernels: the engine, the names of its layouts, and calls that do not allocate memory.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace trainctl::cpu {
 
-// A physical layout of oneDNN, and the strides of the logical, row-major tensor in the same dimensions.
+// A physical layout of oneDNN, and the strides of the logical, row-major tensor in the order of the same dimensions.
 struct Format {
   onednn::memory::desc desc;
   onednn::Dims logical_strides;
@@ -23,16 +23,16 @@ struct Format {
 
 onednn::memory::data_type dnnl_type(DType dtype);
 
-// A backend's engine and stream of oneDNN, and the physical layouts that its lowerings named.
+// oneDNN's engine and stream for a backend, and the physical layouts that the backend's lowerings named.
 class OneDnn {
  public:
   const dnnl::engine& engine() const { return engine_; }
   const dnnl::stream& stream() const { return stream_; }
 
-  // A Layout for the format. Its name is "" for the logical layout; other names state every property, so that equal
+  // A Layout for the format. Its name is "" for the logical layout; other names include every property, so that equal
   // names mean equal layouts.
   Layout layout(const Format& format);
-  // The format to which layout() gave this name. Throws Error{internal} where there is none.
+  // The format to which layout() gave this name. Throws Error{internal} if there is none.
   const Format& find(const std::string& name) const;
 
  private:
@@ -44,8 +44,8 @@ class OneDnn {
 // A dense row-major descriptor of the shape.
 onednn::memory::desc row_major(const Shape& shape, DType dtype);
 
-// Attributes for the primitives of all kernels: the caller provides scratchpads; `sum` adds the result to the output,
-// then the function is applied.
+// Attributes for the primitives of all kernels. The caller provides the scratchpad. With `sum` the result is added to
+// the output, then the function is applied.
 dnnl::primitive_attr attributes(bool sum = false, ActivationFunction function = {});
 
 // An argument of a primitive: its number (DNNL_ARG_...), its layout and its address.
@@ -55,15 +55,14 @@ struct Operand {
   Address address;
 };
 
-// Adds the scratch memory that a primitive of this descriptor needs, if any.
+// Appends the scratch memory that a primitive of this descriptor needs, if any.
 template <class Desc>
-void append_scratch(const Desc& desc, Address place, std::vector<Operand>& operands) {
+void append_scratch(const Desc& desc, Address address, std::vector<Operand>& operands) {
   const onednn::memory::desc scratch = desc.scratchpad_desc();
-  if (scratch.get_size() > 0) operands.push_back({DNNL_ARG_SCRATCHPAD, scratch, place});
+  if (scratch.get_size() > 0) operands.push_back({DNNL_ARG_SCRATCHPAD, scratch, address});
 }
 
-// A primitive with its arguments, whose addresses are set again only when the slot has another base than in the last
-// run.
+// A primitive with its arguments. Their addresses are set again only if the base of the slot differs from the last run.
 class PrimitiveCall {
  public:
   PrimitiveCall(const OneDnn& dnnl, dnnl::primitive primitive, const std::vector<Operand>& operands);
@@ -79,11 +78,11 @@ class PrimitiveCall {
   bool bound_once_ = false;
 };
 
-// Seconds of the fastest of up to 5 calls; of the first one alone where that takes at least twice as long as
-// `best_so_far`.
+// Returns the seconds of the fastest of up to 5 calls. If the first call takes at least twice as long as `best_so_far`,
+// there is no second one.
 double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
 
-// Seconds of a primitive on random data, measured by best_seconds().
+// Returns the seconds of a primitive on random data, measured by best_seconds().
 double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
                double best_so_far = 1e30);
 

@@ -1,4 +1,4 @@
-// oneDNN, version 2 (operation descriptors) or 3 (without them): the only place that knows the difference.
+// Hides the differences between oneDNN's versions 2 (with operation descriptors) and 3 (without them).
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -18,23 +18,23 @@ inline std::string version() {
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
 }
 
-// The parameters of a convolution beside its tensors.
+// The parameters of a convolution, without its tensors.
 struct ConvolutionShape {
   Dims strides, dilates, padding_before, padding_after;  // dilates: 0 means no dilation
 };
 
-// How the elements of a descriptor lie; blocked is false for opaque formats.
+// The memory layout of a descriptor's elements; blocked is false for opaque formats.
 struct Blocking {
   bool blocked = false;
   Dims strides, padded, inner_blocks, inner_indices;
 };
 
-// An empty descriptor stands for no bias. The functions for convolutions return all implementations; `forward`, the
-// hint that backward convolutions need, is used only during the call.
+// In the following functions an empty descriptor of the bias means that there is none. The functions for convolutions
+// return all implementations; `forward`, the hint that backward convolutions need, is used only during the call.
 #if DNNL_VERSION_MAJOR >= 3
 
-// All implementations that oneDNN offers, its preferred one first. next_impl() changes the object that all copies of
-// `first` refer to, so each implementation is cloned.
+// Returns all implementations that oneDNN offers, its preferred one first. next_impl() changes the object that all
+// copies of `first` refer to, so each implementation is cloned.
 template <class Desc>
 std::vector<Desc> all(Desc first) {
   std::vector<Desc> list;
@@ -99,8 +99,8 @@ inline std::vector<dnnl::convolution_backward_weights::primitive_desc> convoluti
 
 #else
 
-// All implementations that oneDNN offers, its preferred one first. The objects from which `first` was made must still
-// exist, since the library keeps pointers to them.
+// Returns all implementations that oneDNN offers, its preferred one first. The objects from which `first` was made must
+// still exist, since the library keeps pointers to them.
 template <class Desc>
 std::vector<Desc> all(Desc first) {
   std::vector<Desc> list{first};

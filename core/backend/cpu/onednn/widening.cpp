@@ -1,4 +1,4 @@
-// bfloat16 on processors where oneDNN does not compute in it.
+// Computes bfloat16 ops in float32 on processors where oneDNN does not support bfloat16.
 #include "core/backend/cpu/onednn/widening.h"
 
 #include <algorithm>
@@ -41,15 +41,16 @@ bool needs_widening(const OpContext& context) {
 std::vector<SubOp> widened_ops(const OpContext& context) {
   const Op& op = context.op;
   const auto widen = std::make_shared<Cast>(DType::float32), round = std::make_shared<Cast>(DType::bfloat16);
-  // A kernel lies in the layout that the float32 op asks for, as a compute copy where it lies otherwise.
+  // The kernel input is not cast: core provides it in the layout that the float32 op asks for, as a compute copy if
+  // needed.
   const bool reads_kernel = !op.def->kind().ends_with("grad_weights");
   int next = static_cast<int>(op.inputs.size() + op.outputs.size());
-  std::vector<SubOp> parts, rounding;
+  std::vector<SubOp> sub_ops, rounding;
   SubOp wide{op.def, {}, {}};
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const auto input = static_cast<int>(i);
     const bool narrow = context.input(i).dtype == DType::bfloat16 && !(i == 1 && reads_kernel);
-    if (narrow) parts.push_back({widen, {input}, {next}});
+    if (narrow) sub_ops.push_back({widen, {input}, {next}});
     wide.inputs.push_back(narrow ? next++ : input);
   }
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
@@ -58,9 +59,9 @@ std::vector<SubOp> widened_ops(const OpContext& context) {
     if (narrow) rounding.push_back({round, {next}, {output}});
     wide.outputs.push_back(narrow ? next++ : output);
   }
-  parts.push_back(std::move(wide));
-  parts.insert(parts.end(), rounding.begin(), rounding.end());
-  return parts;
+  sub_ops.push_back(std::move(wide));
+  sub_ops.insert(sub_ops.end(), rounding.begin(), rounding.end());
+  return sub_ops;
 }
 
 }  // namespace trainctl::cpu

@@ -1,4 +1,5 @@
-// Peaks of the processor: matrix multiplications that fit into the caches, and a triad that does not.
+// Measures the peaks of the processor: with matrix multiplications that fit into the caches, and with a triad (a = b +
+// s * c) that does not.
 #include "core/backend/cpu/runtime/peaks.h"
 
 #include <chrono>

@@ -5,7 +5,7 @@
 
 namespace trainctl {
 
-// Measures with the OpenMP threads of the calling thread (see prepare_compute_threads()), in about a second.
+// Measures the peaks with the OpenMP threads of the calling thread (see prepare_compute_threads()), in about a second.
 Peaks measure_cpu_peaks();
 
 }  // namespace trainctl

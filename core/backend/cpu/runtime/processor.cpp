@@ -1,4 +1,4 @@
-// The processor: instruction sets, name, memory, compute threads.
+// The processor: instruction sets, name and compute threads.
 #include "core/backend/cpu/runtime/processor.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-// The processor: its instruction sets, its name, and how its compute threads are set up.
+// The processor: its instruction sets, its name, and the set-up of its compute threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class InstructionSet { baseline, avx2, avx512 };
 InstructionSet instruction_set();
 std::string_view name_of(InstructionSet set);
 
-// "AMD EPYC 9B45", as /proc/cpuinfo gives it.
+// The model name in /proc/cpuinfo, such as "AMD EPYC 9B45".
 std::string processor_model();
 
 // Sets the number of OpenMP threads of the calling thread and makes it and its workers flush denormals to zero: kernels

@@ -41,7 +41,8 @@ class CpuEvent final : public Event {
   std::uint64_t count_ = 0;
 };
 
-// Waits a little for the condition before the caller sleeps: waking a thread takes longer than many tasks do.
+// Waits up to 50 microseconds for the condition before the caller sleeps: waking a thread takes longer than many tasks
+// do.
 template <class Condition>
 void spin_until(Condition condition) {
   constexpr double seconds = 50e-6;
@@ -98,7 +99,7 @@ void ThreadStream::wait_until(std::uint64_t count) {
 
 void ThreadStream::work() {
   flush_denormals();
-  omp_set_num_threads(1);  // of this thread's own loops
+  omp_set_num_threads(1);  // for the loops of this thread
   std::unique_lock lock(mutex_);
   for (;;) {
     if (started_ == queued_) {

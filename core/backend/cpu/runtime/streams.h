@@ -1,4 +1,4 @@
-// The CPU's streams and events: the compute stream is an ImmediateStream, the asynchronous stream has a thread.
+// The CPU's streams and events: the compute stream is an ImmediateStream, the asynchronous stream a ThreadStream.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace trainctl::cpu {
 
-// Runs tasks in order on its own thread, where kernels compute on that thread alone. The queue is a ring buffer that
+// Runs tasks in order on its own thread. Kernels compute on that thread alone. The queue is a ring buffer that
 // grows to the longest backlog and never shrinks. After an exception later tasks still run; synchronize() rethrows the
 // first exception.
 class ThreadStream final : public Stream {
@@ -36,7 +36,7 @@ class ThreadStream final : public Stream {
   std::vector<HostTask> ring_;
   std::atomic<std::uint64_t> queued_{0};  // changed under the mutex
   std::uint64_t started_ = 0;
-  std::atomic<std::uint64_t> done_{0};  // likewise
+  std::atomic<std::uint64_t> done_{0};  // changed under the mutex
   bool stop_ = false;
   std::exception_ptr error_;
   std::thread thread_;  // the last member, so that the thread starts after the others are initialised

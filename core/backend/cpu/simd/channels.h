@@ -1,8 +1,8 @@
 // Sums over the rows of a matrix [rows, channels] that keep their accumulators in registers.
 //
-// Few channels would leave vector registers partly empty. Therefore `fold` rows are treated as one row with `fold`
-// times as many columns, and the sums of these columns are added at the end. Rows are summed in chunks; the caller adds
-// up the chunks' results.
+// Few channels would leave vector registers partly empty. Therefore `fold` rows are treated as one row of fold *
+// channels columns, and the sums of columns of the same channel are added at the end. Rows are summed in chunks; the
+// caller adds up the chunks' results.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace trainctl::cpu {
 
 struct ChannelShape {
   std::int64_t rows, channels;
-  std::int64_t fold;        // rows that are treated as one
-  std::int64_t chunk_rows;  // of folded rows
+  std::int64_t fold;        // number of rows that are treated as one
+  std::int64_t chunk_rows;  // number of folded rows in a chunk
   std::int64_t chunks;
 
   ChannelShape(std::int64_t row_count, std::int64_t channel_count) : rows(row_count), channels(channel_count), fold(1) {
@@ -27,7 +27,7 @@ struct ChannelShape {
   std::int64_t columns() const { return channels * fold; }
   std::int64_t folded_rows() const { return rows / fold; }
   std::int64_t rows_of(std::int64_t chunk) const { return std::min(chunk_rows, folded_rows() - chunk * chunk_rows); }
-  // The number of floats for `quantities` results of every chunk and column.
+  // The number of float values that hold `quantities` results of every chunk and column.
   std::int64_t partials(int quantities) const { return chunks * columns() * quantities; }
 };
 
@@ -36,28 +36,28 @@ struct Pair {
   float first, second;
 };
 
-// Sums term(offset of the element, column), a Pair, over the rows of a chunk for a tile of `width` columns.
+// Sums the Pairs term(offset of the element, column) over the rows of a chunk for a tile of `width` columns.
 template <int width, class Term>
 TRAINCTL_INLINE inline void tile_sums(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
                                       std::int64_t column, const Term& term, float* first, float* second) {
-  float sums[width] = {}, more[width] = {};
+  float first_sums[width] = {}, second_sums[width] = {};
   for (std::int64_t row = first_row; row < first_row + rows; ++row) {
     const std::int64_t offset = row * columns + column;
 #pragma omp simd
     for (int c = 0; c < width; ++c) {
       const Pair pair = term(offset + c, column + c);
-      sums[c] += pair.first;
-      more[c] += pair.second;
+      first_sums[c] += pair.first;
+      second_sums[c] += pair.second;
     }
   }
   for (int c = 0; c < width; ++c) {
-    first[c] = sums[c];
-    second[c] = more[c];
+    first[c] = first_sums[c];
+    second[c] = second_sums[c];
   }
 }
 
-// Calls done(chunk, column, width, first sums, second sums) for every tile of columns of every chunk; make_term(chunk)
-// gives the term. Chunks run in parallel. The lambdas must be inlinable (TRAINCTL_INLINE).
+// Calls done(chunk, column, width, first sums, second sums) for every tile of columns of every chunk. make_term(chunk)
+// returns the term of tile_sums(). Chunks run in parallel. The lambdas must be inlinable (TRAINCTL_INLINE).
 template <class MakeTerm, class Done>
 void channel_sums(const ChannelShape& shape, const MakeTerm& make_term, const Done& done) {
   parallel_ranges(shape.chunks, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -76,8 +76,8 @@ void channel_sums(const ChannelShape& shape, const MakeTerm& make_term, const Do
   });
 }
 
-// Adds up the chunks' sums, partials[(chunk * columns + column) * quantities + q], in float64: totals[q * channels +
-// c].
+// Adds up the chunks' sums, partials[(chunk * columns + column) * quantities + q], in float64, and writes them to
+// totals[q * channels + c].
 template <int quantities>
 void join_channel_sums(const ChannelShape& shape, const float* partials, double* totals) {
   for (std::int64_t i = 0; i < quantities * shape.channels; ++i) totals[i] = 0;

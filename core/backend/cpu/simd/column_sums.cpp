@@ -18,7 +18,7 @@ void sum(const ChannelShape& shape, const T* x, float* partials) {
           TRAINCTL_INLINE { std::copy_n(sums, width, partials + chunk * columns + column); });
 }
 
-// The bytes of the totals, which lie in front of the partial sums.
+// The bytes of the totals, which are stored before the partial sums.
 std::int64_t total_bytes(std::int64_t columns) { return columns * static_cast<std::int64_t>(sizeof(double)); }
 
 }  // namespace

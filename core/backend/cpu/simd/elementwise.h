@@ -1,4 +1,4 @@
-// Activation functions as the kernels of several ops use them.
+// Activation functions and their derivatives for the kernels of several ops.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace trainctl::cpu {
 
-// f(x); and below f', computed from y or x (see gradient_uses_output).
+// The activation f(x).
 template <ActivationKind kind>
 TRAINCTL_INLINE inline float activate(float x, float slope) {
   using enum ActivationKind;
@@ -28,6 +28,8 @@ TRAINCTL_INLINE inline float activate(float x, float slope) {
   if constexpr (kind == softplus) return softplus_approx(x);
   return x;
 }
+
+// The derivative f'(x); `saved` is f(x) or x (see gradient_uses_output).
 template <ActivationKind kind>
 TRAINCTL_INLINE inline float derivative(float saved, float slope) {
   using enum ActivationKind;

@@ -1,4 +1,4 @@
-// Rows of tensors as float32, for kernels that compute in it whatever the dtype, and back.
+// Converts rows of tensors to float32 and back, for kernels that compute in float32 whatever the tensors' dtype is.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace trainctl::cpu {
 
-// A row as float32: itself, or converted to `scratch`.
+// Returns the row in float32: the row itself, or its values converted to `scratch`.
 template <class T>
 TRAINCTL_INLINE inline const float* widened(const T* row, std::int64_t count, float* scratch) {
   if constexpr (std::is_same_v<T, float>) {
@@ -28,7 +28,7 @@ TRAINCTL_INLINE inline void store_row(const float* from, std::int64_t count, T* 
   for (std::int64_t i = 0; i < count; ++i) to[i] = store<T>(from[i]);
 }
 
-// load(store<T>(value)), in operations on 32 bits alone.
+// Returns load(store<T>(value)), computed with 32-bit operations only.
 template <class T>
 TRAINCTL_INLINE inline float rounded(float value) {
   if constexpr (std::is_same_v<T, float>) return value;

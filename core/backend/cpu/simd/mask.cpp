@@ -1,5 +1,5 @@
-// Masks with a bit for each value. AVX-512 has instructions that compare into such bits and move by them, which
-// compilers do not use for a loop.
+// Masks with a bit for each value. AVX-512 has instructions that compare values into such bits and that move values by
+// them; compilers do not use these instructions for a loop.
 #include "core/backend/cpu/simd/mask.h"
 
 #include <cstring>
@@ -44,7 +44,7 @@ void apply_bytes(const T* from, std::int64_t begin, std::int64_t count, const st
 
 #if defined(__x86_64__)
 
-// Handles the leading values, 16 or 32 at a time, and returns how many.
+// These functions handle the leading values, 16 or 32 at a time, and return the number of values that they handled.
 [[TRAINCTL_AVX512]] std::int64_t write_vectors(const float* values, std::int64_t count, std::uint8_t* mask) {
   std::int64_t i = 0;
   for (; i + 16 <= count; i += 16) {

@@ -1,11 +1,11 @@
-// Masks with a bit for each value: bit k of byte i belongs to value 8 i + k.
+// Masks with a bit for each value: bit k of byte i belongs to value 8 * i + k.
 #pragma once
 
 #include "core/backend/cpu/simd/simd.h"
 
 namespace trainctl::cpu {
 
-// Sets the bit of each of `count` values (a multiple of 8) that is more than zero. Runs on the calling thread.
+// Writes for each of `count` values (a multiple of 8) whether it is greater than zero. Runs on the calling thread.
 void write_mask(const float* values, std::int64_t count, std::uint8_t* mask);
 void write_mask(const Bf16* values, std::int64_t count, std::uint8_t* mask);
 

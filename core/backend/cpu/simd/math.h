@@ -15,7 +15,7 @@ TRAINCTL_INLINE inline float exp_approx(float x) {
   x = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
   const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits now hold n
   const float n = shifted - 12582912.0f;
-  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln(2) in two parts
+  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln(2) as the sum of two constants
   float sum = 1.0f / 5040;
   sum = sum * r + 1.0f / 720;
   sum = sum * r + 1.0f / 120;
@@ -27,7 +27,8 @@ TRAINCTL_INLINE inline float exp_approx(float x) {
   return sum * std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) + 127u) << 23);
 }
 
-// The natural logarithm of a positive, normal number: 2^n m with m in [1 / sqrt(2), sqrt(2)), and the series of atanh.
+// The natural logarithm of a positive, normal number x = 2^n m with m in [1 / sqrt(2), sqrt(2)), by the series of
+// atanh.
 TRAINCTL_INLINE inline float log_approx(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x) - 0x3f3504f3u;  // 1 / sqrt(2)
   const auto n = static_cast<float>(static_cast<std::int32_t>(bits) >> 23);
@@ -39,7 +40,7 @@ TRAINCTL_INLINE inline float log_approx(float x) {
 
 TRAINCTL_INLINE inline float sigmoid(float x) { return 1.0f / (1.0f + exp_approx(-x)); }
 
-// Odd Taylor series near 0, where 1 - e^-2|x| would cancel.
+// tanh(x), by its Taylor series near 0, where 1 - e^-2|x| would cancel.
 TRAINCTL_INLINE inline float tanh_approx(float x) {
   const float a = x < 0 ? -x : x;
   const float e = exp_approx(-2.0f * a);
@@ -50,7 +51,7 @@ TRAINCTL_INLINE inline float tanh_approx(float x) {
   return x < 0 ? -y : y;
 }
 
-// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
+// erf(x), by formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
 TRAINCTL_INLINE inline float erf_approx(float x) {
   const float a = x < 0 ? -x : x;
   const float t = 1.0f / (1.0f + 0.3275911f * a);
@@ -60,7 +61,7 @@ TRAINCTL_INLINE inline float erf_approx(float x) {
   return x < 0 ? -y : y;
 }
 
-// e^x - 1 for x <= 0; a Taylor series near 0, where the difference would cancel.
+// e^x - 1 for x <= 0, by its Taylor series near 0, where the difference would cancel.
 TRAINCTL_INLINE inline float expm1_approx(float x) {
   const float near = x * (1.0f + x * (1.0f / 2 + x * (1.0f / 6 + x * (1.0f / 24 + x * (1.0f / 120 + x / 720)))));
   return x > -0.3f ? near : exp_approx(x) - 1.0f;
@@ -80,7 +81,7 @@ TRAINCTL_INLINE inline float softplus_approx(float x) {
   return (x < 0 ? 0.0f : x) + 2.0f * s * sum;
 }
 
-// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 from x = 20 on.
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); the result is 1 from x = 20 on.
 TRAINCTL_INLINE inline float tanh_softplus(float x) {
   const float e = exp_approx(x > 20.0f ? 20.0f : x);
   const float n = e * (e + 2.0f);

@@ -1,13 +1,12 @@
-// How kernels of this project use the processor: one body is compiled for each instruction set, and the variant chosen
-// at run time.
+// simd(): compiles the body of a kernel once for each instruction set, and chooses the variant at run time.
 //
 //   simd([=]() TRAINCTL_INLINE {
 //   #pragma omp simd
 //     for (std::int64_t i = 0; i < n; ++i) y[i] = store<T>(load(x[i]) * scale);
 //   });
 //
-// The body is inlined into one function per instruction set, where the compiler vectorises its loops. Sums keep an
-// array of lanes (lane_sum), so that their order does not depend on the instruction set.
+// The body is inlined into one function per instruction set, where the compiler vectorises its loops. lane_sum() keeps
+// its sums in an array of lanes, so that their order does not depend on the instruction set.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +41,7 @@ void simd(const Body& body) {
   body();
 }
 
-// A bfloat16 in memory.
+// A bfloat16 value in memory.
 struct Bf16 {
   std::uint16_t bits;
 };
