@@ -12,7 +12,7 @@ namespace {
 
 using onednn::memory;
 
-// A tensor as a matrix, whose columns are the last dimension and whose rows are all dimensions before it.
+// A tensor as a matrix: its columns are the last dimension, its rows are all dimensions before it.
 memory::desc matrix(const TensorType& type) { return row_major({type.shape.rows(), type.shape.back()}, type.dtype); }
 
 // c = a b (+ bias) with a fused function: the descriptors of the tensors and of the primitive.
@@ -27,22 +27,22 @@ struct Product {
     b = desc.weights_desc();
   }
 
-  std::vector<Operand> operands(Address x, Address kernel, Address bias_place, Address y, Address scratch) const {
+  std::vector<Operand> operands(Address x, Address kernel, Address bias_address, Address y, Address scratch) const {
     std::vector<Operand> list{{DNNL_ARG_SRC, a, x}, {DNNL_ARG_WEIGHTS, b, kernel}, {DNNL_ARG_DST, c, y}};
-    if (bias.get_size() > 0) list.push_back({DNNL_ARG_BIAS, bias, bias_place});
+    if (bias.get_size() > 0) list.push_back({DNNL_ARG_BIAS, bias, bias_address});
     append_scratch(desc, scratch, list);
     return list;
   }
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(desc.scratchpad_desc().get_size()); }
 };
 
-// The layouts for the kernel input of a product: that of the parameter, or that of a copy packed for the product.
+// The layouts for the kernel input of a product: plain is the parameter's, packed that of a copy for the product.
 constexpr std::string_view plain = "plain";
 constexpr std::string_view packed = "packed";
 
-// Chooses between the plain kernel and a packed copy, which the update has to write once a step; plain where nothing is
-// timed: on matrices of 1024 to 2048 rows a packed one saves a tenth of a product of 128 rows, less than its copy
-// takes. In bfloat16 the kernel is always a copy, which is then packed.
+// Chooses between the plain kernel and a packed copy, which the update has to write once a step. Without timing the
+// plain kernel is chosen: for kernels of 1024 to 2048 rows the packed copy saves a tenth of the time of a product of
+// 128 rows, which is less than writing the copy takes. In bfloat16 the kernel is always a copy, which is then packed.
 template <class Make>
 Product choose_product(const LowerContext& context, DType dtype, const Make& make) {
   if (dtype != DType::float32) return make(packed);
@@ -149,7 +149,7 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
                         row_major({in, out}, DType::float32), attributes(def.accumulate));
   Lowering lowering = context.logical();
   describe(product, lowering);
-  // The sums of the bias use the same scratch memory, since they run after the product.
+  // The sums of the bias gradient use the same scratch memory, since they run after the product.
   if (def.bias) lowering.workspace_bytes = std::max(lowering.workspace_bytes, column_sums_workspace(rows, out));
   lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, rows,
                    out](const Binding& b) -> std::unique_ptr<Kernel> {

@@ -1,4 +1,4 @@
-// Embeddings: the rows of a table, and the gradient of the table.
+// Embeddings: the look-up of rows of a table, and the gradient of the table.
 #include "core/graph/ops/embedding.h"
 
 #include <limits>
@@ -34,7 +34,7 @@ Lowering lower_embedding(const LowerContext& context) {
   });
 }
 
-// Each thread computes a range of channels, so that every sum is taken in the order of the numbers.
+// Each thread computes a range of channels, so that every sum is added in the order of the row numbers in the input.
 Lowering lower_embedding_grad(const LowerContext& context) {
   const auto& def = context.op.as<EmbeddingGrad>();
   const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();

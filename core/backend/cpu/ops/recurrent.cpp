@@ -1,5 +1,5 @@
-// The steps of recurrent layers, forward and backward: a thread takes some samples through all steps, without waiting
-// for others. A step computes in float32, whatever the dtype of the tensors.
+// The steps of recurrent layers, forward and backward. A thread computes all steps of a few samples, without waiting
+// for other threads. Steps are computed in float32, whatever the dtype of the tensors is.
 #include "core/graph/ops/recurrent.h"
 
 #include <algorithm>
@@ -14,25 +14,27 @@
 namespace trainctl::cpu {
 namespace {
 
-// Samples that a thread takes through the steps together: they share what the caches hold of the recurrent kernel.
+// The number of samples whose steps a thread computes together, so that they share the cached values of the recurrent
+// kernel.
 constexpr std::int64_t block = 48;
 
 struct Sizes : RecurrentSizes {
   using RecurrentSizes::RecurrentSizes;
 
-  // Where x has a step of a sample, as a row of [N * T].
+  // The row of x, as [N * T, columns], that holds a step of a sample.
   std::int64_t row(std::int64_t sample, std::int64_t step) const { return sample * steps + place_in_x(step); }
-  // Where y or dy has it, or -1.
+  // The row of y or dy that holds a step of a sample, or -1 if there is none.
   std::int64_t row_of_y(std::int64_t sample, std::int64_t step) const {
     return has_y(step) ? sample * (a.sequences ? steps : 1) + place_in_y(step) : -1;
   }
-  // The fewest samples that are worth a thread.
+  // The smallest number of samples that is worth a thread.
   std::int64_t grain() const { return std::max<std::int64_t>(1, 16 * element_grain / (steps * units * columns)); }
 };
 
-// Parts of a workspace, in float32 values that begin at whole vectors.
-class Parts {
+// The layout of a workspace of arrays of float32 values, which begin at whole vectors.
+class WorkspaceLayout {
  public:
+  // Adds an array and returns its offset in values.
   std::int64_t add(std::int64_t values) { return std::exchange(end_, end_ + (values + 15) / 16 * 16); }
   std::int64_t bytes() const { return end_ * size_of(DType::float32); }
 
@@ -40,13 +42,13 @@ class Parts {
   std::int64_t end_ = 0;
 };
 
-// What a step of a sample uses: rows of float32. The gates may be x.
+// The float32 rows that a step of a sample reads and writes. gates may be the same memory as x.
 struct StepRows {
   const float *x, *product, *bias;
   float *h, *carry, *gates, *memory;
 };
 
-// h is rounded to T.
+// Computes a step of a sample. h is rounded to T.
 template <class Cell, class T>
 TRAINCTL_INLINE inline void take_step(const StepRows& s, std::int64_t units) {
   constexpr int gates = Cell::gates;
@@ -66,31 +68,31 @@ TRAINCTL_INLINE inline void take_step(const StepRows& s, std::int64_t units) {
   }
 }
 
-// The forward pass: sizes, the places of its workspace, and the loop over steps.
+// The forward pass: sizes, the offsets of the arrays in its workspace, and the loop over steps.
 template <class Cell, class T>
 struct Forward {
-  // Whether steps work on the tensors themselves. Else, and outside of training, gates and memories go to scratch
-  // memory.
+  // Whether steps read and write the tensors directly. Otherwise, and outside of training, gates and memories are
+  // written to scratch memory.
   static constexpr bool direct = std::is_same_v<T, float>;
 
   Sizes size;
   bool training;
   PackedProduct product;
-  Parts parts;
-  std::int64_t packed, products, h, carry, zeros, gates, memory, left;
+  WorkspaceLayout layout;
+  std::int64_t packed, products, h, carry, zeros, gates, memory, product_scratch;
 
   Forward(const LowerContext& context, const Sizes& sizes)
       : size(sizes),
         training(context.op.as<Recurrent>().training),
         product(size.units, size.columns, context.input(0).dtype) {
-    packed = parts.add(product.packed_values());
-    products = parts.add(size.samples * product.c_stride());
-    h = parts.add(size.samples * size.units);
-    carry = parts.add(size.samples * size.units);
-    zeros = parts.add(size.columns);
-    gates = parts.add(direct && training ? 0 : size.samples * size.columns);
-    memory = parts.add(direct && training ? 0 : size.samples * size.units);
-    left = parts.add(size.samples * product.scratch_values());
+    packed = layout.add(product.packed_values());
+    products = layout.add(size.samples * product.c_stride());
+    h = layout.add(size.samples * size.units);
+    carry = layout.add(size.samples * size.units);
+    zeros = layout.add(size.columns);
+    gates = layout.add(direct && training ? 0 : size.samples * size.columns);
+    memory = layout.add(direct && training ? 0 : size.samples * size.units);
+    product_scratch = layout.add(size.samples * product.scratch_values());
   }
 
   void operator()(const Buffers& buffers) const {
@@ -113,8 +115,8 @@ struct Forward {
     std::fill_n(work + carry + first * units, count * units, 0.0f);
     for (std::int64_t step = 0; step < size.steps; ++step) {
       if (step > 0) {
-        product.run(work + h + first * units, count, work + packed, work + left + first * product.scratch_values(),
-                    work + products + first * stride);
+        product.run(work + h + first * units, count, work + packed,
+                    work + product_scratch + first * product.scratch_values(), work + products + first * stride);
       }
       simd([&, this]() TRAINCTL_INLINE {
         // Samples share the scratch memory of the first one.
@@ -145,13 +147,14 @@ struct Forward {
   }
 };
 
-// The same for the way back; dh is the gradient that comes from the step behind. dx may be the gates.
+// The float32 rows that the gradient of a step reads and writes. dh is the gradient that comes from the following step.
+// dx may be the same memory as the gates.
 struct GradientRows {
   const float *dy, *gates, *memory, *memory_before, *before, *dh;
   float *dcarry, *dproduct, *dx;
 };
 
-// dproduct, the gradient by the recurrent product, is rounded to T.
+// Computes the gradient of a step. dproduct, the gradient with respect to the recurrent product, is rounded to T.
 template <class Cell, class T>
 TRAINCTL_INLINE inline void take_step_back(const GradientRows& s, std::int64_t units) {
   constexpr int gates = Cell::gates;
@@ -170,25 +173,26 @@ TRAINCTL_INLINE inline void take_step_back(const GradientRows& s, std::int64_t u
   }
 }
 
+// The backward pass, which computes the steps in reverse order.
 template <class Cell, class T>
 struct Backward {
   static constexpr bool direct = std::is_same_v<T, float>;
 
   Sizes size;
-  PackedProduct product;  // of the gradients of a step with the transposed kernel
-  Parts parts;
-  std::int64_t packed, dproducts, dh, dcarry, zeros, scratch_row, scratch, left;
+  PackedProduct product;  // multiplies the gradients of a step with the transposed kernel
+  WorkspaceLayout layout;
+  std::int64_t packed, dproducts, dh, dcarry, zeros, scratch_row, scratch, product_scratch;
 
   Backward(const LowerContext& context, const Sizes& sizes)
       : size(sizes), product(size.columns, size.units, context.input(1).dtype) {
-    packed = parts.add(product.packed_values());
-    dproducts = parts.add(size.samples * size.columns);
-    dh = parts.add(size.samples * product.c_stride());
-    dcarry = parts.add(size.samples * size.units);
-    zeros = parts.add(size.units);
+    packed = layout.add(product.packed_values());
+    dproducts = layout.add(size.samples * size.columns);
+    dh = layout.add(size.samples * product.c_stride());
+    dcarry = layout.add(size.samples * size.units);
+    zeros = layout.add(size.units);
     scratch_row = direct ? 0 : size.columns + 4 * size.units;
-    scratch = parts.add(size.samples * scratch_row);
-    left = parts.add(size.samples * product.scratch_values());
+    scratch = layout.add(size.samples * scratch_row);
+    product_scratch = layout.add(size.samples * product.scratch_values());
   }
 
   void operator()(const Buffers& buffers) const {
@@ -209,7 +213,7 @@ struct Backward {
     std::fill_n(work + dcarry + first * units, count * units, 0.0f);
     for (std::int64_t step = size.steps - 1; step >= 0; --step) {
       simd([&, this]() TRAINCTL_INLINE {
-        // Samples share the scratch memory of the first one: of the gates, then of four states.
+        // Samples share the scratch memory of the first one, which holds the gates, then four states.
         float* const own = work + scratch + first * scratch_row;
         float* const states = own + columns;
         for (std::int64_t n = first; n < last; ++n) {
@@ -235,7 +239,7 @@ struct Backward {
       });
       if (step == 0) continue;
       product.run(work + dproducts + first * columns, count, work + packed,
-                  work + left + first * product.scratch_values(), work + dh + first * stride);
+                  work + product_scratch + first * product.scratch_values(), work + dh + first * stride);
     }
   }
 };
@@ -243,7 +247,7 @@ struct Backward {
 template <class Scan>
 Lowering lower_scan(const LowerContext& context, const Sizes& sizes) {
   const Scan scan(context, sizes);
-  return own_kernel(context, scan, scan.parts.bytes());
+  return own_kernel(context, scan, scan.layout.bytes());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Matrix products of a few rows: tiles of sums in registers, for each instruction set.
+// Products of matrices of a few rows: tiles of sums in registers, for each instruction set.
 #include "core/backend/cpu/ops/recurrent_product.h"
 
 #include <algorithm>
@@ -19,10 +19,9 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr int most_rows = 6, most_vectors = 4;
+constexpr int max_rows = 6, max_vectors = 4;
 
-// A tile of c: some rows by the columns of a panel, which are `width` values. What a and b hold may be pairs of
-// bfloat16.
+// A tile of c: a few rows of the `width` columns of a panel. The values of a and b may be pairs of bfloat16.
 struct Tile {
   const float *a, *b;
   float* c;
@@ -53,7 +52,7 @@ template <int rows, int vectors>
   }
 }
 
-// Of pairs of bfloat16.
+// The same product for pairs of bfloat16.
 template <int rows, int vectors>
 [[TRAINCTL_AVX512_BF16]] void multiply_pairs(const Tile& t) {
   __m512 sums[rows][vectors] = {};
@@ -76,7 +75,7 @@ template <int rows, int vectors>
   }
 }
 
-// 16 columns of a panel at a time: as many sums as there are registers.
+// Multiplies 16 columns of a panel at a time, since their sums fill the registers.
 template <int rows>
 [[TRAINCTL_AVX2]] void multiply_avx2(const Tile& t) {
   for (std::int64_t column = 0; column < t.width; column += 16) {
@@ -100,19 +99,19 @@ template <int rows>
 }
 
 using Function = void (*)(const Tile&);
-using Rows = std::make_integer_sequence<int, most_rows>;
+using Rows = std::make_integer_sequence<int, max_rows>;
 
-// Functions for 1 to most_rows rows.
+// Functions for 1 to max_rows rows.
 template <int vectors, int... rows>
-constexpr std::array<Function, most_rows> rows_avx512(std::integer_sequence<int, rows...>) {
+constexpr std::array<Function, max_rows> rows_avx512(std::integer_sequence<int, rows...>) {
   return {&multiply_avx512<rows + 1, vectors>...};
 }
 template <int vectors, int... rows>
-constexpr std::array<Function, most_rows> rows_pairs(std::integer_sequence<int, rows...>) {
+constexpr std::array<Function, max_rows> rows_pairs(std::integer_sequence<int, rows...>) {
   return {&multiply_pairs<rows + 1, vectors>...};
 }
 template <int... rows>
-constexpr std::array<Function, most_rows> rows_avx2(std::integer_sequence<int, rows...>) {
+constexpr std::array<Function, max_rows> rows_avx2(std::integer_sequence<int, rows...>) {
   return {&multiply_avx2<rows + 1>...};
 }
 constexpr std::array avx512_tiles{rows_avx512<1>(Rows{}), rows_avx512<2>(Rows{}), rows_avx512<3>(Rows{}),
@@ -120,11 +119,11 @@ constexpr std::array avx512_tiles{rows_avx512<1>(Rows{}), rows_avx512<2>(Rows{})
 constexpr std::array pair_tiles{rows_pairs<1>(Rows{}), rows_pairs<2>(Rows{}), rows_pairs<3>(Rows{}),
                                 rows_pairs<4>(Rows{})};
 constexpr std::array avx2_tiles = rows_avx2(Rows{});
-static_assert(avx512_tiles.size() == most_vectors && pair_tiles.size() == most_vectors);
+static_assert(avx512_tiles.size() == max_vectors && pair_tiles.size() == max_vectors);
 
 #endif
 
-// On any processor.
+// The product for any processor.
 void multiply_plain(std::int64_t rows, const Tile& t) {
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t column = 0; column < t.width; column += 16) {
@@ -159,7 +158,7 @@ bool multiplies_pairs() {
 #endif
 }
 
-// Two values in 32 bits, rounded to bfloat16.
+// Returns two values, rounded to bfloat16, in 32 bits.
 TRAINCTL_INLINE inline float pair_of(float first, float second) {
   const std::uint32_t low = store<Bf16>(first).bits, high = store<Bf16>(second).bits;
   return std::bit_cast<float>(low | high << 16);
@@ -175,13 +174,13 @@ PackedProduct::PackedProduct(std::int64_t inner, std::int64_t columns, DType dty
       in_pairs_(dtype == DType::bfloat16 && multiplies_pairs()),
       depth_(in_pairs_ ? divide_up(inner, 2) : inner),
       vectors_(divide_up(columns, vector)),
-      panels_(divide_up(vectors_, most_vectors)) {}
+      panels_(divide_up(vectors_, max_vectors)) {}
 
 void PackedProduct::pack(const float* b, std::int64_t inner_step, std::int64_t column_step, float* packed) const {
   const auto value = [=, this](std::int64_t k, std::int64_t column) {
     return k < inner_ && column < columns_ ? b[k * inner_step + column * column_step] : 0.0f;
   };
-  parallel_ranges(panels_, std::max<std::int64_t>(1, element_grain / (inner_ * vector * most_vectors)),
+  parallel_ranges(panels_, std::max<std::int64_t>(1, element_grain / (inner_ * vector * max_vectors)),
                   [=, this](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t panel = begin; panel < end; ++panel) {
                       const std::int64_t first = vectors_ * panel / panels_ * vector,
@@ -207,7 +206,7 @@ void PackedProduct::run(const float* a, std::int64_t rows, const float* packed, 
     }
     a = scratch;
   }
-  const std::int64_t groups = divide_up(rows, most_rows);
+  const std::int64_t groups = divide_up(rows, max_rows);
   for (std::int64_t panel = 0; panel < panels_; ++panel) {
     const std::int64_t first = vectors_ * panel / panels_ * vector, last = vectors_ * (panel + 1) / panels_ * vector;
     for (std::int64_t group = 0; group < groups; ++group) {

@@ -1,4 +1,4 @@
-// Activations and their gradients, and sums.
+// Activations and their gradients, and the sum of two tensors.
 #include "core/graph/ops/elementwise/activations.h"
 
 #include <type_traits>
@@ -24,7 +24,7 @@ void apply_gradient(const ActivationFunction& function, const T* dy, const T* sa
   });
 }
 
-// y = f(v), with v from operand(buffers), a function of the element's index.
+// y[i] = f(value(i)), where operand(buffers) returns value, a function of the element's index.
 template <class T, class Operand>
 Lowering lower_activated(const LowerContext& context, const ActivationFunction& function, Operand operand) {
   const std::int64_t count = context.output(0).shape.count();

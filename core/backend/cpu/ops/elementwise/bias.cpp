@@ -1,4 +1,4 @@
-// Biases that are added to sums over ranks, and their gradients.
+// Biases that are added after a sum over ranks, and their gradients.
 #include "core/graph/ops/elementwise/bias.h"
 
 #include "core/backend/cpu/kernels.h"
@@ -8,7 +8,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// y = f(x + bias) of rows [begin, end).
+// y = f(x + bias) for rows [begin, end).
 template <ActivationKind kind, class T>
 void add_bias(const T* x, const float* bias, std::int64_t begin, std::int64_t end, std::int64_t channels, float slope,
               T* y) {

@@ -1,4 +1,4 @@
-// Products, extremes and multiples, element by element.
+// Products, extremes and multiples of tensors, element by element.
 #include "core/graph/ops/elementwise/combine.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// y[i] = value(i), with value = operand(buffers) a function of the element's index.
+// y[i] = value(i), where operand(buffers) returns value, a function of the element's index.
 template <class T, class Operand>
 Lowering lower_map(const LowerContext& context, Operand operand) {
   const std::int64_t count = context.output(0).shape.count();
@@ -25,7 +25,7 @@ Lowering lower_map(const LowerContext& context, Operand operand) {
   });
 }
 
-// Whether a is the extreme one; of equal values it is. NaN is whichever comes first.
+// Whether a is the extreme value of a and b. Equal values: a. NaN is extreme; if both are NaN: b.
 template <Extreme which>
 TRAINCTL_INLINE inline bool is_extreme(float a, float b) {
   return which == Extreme::largest ? !(b > a) && b == b : !(b < a) && b == b;
@@ -68,9 +68,9 @@ Lowering lower_channels(const LowerContext& context) {
   });
 }
 
-constexpr std::int64_t run = 64;  // channels whose sums a thread keeps at once
+constexpr std::int64_t run = 64;  // number of channels whose sums a thread computes at once
 
-// Adds up the positions of runs of channels, in their order.
+// Adds up the positions of a sample in order, for runs of channels.
 template <class T>
 Lowering lower_channels_gradient(const LowerContext& context) {
   const Channels size(context.input(0).shape);

@@ -18,7 +18,7 @@ TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float s
   }
 }
 
-// Elements [first, first + count) of a sample.
+// Drops elements [first, first + count) of a sample.
 template <class T>
 void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t first,
                    std::int64_t count) {
@@ -38,7 +38,7 @@ void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const
   });
 }
 
-// All `count` elements of a sample, by its first word.
+// Keeps or drops all `count` elements of a sample, by the first word of the sample.
 template <class T>
 void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t count) {
   simd([=]() TRAINCTL_INLINE {
@@ -58,8 +58,8 @@ Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
   const Shape& x_shape = context.input(0).shape;
   const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
-  // Runs of neighbouring elements of a sample, which have neighbouring numbers: all of it, or the rows of a part; or
-  // rows that all have the same numbers.
+  // Elements are dropped in runs, whose elements have consecutive numbers: a whole sample, or, for a column range, each
+  // row of it. If channels are dropped, the runs are rows that all have the same numbers.
   const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
   const std::int64_t run = def.part || by_channel ? x_shape.back() : count, first = def.part ? def.part->first : 0;
   const std::int64_t stride = def.part && !by_channel ? def.part->of : 0;
@@ -77,8 +77,8 @@ Lowering lower_dropout(const LowerContext& context) {
                           const auto sample = static_cast<std::uint64_t>(numbers[n]);
                           if (by_sample) drop_sample(key, sample, rate, x + n * count, y + n * count, count);
                           for (std::int64_t r = 0; !by_sample && r < count / run; ++r) {
-                            const std::int64_t at = n * count + r * run;
-                            drop_elements(key, sample, rate, x + at, y + at, first + r * stride, run);
+                            const std::int64_t offset = n * count + r * run;
+                            drop_elements(key, sample, rate, x + offset, y + offset, first + r * stride, run);
                           }
                         }
                       });

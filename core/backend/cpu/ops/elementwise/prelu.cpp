@@ -1,4 +1,5 @@
-// Parametric ReLU and its gradients, over a matrix whose columns have an alpha each: rows are positions, or samples.
+// Parametric ReLU and its gradients. The tensor is a matrix whose columns have an alpha each; rows are positions or
+// samples.
 #include "core/graph/ops/elementwise/prelu.h"
 
 #include "core/backend/cpu/kernels.h"
@@ -7,32 +8,33 @@
 namespace trainctl::cpu {
 namespace {
 
-// The matrix in blocks: a chunk of rows by up to `block` columns, so that a block's sums stay in the nearest cache.
+// The matrix in blocks of a chunk of rows by up to `block` columns, so that a block's sums stay in the L1 cache.
 struct Blocks {
   static constexpr std::int64_t block = 1024;
   ChannelShape shape;
 
   Blocks(const TensorType& x, const TensorType& alpha)
       : shape(x.shape.count() / alpha.shape.count(), alpha.shape.count()) {}
-  std::int64_t along() const { return (shape.columns() + block - 1) / block; }
+  // The number of blocks along a row.
+  std::int64_t blocks_per_row() const { return (shape.columns() + block - 1) / block; }
 
   // Calls body(chunk, first column, end column) for all blocks, in parallel. The body must be inlinable.
   template <class Body>
   void each(const Body& body) const {
     const std::int64_t values = shape.rows_of(0) * std::min(block, shape.columns());
-    parallel_ranges(shape.chunks * along(), std::max<std::int64_t>(1, element_grain / values),
+    parallel_ranges(shape.chunks * blocks_per_row(), std::max<std::int64_t>(1, element_grain / values),
                     [&](std::int64_t begin, std::int64_t end) {
                       simd([&]() TRAINCTL_INLINE {
                         for (std::int64_t i = begin; i < end; ++i) {
-                          const std::int64_t first = i % along() * block;
-                          body(i / along(), first, std::min(first + block, shape.columns()));
+                          const std::int64_t first = i % blocks_per_row() * block;
+                          body(i / blocks_per_row(), first, std::min(first + block, shape.columns()));
                         }
                       });
                     });
   }
 };
 
-// Alpha for each column.
+// The alpha of each column.
 class Slopes {
  public:
   Slopes(const ChannelShape& shape, const float* alpha) : alpha_(alpha), folded_(shape.fold > 1) {
@@ -43,7 +45,7 @@ class Slopes {
  private:
   const float* alpha_;
   bool folded_;
-  float repeated_[widest_tile];  // folded rows are no wider
+  float repeated_[widest_tile];  // a folded row has at most widest_tile columns
 };
 
 }  // namespace
@@ -100,12 +102,12 @@ Lowering lower_prelu_grad(const LowerContext& context) {
                           }
                         }
                       });
-      const std::int64_t parts = shape.chunks * shape.fold;  // [chunk][fold][channel]
-      const std::int64_t grain = std::max<std::int64_t>(1, element_grain / parts);
+      const std::int64_t terms = shape.chunks * shape.fold;  // of a channel; partials are [chunk][fold][channel]
+      const std::int64_t grain = std::max<std::int64_t>(1, element_grain / terms);
       parallel_ranges(shape.channels, grain, [=, &shape](std::int64_t begin, std::int64_t end) {
         for (std::int64_t c = begin; c < end; ++c) {
           double sum = accumulate ? dalpha[c] : 0.0;
-          for (std::int64_t part = 0; part < parts; ++part) sum += partials[part * shape.channels + c];
+          for (std::int64_t term = 0; term < terms; ++term) sum += partials[term * shape.channels + c];
           dalpha[c] = static_cast<float>(sum);
         }
       });

@@ -1,4 +1,4 @@
-// Permutations of dimensions: y is written row by row, in its order.
+// Permutations of dimensions. The output y is written row by row, in the order of its memory.
 #include "core/graph/ops/reshaping/permute.h"
 
 #include <cstring>
@@ -8,10 +8,10 @@
 namespace trainctl::cpu {
 namespace {
 
-// Columns of y that are written side by side where neighbours in y are far apart in x: a cache line of float32.
+// The number of columns of y that are written together if neighbours in y are far apart in x: a cache line of float32.
 constexpr std::int64_t tile = 16;
 
-// Where the row of y with this number begins in x; a row is the innermost loop.
+// The offset in x of the first value of a row of y; a row is the innermost loop.
 std::int64_t start_of(const PermutedLoops& loops, std::int64_t row) {
   std::int64_t start = 0;
   for (std::size_t k = loops.sizes.size() - 1; k-- > 0;) {
@@ -21,8 +21,8 @@ std::int64_t start_of(const PermutedLoops& loops, std::int64_t row) {
   return start;
 }
 
-// Rows [begin, end) of y. Takes `tile` columns of all rows of an outer loop at a time, so that what a cache line of x
-// holds is used while it is in the cache.
+// Writes rows [begin, end) of y. Copies `tile` columns of all rows of an outer loop at a time, so that all values of a
+// cache line of x are used while the line is in the cache.
 template <class T>
 void permute_rows(const PermutedLoops& loops, const T* x, T* y, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = loops.sizes.back(), stride = loops.strides.back();

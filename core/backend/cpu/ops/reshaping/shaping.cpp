@@ -1,4 +1,5 @@
-// Ops that move values without computing: parts along the last dimension, casts and changes of layout.
+// Ops that move values without computing: concatenation and split along the last dimension, casts and changes of
+// layout.
 #include "core/graph/ops/reshaping/shaping.h"
 
 #include <cstring>
@@ -52,8 +53,8 @@ class ReorderKernel final : public CpuKernel {
   PrimitiveCall call_;
 };
 
-// The descriptor of a layout. That of the logical layout has the dimensions of `other`, the layout on the other side of
-// the reorder.
+// Returns the descriptor of a layout. The descriptor of a logical layout takes its dimensions from `other`, the layout
+// on the other side of the reorder.
 onednn::memory::desc descriptor(const OneDnn& dnnl, const Layout& layout, const Layout& other) {
   return layout.format.empty() ? dnnl.find(other.format).logical(layout.dtype) : dnnl.find(layout.format).desc;
 }
@@ -62,19 +63,20 @@ onednn::memory::desc descriptor(const OneDnn& dnnl, const Layout& layout, const 
 
 namespace {
 
-// Copies, row by row, between a wide tensor and its parts, which lie side by side along the last dimension.
+// Copies, row by row, between a wide tensor and its column ranges, which are tensors of their own.
 class Columns {
  public:
-  Columns(const TensorType& wide, std::vector<std::int64_t> part_widths)
+  Columns(const TensorType& wide, std::vector<std::int64_t> range_widths)
       : rows_(wide.shape.count() / wide.shape.back()) {
-    for (std::int64_t width : part_widths) widths_.push_back(width * size_of(wide.dtype));
+    for (std::int64_t width : range_widths) widths_.push_back(width * size_of(wide.dtype));
     row_bytes_ = wide.shape.back() * size_of(wide.dtype);
   }
 
-  // Copies between the wide tensor and the part that begins at column_bytes; returns where the next part begins.
-  std::int64_t copy(std::size_t part, std::int64_t column_bytes, std::byte* wide, std::byte* narrow,
+  // Copies between the wide tensor and the range that begins column_bytes after the start of a row. Returns the offset
+  // of the next range in bytes.
+  std::int64_t copy(std::size_t range, std::int64_t column_bytes, std::byte* wide, std::byte* narrow,
                     bool to_wide) const {
-    const std::int64_t width = widths_[part], row_bytes = row_bytes_;
+    const std::int64_t width = widths_[range], row_bytes = row_bytes_;
     parallel_ranges(rows_, std::max<std::int64_t>(1, 4 * element_grain / width),
                     [=](std::int64_t begin, std::int64_t end) {
                       for (std::int64_t row = begin; row < end; ++row) {
@@ -98,10 +100,10 @@ Lowering lower_concatenate(const LowerContext& context) {
   std::vector<std::int64_t> widths;
   for (std::size_t i = 0; i < context.op.inputs.size(); ++i) widths.push_back(context.input(i).shape.back());
   const Columns columns(context.output(0), widths);
-  return own_kernel(context, [columns, parts = widths.size()](const Buffers& buffers) {
-    std::int64_t at = 0;
-    for (std::size_t i = 0; i < parts; ++i) {
-      at = columns.copy(i, at, buffers.out<std::byte>(0), buffers.in<std::byte>(i), true);
+  return own_kernel(context, [columns, count = widths.size()](const Buffers& buffers) {
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      offset = columns.copy(i, offset, buffers.out<std::byte>(0), buffers.in<std::byte>(i), true);
     }
   });
 }
@@ -109,19 +111,19 @@ Lowering lower_concatenate(const LowerContext& context) {
 Lowering lower_split(const LowerContext& context) {
   const std::vector<std::int64_t>& widths = context.op.as<Split>().sizes;
   const Columns columns(context.input(0), widths);
-  return own_kernel(context, [columns, parts = widths.size()](const Buffers& buffers) {
-    std::int64_t at = 0;
-    for (std::size_t i = 0; i < parts; ++i) {
-      at = columns.copy(i, at, buffers.in<std::byte>(0), buffers.out<std::byte>(i), false);
+  return own_kernel(context, [columns, count = widths.size()](const Buffers& buffers) {
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      offset = columns.copy(i, offset, buffers.in<std::byte>(0), buffers.out<std::byte>(i), false);
     }
   });
 }
 
 Lowering lower_take_columns(const LowerContext& context) {
-  const TensorType& part = context.output(0);
-  const std::int64_t width = part.shape.back();
+  const TensorType& y = context.output(0);
+  const std::int64_t width = y.shape.back();
   const Columns columns(context.input(0), {width});
-  const std::int64_t first = context.op.as<TakeColumns>().index * width * size_of(part.dtype);
+  const std::int64_t first = context.op.as<TakeColumns>().index * width * size_of(y.dtype);
   return own_kernel(context, [columns, first](const Buffers& buffers) {
     columns.copy(0, first, buffers.in<std::byte>(0), buffers.out<std::byte>(0), false);
   });
