@@ -1,5 +1,5 @@
-// Adafactor over the flat regions, parameter by parameter: the means of squares over rows and columns, the length of
-// the direction that they give, then the step. All sums have an order that does not depend on the number of threads.
+// Adafactor over the flat regions, parameter by parameter: computes the means of squares over rows and columns, the
+// length of the resulting direction, then the step. The order of all sums does not depend on the number of threads.
 #include <algorithm>
 
 #include "core/backend/cpu/ops/training/optimizer_step.h"
@@ -9,17 +9,17 @@
 namespace trainctl::cpu {
 namespace {
 
-// Rows that a thread takes at a time.
+// The number of rows that a thread processes at a time.
 std::int64_t rows_of_grain(const Factors& factors) {
   return std::max<std::int64_t>(1, element_grain / factors.columns);
 }
 
-// A parameter in a step.
+// The memory and the settings of a parameter in a step.
 struct Parameter {
   const float* gradient;
   float* weight;
-  float* kept;        // for each matrix the means of its rows, then of its columns
-  double* row_means;  // for each matrix the mean of its rows' means
+  float* kept;        // moving means of squares: for each matrix those of its rows, then of its columns
+  double* row_means;  // for each matrix the mean of its rows' means of squares
   Factors factors;
   float decay;
 
@@ -28,7 +28,7 @@ struct Parameter {
     return kept + matrix * factors.of_matrix() + (factors.vector ? 0 : factors.rows);
   }
   float* row_of(std::int64_t row) const { return kept + row / factors.rows * factors.of_matrix() + row % factors.rows; }
-  // The mean of a row's squares over that of all rows of its matrix.
+  // The mean of a row's squares, divided by the mean over all rows of its matrix.
   float relative_row(std::int64_t row) const {
     return factors.vector ? 1.0f : static_cast<float>(*row_of(row) / row_means[row / factors.rows]);
   }
@@ -37,49 +37,51 @@ struct Parameter {
 
 using AdafactorStep = Step<Adafactor>;
 
-void average_rows(const Adafactor& rule, const AdafactorStep& step, const Parameter& of) {
-  const std::int64_t columns = of.factors.columns, rows = of.factors.rows;
-  parallel_ranges(of.all_rows(), of.grain(), [&](std::int64_t begin, std::int64_t end) {
-    simd([=, &rule, &step, &of]() TRAINCTL_INLINE {
+// Updates the means of squares of all rows, and their mean for each matrix.
+void average_rows(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter) {
+  const std::int64_t columns = parameter.factors.columns, rows = parameter.factors.rows;
+  parallel_ranges(parameter.all_rows(), parameter.grain(), [&](std::int64_t begin, std::int64_t end) {
+    simd([=, &rule, &step, &parameter]() TRAINCTL_INLINE {
       for (std::int64_t row = begin; row < end; ++row) {
-        const float* const gradient = of.gradient + row * columns;
+        const float* const gradient = parameter.gradient + row * columns;
         const float scale = step.scale;
         const Adafactor own = rule;
         const auto square = [=](std::int64_t i)
                                 TRAINCTL_INLINE { return static_cast<double>(own.square(gradient[i] * scale)); };
-        float& kept = *of.row_of(row);
+        float& kept = *parameter.row_of(row);
         kept = rule.average(step.factors, kept,
                             static_cast<float>(lane_sum<double>(columns, square) / static_cast<double>(columns)));
       }
     });
   });
-  for (std::int64_t matrix = 0; matrix < of.factors.matrices; ++matrix) {
-    const float* const means = of.row_of(matrix * rows);
+  for (std::int64_t matrix = 0; matrix < parameter.factors.matrices; ++matrix) {
+    const float* const means = parameter.row_of(matrix * rows);
     const auto mean = [=](std::int64_t i) TRAINCTL_INLINE { return static_cast<double>(means[i]); };
-    of.row_means[matrix] = lane_sum<double>(rows, mean) / static_cast<double>(rows);
+    parameter.row_means[matrix] = lane_sum<double>(rows, mean) / static_cast<double>(rows);
   }
 }
 
-constexpr std::int64_t column_block = 64;  // columns that are summed at a time: four cache lines of a row
+constexpr std::int64_t column_block = 64;  // number of columns summed at a time: four cache lines of a row
 
-void average_columns(const Adafactor& rule, const AdafactorStep& step, const Parameter& of) {
-  const std::int64_t columns = of.factors.columns, rows = of.factors.rows;
+// Updates the means of squares of all columns.
+void average_columns(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter) {
+  const std::int64_t columns = parameter.factors.columns, rows = parameter.factors.rows;
   const std::int64_t blocks = divide_up(columns, column_block);
   const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (rows * column_block));
-  parallel_ranges(of.factors.matrices * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
-    simd([=, &rule, &step, &of]() TRAINCTL_INLINE {
+  parallel_ranges(parameter.factors.matrices * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    simd([=, &rule, &step, &parameter]() TRAINCTL_INLINE {
       const Adafactor own = rule;
       const float scale = step.scale;
       for (std::int64_t block = begin; block < end; ++block) {
         const std::int64_t matrix = block / blocks, first = block % blocks * column_block;
         const std::int64_t width = std::min(column_block, columns - first);
-        const float* gradient = of.gradient + matrix * rows * columns + first;
+        const float* gradient = parameter.gradient + matrix * rows * columns + first;
         double sums[column_block] = {};
         for (std::int64_t row = 0; row < rows; ++row, gradient += columns) {
 #pragma omp simd
           for (std::int64_t c = 0; c < width; ++c) sums[c] += static_cast<double>(own.square(gradient[c] * scale));
         }
-        float* const kept = of.columns_of(matrix) + first;
+        float* const kept = parameter.columns_of(matrix) + first;
         for (std::int64_t c = 0; c < width; ++c) {
           kept[c] = own.average(step.factors, kept[c], static_cast<float>(sums[c] / static_cast<double>(rows)));
         }
@@ -93,20 +95,20 @@ struct Lengths {
   float weight, direction;
 };
 
-Lengths lengths(const Adafactor& rule, const AdafactorStep& step, const Parameter& of, Squares* of_grains) {
-  const std::int64_t columns = of.factors.columns, grain = of.grain(), rows = of.all_rows();
+Lengths lengths(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter, Squares* of_grains) {
+  const std::int64_t columns = parameter.factors.columns, grain = parameter.grain(), rows = parameter.all_rows();
   const std::int64_t grains = divide_up(rows, grain);
   parallel_ranges(grains, 1, [&](std::int64_t begin, std::int64_t end) {
-    simd([=, &rule, &step, &of]() TRAINCTL_INLINE {
+    simd([=, &rule, &step, &parameter]() TRAINCTL_INLINE {
       const Adafactor own = rule;
-      const float scale = step.scale, rate = step.learning_rate, decay = of.decay;
+      const float scale = step.scale, rate = step.learning_rate, decay = parameter.decay;
       for (std::int64_t g = begin; g < end; ++g) {
         Squares sum;
         for (std::int64_t row = g * grain; row < std::min(rows, (g + 1) * grain); ++row) {
-          const float* const gradient = of.gradient + row * columns;
-          const float* const weights = of.weight + row * columns;
-          const float* const means = of.columns_of(row / of.factors.rows);
-          const float of_row = of.relative_row(row);
+          const float* const gradient = parameter.gradient + row * columns;
+          const float* const weights = parameter.weight + row * columns;
+          const float* const means = parameter.columns_of(row / parameter.factors.rows);
+          const float of_row = parameter.relative_row(row);
           const auto direction = [=](std::int64_t i) TRAINCTL_INLINE {
             const double u = own.direction(gradient[i] * scale, of_row, means[i]);
             return u * u;
@@ -131,17 +133,18 @@ Lengths lengths(const Adafactor& rule, const AdafactorStep& step, const Paramete
   return {static_cast<float>(std::sqrt(sum.weights / count)), static_cast<float>(std::sqrt(sum.directions / count))};
 }
 
-void move(const Adafactor& rule, const AdafactorStep& step, const Parameter& of, float rate) {
-  const std::int64_t columns = of.factors.columns;
-  parallel_ranges(of.all_rows(), of.grain(), [&](std::int64_t begin, std::int64_t end) {
-    simd([=, &rule, &step, &of]() TRAINCTL_INLINE {
+// Applies the weight decay and the step to the weights.
+void move(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter, float rate) {
+  const std::int64_t columns = parameter.factors.columns;
+  parallel_ranges(parameter.all_rows(), parameter.grain(), [&](std::int64_t begin, std::int64_t end) {
+    simd([=, &rule, &step, &parameter]() TRAINCTL_INLINE {
       const Adafactor own = rule;
-      const float scale = step.scale, learning_rate = step.learning_rate, decay = of.decay;
+      const float scale = step.scale, learning_rate = step.learning_rate, decay = parameter.decay;
       for (std::int64_t row = begin; row < end; ++row) {
-        const float* const gradient = of.gradient + row * columns;
-        float* const weights = of.weight + row * columns;
-        const float* const means = of.columns_of(row / of.factors.rows);
-        const float of_row = of.relative_row(row);
+        const float* const gradient = parameter.gradient + row * columns;
+        float* const weights = parameter.weight + row * columns;
+        const float* const means = parameter.columns_of(row / parameter.factors.rows);
+        const float of_row = parameter.relative_row(row);
 #pragma omp simd
         for (std::int64_t i = 0; i < columns; ++i) {
           const float direction = own.direction(gradient[i] * scale, of_row, means[i]);
@@ -155,7 +158,7 @@ void move(const Adafactor& rule, const AdafactorStep& step, const Parameter& of,
 }  // namespace
 
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule) {
-  std::int64_t matrices = 0, grains = 0;  // the most of a parameter
+  std::int64_t matrices = 0, grains = 0;  // the largest numbers of a parameter
   for (const UpdateRange& range : def.ranges) {
     const Factors& factors = range.factors;
     matrices = std::max(matrices, factors.matrices);
@@ -168,16 +171,16 @@ Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def,
     auto* const row_means = buffers.workspace<double>();
     auto* const squares = reinterpret_cast<Squares*>(row_means + matrices);
     for (const UpdateRange& range : ranges) {
-      const Parameter of{buffers.in<float>(0) + range.offset,
-                         buffers.out<float>(0) + range.offset,
-                         buffers.out<float>(1) + range.factors.offset,
-                         row_means,
-                         range.factors,
-                         range.decay ? weight_decay : 0.0f};
-      if (!range.factors.vector) average_rows(rule, step, of);
-      average_columns(rule, step, of);
-      const Lengths found = lengths(rule, step, of, squares);
-      move(rule, step, of, rule.rate(step.factors, step.learning_rate, found.weight, found.direction));
+      const Parameter parameter{buffers.in<float>(0) + range.offset,
+                                buffers.out<float>(0) + range.offset,
+                                buffers.out<float>(1) + range.factors.offset,
+                                row_means,
+                                range.factors,
+                                range.decay ? weight_decay : 0.0f};
+      if (!range.factors.vector) average_rows(rule, step, parameter);
+      average_columns(rule, step, parameter);
+      const Lengths found = lengths(rule, step, parameter, squares);
+      move(rule, step, parameter, rule.rate(step.factors, step.learning_rate, found.weight, found.direction));
     }
   };
   const auto bytes = static_cast<std::int64_t>(sizeof(double)) * matrices;

@@ -1,4 +1,4 @@
-// Losses with their gradients, by their rules: sums over samples.
+// Computes losses and their gradients: sums over samples of the values that the losses' rules define.
 #include "core/graph/ops/losses/losses.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// The targets of a row: a class, or a row of values; smoothed.
+// The smoothed targets of a row, given as a class number or as a row of values.
 struct ClassTarget {
   std::int64_t label;
   Smoothing smoothing;
@@ -25,7 +25,7 @@ struct RowTarget {
   TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * smoothing.scale + smoothing.shift; }
 };
 
-// A row of predictions, those of a sample or of one of its positions; dx is null in evaluation.
+// The row of predictions of a sample, or of one of its positions; dx is null in evaluation.
 template <class T>
 struct LossRow {
   const T* x;
@@ -43,8 +43,8 @@ struct LossRow {
   TRAINCTL_INLINE float largest(const Value& value) const {
     float top = value(0, load(x[0]));
     for (std::int64_t k = 1; k < values; ++k) {
-      const float next = value(k, load(x[k]));
-      top = next > top ? next : top;
+      const float candidate = value(k, load(x[k]));
+      top = candidate > top ? candidate : top;
     }
     return top;
   }
@@ -61,7 +61,7 @@ struct LossRow {
   }
 
  private:
-  // Computes one sum after the other, and of each term only the part that the sum needs.
+  // Computes one sum after the other, and for each sum only the component of the terms that it needs.
   template <class Term, int... i>
   TRAINCTL_INLINE Sums<sizeof...(i)> sums_of(const Term& term, std::integer_sequence<int, i...>) const {
     return {{sum_of<i>(term)...}};
@@ -69,28 +69,29 @@ struct LossRow {
   template <int i, class Term>
   TRAINCTL_INLINE float sum_of(const Term& term) const {
     const T* const from = x;
-    const auto part = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
-    return lane_sum<float>(values, part);
+    const auto component = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
+    return lane_sum<float>(values, component);
   }
 };
 
-// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+// A rank's shard of a row of classes, with the class sums of all `ranks` that have shards of it.
 template <class T>
-struct PartOfRow {
+struct RowShard {
   LossRow<T> own;
-  const float* of_all;
+  const float* rank_sums;  // [ranks][class_sums]
   std::int64_t ranks;
 
   TRAINCTL_INLINE bool trains() const { return own.trains(); }
   TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
   TRAINCTL_INLINE static float log(float value) { return std::log(value); }
-  TRAINCTL_INLINE const float* of(std::int64_t rank) const { return of_all + rank * class_sums; }
+  TRAINCTL_INLINE const float* of(std::int64_t rank) const { return rank_sums + rank * class_sums; }
   TRAINCTL_INLINE float largest() const {
     float top = of(0)[class_largest];
     for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
     return top;
   }
-  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
+  // Merges the ranks' class_sums() of the rule into those of the whole row. Each rank's sums refer to the rank's own
+  // largest value; they are converted to refer to that of the row.
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term&) const {
     static_assert(n == 3);
@@ -116,22 +117,22 @@ struct SampleRow {
   const T* x;
   std::int64_t values;
   T* dx;
-  const float* weights;  // of positions; null: all positions weigh 1
-  std::int64_t each;     // values of a position
+  const float* weights;  // weights of the positions; null: all positions have weight 1
+  std::int64_t each;     // number of values of a position
 
   TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
   TRAINCTL_INLINE static float sigmoid(float value) { return Math::sigmoid(value); }
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
     double sums[n] = {};
-    const std::int64_t part = weights ? each : most_at_once;
-    for (std::int64_t first = 0; first < values; first += part) {
+    const std::int64_t length = weights ? each : max_summed_values;
+    for (std::int64_t first = 0; first < values; first += length) {
       const float weight = weights ? weights[first / each] : 1.0f;
       if (weight == 0) continue;  // such positions may hold any values
-      const LossRow<T> row{x + first, std::min(part, values - first), nullptr};
-      const auto moved = [=](std::int64_t k, float value) TRAINCTL_INLINE { return term(first + k, value); };
-      const Sums<n> more = row.template sums<n>(moved);
-      for (int i = 0; i < n; ++i) sums[i] += weight * more.of[i];
+      const LossRow<T> row{x + first, std::min(length, values - first), nullptr};
+      const auto shifted = [=](std::int64_t k, float value) TRAINCTL_INLINE { return term(first + k, value); };
+      const Sums<n> found = row.template sums<n>(shifted);
+      for (int i = 0; i < n; ++i) sums[i] += weight * found.of[i];
     }
     Sums<n> all;
     for (int i = 0; i < n; ++i) all.of[i] = static_cast<float>(sums[i]);
@@ -139,12 +140,12 @@ struct SampleRow {
   }
   template <class Value>
   TRAINCTL_INLINE void write(const Value& value) const {
-    const std::int64_t part = weights ? each : values;
-    for (std::int64_t first = 0; first < values; first += part) {
+    const std::int64_t length = weights ? each : values;
+    for (std::int64_t first = 0; first < values; first += length) {
       const float weight = weights ? weights[first / each] : 1.0f;
-      const LossRow<T> row{x + first, part, dx + first};
+      const LossRow<T> row{x + first, length, dx + first};
       if (weight == 0) {
-        std::fill_n(row.dx, part, T{});
+        std::fill_n(row.dx, length, T{});
       } else {
         row.write([=](std::int64_t k, float of) TRAINCTL_INLINE { return weight * value(first + k, of); });
       }
@@ -152,10 +153,10 @@ struct SampleRow {
   }
 
  private:
-  static constexpr std::int64_t most_at_once = 4096;  // values that are summed up in float32
+  static constexpr std::int64_t max_summed_values = 4096;  // values per float32 sum; the total is float64
 };
 
-// The loss of a row. In training also writes the row's gradient times the weight.
+// Returns the loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class R, class Target>
 TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Target& target, float weight) {
   if constexpr (Rule::over == LossOver::elements) {
@@ -174,19 +175,19 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Targ
   }
 }
 
-// Calls compute(target) with the target of the row with this number, in the form that the rule states, from the part's
-// first value on. Returns the result, or NaN where a class number is outside of the classes.
+// Calls compute(target) with the target of row `number`, in the encoding of the rule; value 0 of the target is the
+// first value of the column range. Returns the result of compute, or NaN if a class number is not one of the classes.
 template <class Rule, class Compute>
-float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnRange& part,
+float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnRange& range,
                   const Compute& compute) {
   float result = 0;
-  const Smoothing smoothing = rule.smoothing(part.of);
+  const Smoothing smoothing = rule.smoothing(range.of);
   if constexpr (Rule::targets == LossTargets::class_numbers) {
     const std::int64_t label = static_cast<const std::int32_t*>(targets)[number];
-    if (label < 0 || label >= part.of) return std::numeric_limits<float>::quiet_NaN();
-    simd([=, &result]() TRAINCTL_INLINE { result = compute(ClassTarget{label - part.first, smoothing}); });
+    if (label < 0 || label >= range.of) return std::numeric_limits<float>::quiet_NaN();
+    simd([=, &result]() TRAINCTL_INLINE { result = compute(ClassTarget{label - range.first, smoothing}); });
   } else {
-    const float* values = static_cast<const float*>(targets) + number * part.of + part.first;
+    const float* values = static_cast<const float*>(targets) + number * range.of + range.first;
     simd([=, &result]() TRAINCTL_INLINE { result = compute(RowTarget{values, smoothing}); });
   }
   return result;
@@ -199,6 +200,7 @@ void add_up(const float* values, std::int64_t count, bool accumulate, float* tot
   *total = sum;
 }
 
+// Lowers a loss that is computed from all positions of a sample.
 template <class T, class Rule>
 Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
@@ -216,7 +218,7 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
         const float* const own = weights + s * weights_each;
         const bool masked = weights_each > 1;
         const SampleRow<T> row{x + s * n, n, dx ? dx + s * n : nullptr, masked ? own : nullptr, n / positions};
-        float weight = masked ? 0.0f : *own * static_cast<float>(positions);  // of all positions
+        float weight = masked ? 0.0f : *own * static_cast<float>(positions);  // sum over all positions
         if (masked) add_up(own, positions, false, &weight);
         if (weight == 0) {
           losses[s] = 0;
@@ -234,12 +236,13 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
   return own_kernel(context, run, samples * size_of(DType::float32));
 }
 
+// Lowers a loss that is computed row by row.
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const ColumnRange part = def.part.value_or(ColumnRange{0, n});
+  const ColumnRange range = def.part.value_or(ColumnRange{0, n});
   const std::int64_t ranks = def.part ? context.input(3).shape.back() / class_sums : 0;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
                     gradient = static_cast<std::size_t>(def.sums())](const Buffers& buffers) {
@@ -247,7 +250,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
     const void* targets = buffers.in<void>(1);
     const float* weights = buffers.in<float>(2);
     T* dx = training ? buffers.out<T>(gradient) : nullptr;
-    const float* of_all = ranks > 0 ? buffers.in<float>(3) : nullptr;
+    const float* rank_sums = ranks > 0 ? buffers.in<float>(3) : nullptr;
     float* losses = buffers.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -258,10 +261,10 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
           losses[r] = 0;
           if (dx) std::fill(row.dx, row.dx + n, T{});
         } else {
-          losses[r] = weight * with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+          losses[r] = weight * with_target(rule, targets, r, range, [&](const auto& target) TRAINCTL_INLINE {
                         if constexpr (Rule::over == LossOver::classes) {
-                          const PartOfRow<T> split{row, of_all + r * ranks * class_sums, ranks};
-                          if (ranks > 0) return row_loss(rule, split, target, weight * scale);
+                          const RowShard<T> shard{row, rank_sums + r * ranks * class_sums, ranks};
+                          if (ranks > 0) return row_loss(rule, shard, target, weight * scale);
                         }
                         return row_loss(rule, row, target, weight * scale);
                       });
@@ -274,8 +277,9 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   return own_kernel(context, run, rows * size_of(DType::float32));
 }
 
+// Lowers the class sums of a rank's column range.
 template <class T, class Rule>
-Lowering lower_sums(const LowerContext& context, const ColumnRange& part, const Rule& rule) {
+Lowering lower_sums(const LowerContext& context, const ColumnRange& range, const Rule& rule) {
   const std::int64_t rows = context.input(0).shape.rows(), n = context.input(0).shape.back();
   return own_kernel(context, [=](const Buffers& buffers) {
     const T* x = buffers.in<T>(0);
@@ -289,8 +293,8 @@ Lowering lower_sums(const LowerContext& context, const ColumnRange& part, const 
         std::int64_t best = 0;
         while (best + 1 < n && load(row.x[best]) != top) ++best;
         own[class_largest] = top;
-        own[class_best] = static_cast<float>(part.first + best);
-        with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+        own[class_best] = static_cast<float>(range.first + best);
+        with_target(rule, targets, r, range, [&](const auto& target) TRAINCTL_INLINE {
           const Sums<3> found = Rule::class_sums(row, target, top);
           std::copy(found.of, found.of + 3, own + class_exponentials);
           return 0.0f;
@@ -308,7 +312,7 @@ Lowering lower_class_sums(const LowerContext& context) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
           if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
-          require(false, "class_sums are of a loss over classes");
+          require(false, "class_sums of a loss that is not over classes");
           return {};
         },
         def.rule);

@@ -1,4 +1,4 @@
-// Metrics, by their rules: weighted sums over samples.
+// Computes the sums of metrics: weighted sums over samples of the values that the metrics' rules define.
 #include "core/graph/ops/metrics/metrics.h"
 
 #include <algorithm>
@@ -21,9 +21,9 @@ std::int64_t first_largest(const T* x, std::int64_t n) {
   return best;
 }
 
-// The target of a row: a class, or a row of values.
+// The target of a row: a class number, or a row of values.
 struct Target {
-  const std::int32_t* class_number;  // null where there are values
+  const std::int32_t* class_number;  // null if the target is a row of values
   const float* row;
   std::int64_t values;
 
@@ -31,12 +31,12 @@ struct Target {
   std::int64_t label() const { return class_number != nullptr ? *class_number : first_largest(row, values); }
 };
 
-// A row of predictions, those of a sample or of one of its positions.
+// The row of predictions of a sample, or of one of its positions.
 template <class T>
 struct MetricRow {
   const T* x;
   std::int64_t values;
-  bool of_sums = false;  // x are the class sums of all ranks
+  bool of_sums = false;  // whether x holds the class sums of all ranks instead of predictions
 
   static float root(float value) { return std::sqrt(value); }
   float at(std::int64_t k) const { return load(x[k]); }
@@ -63,8 +63,8 @@ struct Rows {
   const void* targets;
   bool class_numbers;
   const float* weights;
-  std::int64_t rows, values, rows_each;  // rows_each: rows that share a weight
-  bool of_sums = false;                  // x are class sums
+  std::int64_t rows, values, rows_each;  // rows_each: number of rows that share a weight
+  bool of_sums = false;                  // whether x holds class sums
 
   float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
 
@@ -75,7 +75,8 @@ struct Rows {
   }
 };
 
-// Adds one term of a row's outputs after the other, and computes of each only what it needs.
+// Adds the terms of a row's outputs to the sums, one term after the other, and computes for each term only the values
+// that it needs.
 template <class OfOutput, class T, int... i>
 TRAINCTL_INLINE inline void add_terms(const OfOutput& of_output, const MetricRow<T>& row, float weight, float* sums,
                                       std::integer_sequence<int, i...>) {
@@ -111,7 +112,7 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
   }
 }
 
-// Takes the rows' sums in float64, and adds them to the sums in parts.
+// Adds up the rows in float64, splits each result into its float32 parts, and adds these to the sums.
 template <class Rule, class T>
 void add_exactly(const Rule& rule, const Rows<T>& rows, double* own, float* sums) {
   const std::int64_t values = rows.values, count = Rule::terms * values;

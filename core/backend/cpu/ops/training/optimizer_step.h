@@ -1,4 +1,4 @@
-// What the kernels of all optimizers share.
+// The scalars and sums that the kernels of all optimizers use.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace trainctl::cpu {
 
-// The scalars that all elements of a step share. `apply` is false where the step must change nothing.
+// The scalars that all elements of a step share. If `apply` is false, the step must change nothing.
 template <class Rule>
 struct Step {
   bool apply = false;
   float learning_rate = 0;
-  float scale = 0;  // the factor on the summed gradients: 1 / count, times the clipping; 0 without samples
+  float scale = 0;  // factor of the summed gradients: 1 / count, times that of the clipping; 0 without samples
   float factors[Rule::factors + 1] = {};
 
   Step(const Buffers& buffers, const Rule& rule, float clip_norm) {
@@ -28,12 +28,12 @@ struct Step {
   }
 };
 
-// Sums of the squares of weights and of directions.
+// Sums of the squares of weights and of update directions.
 struct Squares {
   double weights = 0, directions = 0;
 };
 
-// A step of an optimizer whose states are factors.
+// Lowers the step of an optimizer whose states are factors of a matrix.
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule);
 
 }  // namespace trainctl::cpu

@@ -1,5 +1,5 @@
-// Optimizers over the flat regions: their rules in one pass over gradients, parameters and states, or, where a rule
-// needs norms over parameters, in two.
+// Optimizers over the flat regions. Their rules run in one pass over gradients, parameters and states, or in two passes
+// if a rule needs the norms of parameters.
 #include "core/graph/ops/optimizers/optimizers.h"
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// The flat regions. Pointers to states that the rule does not keep are null.
+// The flat regions of gradients, parameters and states. Pointers to states that the rule does not keep are null.
 template <class Rule>
 struct Regions {
   static constexpr std::size_t states_count = Rule::state_names.size();
@@ -30,9 +30,9 @@ struct Regions {
     static_assert(states_count <= 3);
     const float* const gradients = gradient;
     float* const weights = weight;
-    // Three variables and no array: compilers do not keep the elements of an array in vector registers.
+    // Three variables instead of an array, since compilers do not keep the elements of an array in vector registers.
     float *const first = state(0), *const second = state(1), *const third = state(2);
-// This is not omp simd, which makes an array of lanes of every local variable whose address is taken.
+// Not `omp simd`, which would turn every local variable whose address is taken into an array of lanes.
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
       float values[3] = {};
@@ -52,8 +52,8 @@ struct Regions {
   TRAINCTL_INLINE float* state(std::size_t k) const { return k < states_count ? states[k] : nullptr; }
 };
 
-// Calls run.operator()<kept>() with the mask of kept states as a constant, so that loops have no branches for the
-// states.
+// Calls run.operator()<kept>() with the mask of kept states as a compile-time constant, so that loops have no branches
+// for the states.
 template <class Rule, unsigned candidate = Rule::always_kept, class Run>
 void with_kept(unsigned kept, const Run& run) {
   if (kept == candidate) return run.template operator()<candidate>();
@@ -88,10 +88,10 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
   });
 }
 
-constexpr std::int64_t direction_chunk = element_grain;  // elements of a partial sum of the norms
-constexpr std::int64_t direction_block = 512;  // elements of the direction that are squared while they are in the cache
+constexpr std::int64_t direction_chunk = element_grain;  // number of elements in a partial sum of a norm
+constexpr std::int64_t direction_block = 512;            // number of elements whose directions stay in the cache
 
-// Updates the states of [begin, end), and sums the squares of weights and of directions.
+// Updates the states of [begin, end) and returns the sums of the squares of weights and of directions.
 template <unsigned kept, class Rule>
 TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& step, const Regions<Rule>& regions,
                                           float decay, std::int64_t begin, std::int64_t end) {
@@ -114,12 +114,13 @@ TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& st
   return squares;
 }
 
-// The partial sums of chunks are added in order, so that norms have the same bits for any number of threads.
+// Lowers a rule that needs the norms of each parameter. The partial sums of chunks are added in order, so that norms
+// have the same bits for any number of threads.
 template <class Rule>
 Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
   const auto chunks_of = [](const UpdateRange& range) { return (range.count + direction_chunk - 1) / direction_chunk; };
-  std::int64_t most = 0;
-  for (const UpdateRange& range : def.ranges) most = std::max(most, chunks_of(range));
+  std::int64_t max_chunks = 0;
+  for (const UpdateRange& range : def.ranges) max_chunks = std::max(max_chunks, chunks_of(range));
   const auto run = [=, ranges = def.ranges, weight_decay = def.weight_decay,
                     clip_norm = def.clip_norm](const Buffers& buffers) {
     const Step<Rule> step(buffers, rule, clip_norm);
@@ -157,7 +158,7 @@ Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpd
       }
     });
   };
-  return own_kernel(context, run, most * static_cast<std::int64_t>(sizeof(Squares)));
+  return own_kernel(context, run, max_chunks * static_cast<std::int64_t>(sizeof(Squares)));
 }
 
 }  // namespace

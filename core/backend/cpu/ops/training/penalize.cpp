@@ -1,4 +1,4 @@
-// Gradients of penalties on parameters.
+// Adds the gradients of L1 and L2 penalties to the gradients of parameters.
 #include "core/graph/ops/training/penalize.h"
 
 #include "core/backend/cpu/kernels.h"

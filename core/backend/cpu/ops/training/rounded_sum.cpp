@@ -1,4 +1,4 @@
-// Sums over ranks whose summands are bfloat16: rounding, adding in float32, widening.
+// Sums over ranks with summands in bfloat16: rounding the summands, adding them in float32, widening the sums.
 #include "core/graph/ops/training/rounded_sum.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// y = convert(i) for i in [0, count).
+// y[i] = value(i) for i in [0, count).
 template <class T, class Value>
 void each_element(std::int64_t count, T* y, const Value& value) {
   parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
@@ -19,7 +19,7 @@ void each_element(std::int64_t count, T* y, const Value& value) {
   });
 }
 
-// The sums in blocks that stay in the cache, whose summands are added rank by rank.
+// Computes the sums in blocks that stay in the cache. The summands of a block are added rank by rank.
 template <class T>
 void add_summands(const Bf16* x, std::int64_t ranks, std::int64_t count, T* y) {
   constexpr std::int64_t block = 1024;

@@ -1,4 +1,4 @@
-// Sums in the order of a tree.
+// Sums of tensors whose additions have the order of a binary tree.
 #include "core/graph/ops/training/tree_sum.h"
 
 #include <algorithm>
@@ -10,20 +10,20 @@ namespace trainctl::cpu {
 namespace {
 
 constexpr std::int64_t leaf = 256;
-// The values that may wait on the stack: more than the levels of a tree of 256 summands.
-constexpr std::size_t most_waiting = 18;
+// The capacity of the stack: more than the levels of a balanced tree of 256 summands need.
+constexpr std::size_t max_stack = 18;
 
-// What a sum reads: where its summands begin, and the additions behind each.
+// The summands of a sum: their addresses, and the number of additions after each.
 struct Summands {
   std::array<const float*, most_summands> from;
   std::array<int, most_summands> merges;
   std::size_t count = 0;
 };
 
-// One block of the sum. The last addition, behind which nothing is read, writes y.
+// Computes one block of the sum. The last addition writes to y, since no summand is read after it.
 inline TRAINCTL_INLINE void sum_block(const Summands& x, std::int64_t first, std::int64_t count, float* y) {
-  std::array<const float*, most_waiting> stack;
-  alignas(64) float sums[most_waiting][leaf];
+  std::array<const float*, max_stack> stack;
+  alignas(64) float sums[max_stack][leaf];
   std::size_t depth = 0;
   for (std::size_t s = 0; s < x.count; ++s) {
     stack[depth++] = x.from[s] + first;
@@ -44,12 +44,12 @@ inline TRAINCTL_INLINE void sum_block(const Summands& x, std::int64_t first, std
 Lowering lower_tree_sum(const LowerContext& context) {
   const auto& def = context.op.as<TreeSum>();
   const std::int64_t count = context.output(0).shape.count();
-  int depth = 0, most = 0;
+  int depth = 0, max_depth = 0;
   for (const Summand& summand : def.summands) {
-    most = std::max(most, ++depth);
+    max_depth = std::max(max_depth, ++depth);
     depth -= summand.merges;
   }
-  require(most <= static_cast<int>(most_waiting), "tree_sum: the tree is balanced");
+  require(max_depth <= static_cast<int>(max_stack), "tree_sum: the tree is not balanced");
   return own_kernel(context, [=, summands = def.summands](const Buffers& buffers) {
     Summands x;
     for (const Summand& summand : summands) {

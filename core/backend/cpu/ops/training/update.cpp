@@ -1,4 +1,5 @@
-// The ops between the gradients and the optimizer: zeroing, agreement, the norm, running statistics.
+// The ops between the gradients and the optimizer: zeroing, agreement of the ranks, the gradient norm and running
+// statistics.
 #include "core/graph/ops/training/update.h"
 #include "core/graph/ops/normalization/statistics.h"
 
@@ -10,7 +11,7 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t square_chunk = element_grain;  // elements of a partial sum of squares
+constexpr std::int64_t square_chunk = element_grain;  // number of elements in a partial sum of squares
 
 std::int64_t chunks_of(std::int64_t elements) { return (elements + square_chunk - 1) / square_chunk; }
 
@@ -19,9 +20,9 @@ void square_chunks(const float* values, std::int64_t elements, double* sums) {
   parallel_ranges(chunks_of(elements), 1, [=](std::int64_t begin, std::int64_t end) {
     simd([=]() TRAINCTL_INLINE {
       for (std::int64_t c = begin; c < end; ++c) {
-        const float* part = values + c * square_chunk;
+        const float* chunk = values + c * square_chunk;
         const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
-          const double value = part[i];
+          const double value = chunk[i];
           return value * value;
         };
         sums[c] = lane_sum<double>(std::min(square_chunk, elements - c * square_chunk), square);
@@ -30,7 +31,7 @@ void square_chunks(const float* values, std::int64_t elements, double* sums) {
   });
 }
 
-// Adds the sums of chunks in order, so that the whole has the same bits for any number of threads.
+// Adds the sums of chunks in order, so that the total has the same bits for any number of threads.
 template <class T>
 double in_order(const T* sums, std::int64_t chunks) {
   double sum = 0;
@@ -38,7 +39,7 @@ double in_order(const T* sums, std::int64_t chunks) {
   return sum;
 }
 
-// Writes the sum of the squares of each chunk of `count` values.
+// Writes the sum of the squares of each chunk of norm_chunk values, in float32.
 void write_chunk_squares(const float* values, std::int64_t count, float* sums) {
   parallel_ranges(divide_up(count, norm_chunk), 16, [=](std::int64_t from, std::int64_t to) {
     simd([=]() TRAINCTL_INLINE {
@@ -128,8 +129,9 @@ Lowering lower_chunk_squares(const LowerContext& context) {
   return own_kernel(context, [ranges = op.ranges, chunks = op.chunks](const Buffers& buffers) {
     float* sums = buffers.out<float>(0);
     std::memset(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float));
-    for (const auto& [of, chunk] : ranges) {
-      write_chunk_squares(buffers.in<float>(static_cast<std::size_t>(of.input)) + of.offset, of.count, sums + chunk);
+    for (const auto& [range, chunk] : ranges) {
+      write_chunk_squares(buffers.in<float>(static_cast<std::size_t>(range.input)) + range.offset, range.count,
+                          sums + chunk);
     }
   });
 }
