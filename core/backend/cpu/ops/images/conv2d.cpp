@@ -1,7 +1,8 @@
 // Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images.
 //
-// Images stay NHWC: on NHWC oneDNN's convolutions are as fast as on blocked layouts (and use AMX in bfloat16), and no
-// tensor needs reordering between ops. Kernels get the layout of the chosen implementation, in a compute copy.
+// Images stay NHWC: oneDNN's convolutions are as fast on NHWC as on blocked layouts (and use AMX in bfloat16), and no
+// tensor needs reordering between ops. Convolution kernels get the layout of the chosen implementation, in a compute
+// copy.
 #include <algorithm>
 #include <optional>
 
@@ -46,24 +47,24 @@ struct Convolution {
   }
 };
 
-// Where nothing is timed the implementation with the least rank is taken, of equal ones the first that oneDNN offers:
-// its batched small products (brgconv) come after its direct convolutions unless they use AMX. On a processor with
-// AVX-512 and without AMX both take about as long for most shapes of common networks, but the former 1.4 to 4 times as
-// long for few channels or pixels.
+// Without timing the implementation with the lowest rank is chosen, and among equal ones the first that oneDNN offers.
+// oneDNN's batched small products (brgconv) rank after its direct convolutions unless they use AMX. On a processor with
+// AVX-512 and without AMX both take about the same time for most shapes of common networks, but for few channels or
+// pixels the products take 1.4 to 4 times as long.
 template <class Desc>
 int rank_by_rule(const Desc& desc) {
   const std::string_view name = desc.impl_info_str();
   return name.starts_with("brg") && name.find("amx") == std::string_view::npos ? 1 : 0;
 }
 
-// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the one that
-// rank_by_rule() puts first where nothing is timed; reference implementations only where there are no others.
-// operands(desc) are the arguments of a call without scratch memory. `*seconds` is set to the time of the chosen one
-// where it was timed.
+// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or without timing the one
+// that rank_by_rule() puts first. Reference implementations are chosen only if there are no others. operands(desc)
+// returns the arguments of a call without scratch memory. `*seconds` is set to the time of the chosen implementation if
+// it was timed.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
             double* seconds = nullptr) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_candidates = 3;
   const std::string key = context.key();
   const auto recorded = context.choices.find(key);
   std::vector<Desc> candidates;
@@ -73,7 +74,7 @@ Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const
     const bool known = std::any_of(candidates.begin(), candidates.end(),
                                    [&](const Desc& other) { return name == other.impl_info_str(); });
     const bool reference = name.find("ref") != std::string::npos;
-    if (candidates.size() < most && !known && (!reference || candidates.empty())) candidates.push_back(desc);
+    if (candidates.size() < max_candidates && !known && (!reference || candidates.empty())) candidates.push_back(desc);
   }
 
   std::size_t best = 0;
@@ -126,8 +127,8 @@ void lower_to(const LowerContext& context, const Desc& desc, const Operands& ope
   };
 }
 
-// A binding for timing, whose addresses measure() fills in.
-Binding no_places(std::size_t inputs, std::size_t outputs) {
+// A binding without addresses, for timing; measure() fills them in.
+Binding empty_binding(std::size_t inputs, std::size_t outputs) {
   return {std::vector<Address>(inputs), std::vector<Address>(outputs), {}};
 }
 
@@ -140,7 +141,7 @@ dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& conte
 
 constexpr const char* own_weights = "own:avx512_bf16";
 
-// The gradient of the kernel by Conv2dWeightsBf16, which writes the logical gradient directly.
+// Lowers the gradient of the kernel to Conv2dWeightsBf16, which writes the logical gradient directly.
 Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16& convolution) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const Shape& dy = context.input(1).shape;
@@ -157,7 +158,7 @@ Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16&
   return lowering;
 }
 
-// Seconds of a call of Conv2dWeightsBf16.
+// Returns the seconds of a call of Conv2dWeightsBf16.
 double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape& dy, std::int64_t kernel_count,
                double best_so_far) {
   const auto values = [](std::int64_t count) { return random_bytes(count * 2, DType::bfloat16); };
@@ -191,16 +192,16 @@ Lowering lower_conv2d(const LowerContext& context) {
   };
   auto offered = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
                                      has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
-  // With a fused sigmoid oneDNN 2.6's convolution by products of matrices makes numbers of NaN, which would then not
-  // show in the loss.
+  // With a fused sigmoid, oneDNN 2.6's convolution by matrix products (gemm) turns NaN into numbers, so that the loss
+  // would not become NaN.
   if (def.function.kind == ActivationKind::sigmoid) {
-    const auto by_products = [](const auto& desc) {
+    const auto uses_gemm = [](const auto& desc) {
       return std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos;
     };
-    if (!std::all_of(offered.begin(), offered.end(), by_products)) std::erase_if(offered, by_products);
+    if (!std::all_of(offered.begin(), offered.end(), uses_gemm)) std::erase_if(offered, uses_gemm);
   }
   const auto desc = choose<dnnl::convolution_forward>(
-      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(3, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(3, 1)); });
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_forward>(context, desc, operands, lowering);
@@ -209,7 +210,7 @@ Lowering lower_conv2d(const LowerContext& context) {
 
 Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradInput>();
-  require(!def.accumulate, "core keeps the sum of gradients apart");
+  require(!def.accumulate, "the CPU does not add gradients: core lowers the sum as an op of its own");
   const DType dtype = context.input(0).dtype;
   const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
@@ -221,18 +222,18 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const auto offered =
       onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y, hint, attributes());
   const auto desc = choose<dnnl::convolution_backward_data>(
-      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(2, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(2, 1)); });
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
   return lowering;
 }
 
-// The implementations that oneDNN offers for the gradient of the kernel. In float32 its 1x1 convolutions with strides,
-// jit_1x1, first gather the pixels of x that they use into scratch memory with room for C channels each, but write them
-// a vector at a time: with fewer channels than a vector has (8 or 16), oneDNN 2.6 writes past the end of that memory,
-// by more the larger the image is, and with several threads each into the next one's. For these shapes jit_1x1 is left
-// out.
+// Returns the implementations that oneDNN offers for the gradient of the kernel, without jit_1x1 for shapes for which
+// it writes out of bounds. In float32 jit_1x1, the 1x1 convolution with strides, first gathers the pixels of x that it
+// uses into scratch memory with space for C channels each, but writes a whole vector per pixel. If C is less than the
+// vector's length (8 or 16), oneDNN 2.6 writes past the end of that memory, further for larger images, and with several
+// threads each one writes into the memory of the next.
 std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
                                                                                  const Convolution& g, DType dtype) {
   const auto hint = forward_hint(context, g, dtype);
@@ -245,8 +246,8 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   return offered;
 }
 
-// The implementation writes the gradient of the kernel in its own layout into scratch memory; a reorder then writes it
-// into (or adds it to) the logical gradient.
+// oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a reorder then writes
+// it to (or adds it to) the logical gradient.
 Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const DType dtype = context.input(0).dtype;
@@ -279,8 +280,8 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   std::optional<dnnl::reorder::primitive_desc> reorder;
   if (!direct) reorder.emplace(engine, physical, engine, logical, attributes(def.accumulate));
 
-  // Scratch memory: the physical gradient, then what the convolution, the reorder or the bias need, one after the
-  // other.
+  // The workspace holds the gradient in the physical layout, then the scratch memory that the convolution, the reorder
+  // and the bias gradient use one after the other.
   constexpr std::int64_t alignment = 64;
   const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
   const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
@@ -291,17 +292,17 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
                                                  def.bias ? column_sums_workspace(rows, channels) : 0});
   lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
                    bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
-    const Address rest = b.workspace + scratch;
+    const Address shared = b.workspace + scratch;
     const Address result = direct ? b.outputs[0] : b.workspace;
     std::vector<Operand> operands{{DNNL_ARG_SRC, g.x, b.inputs[0]},
                                   {DNNL_ARG_DIFF_DST, g.y, b.inputs[1]},
                                   {DNNL_ARG_DIFF_WEIGHTS, physical, result}};
-    append_scratch(desc, rest, operands);
+    append_scratch(desc, shared, operands);
     PrimitiveCall convolution(dnnl, dnnl::convolution_backward_weights(desc), operands);
     std::optional<PrimitiveCall> to_logical;
     if (reorder) {
       std::vector<Operand> sides{{DNNL_ARG_FROM, physical, b.workspace}, {DNNL_ARG_TO, logical, b.outputs[0]}};
-      append_scratch(*reorder, rest, sides);
+      append_scratch(*reorder, shared, sides);
       to_logical.emplace(dnnl, dnnl::reorder(*reorder), sides);
     }
     auto body = [convolution = std::move(convolution), to_logical = std::move(to_logical), scratch, dtype, rows,

@@ -1,4 +1,4 @@
-// The gradient of a convolution by its kernel in bfloat16: geometry, packing and tiles.
+// The gradient of a convolution with respect to its kernel in bfloat16: geometry, packing and tiles.
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t vector = 16;      // channels of a packed vector, each with two positions
-constexpr std::int64_t packed = 32;      // values of a packed vector
-constexpr std::int64_t block = 64;       // channels that are packed together
-constexpr std::int64_t most_rows = 256;  // rows of dy that are packed together
-constexpr std::int64_t packed_bytes = 320 * 1024;
+constexpr std::int64_t vector = 16;                // number of channels of a packed vector, each with two positions
+constexpr std::int64_t packed = 32;                // number of values of a packed vector
+constexpr std::int64_t block = 64;                 // number of channels that are packed together
+constexpr std::int64_t max_rows = 256;             // number of rows of dy that are packed together
+constexpr std::int64_t packed_bytes = 320 * 1024;  // bytes of packed x and dy that fit into the caches
 constexpr int tile_inputs = 8, tile_vectors = 3;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Where a row of the sum begins in packed x and dy.
+// The offsets of a row of the sum in packed x and in packed dy.
 struct RowPair {
   std::int64_t x, dy;
 };
@@ -39,10 +39,11 @@ struct Output {
 
 // Memory that will be packed next, prefetched into the cache `step` bytes at a time while tiles are summed.
 struct Prefetch {
-  const Bf16* at;
+  const Bf16* next;
   std::int64_t step;
 };
 
+// The arguments of sum_tile().
 struct TileSum {
   const Bf16* x;  // the tile's first channel
   const Output* outputs;
@@ -53,7 +54,7 @@ struct TileSum {
 
 #if defined(__x86_64__)
 
-// Packs 16 channels, or those in the masks, of two positions.
+// Packs those of 16 channels that are in the masks, of two positions.
 [[TRAINCTL_AVX512_BF16]] inline void pack_pair(const Bf16* first, const Bf16* second, std::uint16_t first_mask,
                                                std::uint16_t second_mask, Bf16* to) {
   alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -63,25 +64,27 @@ struct TileSum {
                                                    _mm512_castsi256_si512(odd)));
 }
 
-// Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels or those in the mask; positions
-// outside [0, count) become zeros. Positions lie `step` values apart.
+// Packs `pairs` pairs of positions (first, first + 1), (first + 2, first + 3), ..., of those of 16 channels that are in
+// the mask. Positions outside [0, count) become zeros. Consecutive positions are `step` values apart.
 [[TRAINCTL_AVX512_BF16]] void pack_row(const Bf16* source, std::int64_t step, std::int64_t count, std::int64_t first,
                                        std::int64_t pairs, std::uint16_t mask, Bf16* to) {
-  const auto at = [&](std::int64_t position) { return position >= 0 && position < count ? mask : std::uint16_t{0}; };
+  const auto mask_at = [&](std::int64_t position) {
+    return position >= 0 && position < count ? mask : std::uint16_t{0};
+  };
   for (std::int64_t position = first; position < first + 2 * pairs; position += 2, to += packed) {
     const Bf16* from = source + position * step;
     if (position >= 0 && position + 1 < count) {
       pack_pair(from, from + step, mask, mask, to);
     } else {
-      pack_pair(from, from + step, at(position), at(position + 1), to);
+      pack_pair(from, from + step, mask_at(position), mask_at(position + 1), to);
     }
   }
 }
 
 [[TRAINCTL_AVX512_BF16]] inline void fetch(Prefetch& prefetch) {
-  const auto* at = reinterpret_cast<const char*>(prefetch.at);
-  for (std::int64_t i = 0; i < prefetch.step; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
-  prefetch.at += prefetch.step / 2;
+  const auto* address = reinterpret_cast<const char*>(prefetch.next);
+  for (std::int64_t i = 0; i < prefetch.step; i += 64) _mm_prefetch(address + i, _MM_HINT_T1);
+  prefetch.next += prefetch.step / 2;
 }
 
 template <int inputs, int outputs>
@@ -139,7 +142,7 @@ void sum_tile(std::int64_t, std::int64_t, const TileSum&) {}
 
 #endif
 
-// The mask of the 16 channels from `first` on, of `channels`.
+// The mask of those of the 16 channels from `first` on that are below `channels`.
 std::uint16_t existing(std::int64_t first, std::int64_t channels) {
   return static_cast<std::uint16_t>((1U << std::clamp<std::int64_t>(channels - first, 0, vector)) - 1U);
 }
@@ -153,7 +156,7 @@ struct Conv2dWeightsBf16::Task {
   Bf16 *packed_x,
       *packed_dy;  // [vector of C][slot][residue][pair], [pairing][vector of O][row][pair] of packed vectors
   std::int64_t first_in, in_vectors, first_out, out_vectors, first, last;
-  std::array<Prefetch, 2> prefetch;  // x and dy
+  std::array<Prefetch, 2> prefetch;  // of x and of dy
 };
 
 bool Conv2dWeightsBf16::available() {
@@ -175,25 +178,25 @@ Conv2dWeightsBf16::Conv2dWeightsBf16(const Window& window, const Shape& x, const
       rows_(y[0] * y[1]),
       threads_(threads) {
   const std::int64_t stride = window.strides[1];
-  std::int64_t most_left = INT64_MAX, most_right = INT64_MIN;
+  std::int64_t leftmost = INT64_MAX, rightmost = INT64_MIN;
   for (std::int64_t kw = 0; kw < window.size[1]; ++kw) {
     const std::int64_t offset = kw * window.dilation[1] - window.padding_before[1];
     const std::int64_t first = (offset % stride + stride) % stride, shift = (offset - first) / stride;
     auto residue = std::find_if(residues_.begin(), residues_.end(), [&](const Residue& r) { return r.first == first; });
     if (residue == residues_.end()) residue = residues_.insert(residue, {first, {}});
     residue->columns.push_back({kw, shift});
-    most_left = std::min(most_left, -(shift >> 1));
-    most_right = std::max(most_right, -(shift >> 1));
+    leftmost = std::min(leftmost, -(shift >> 1));
+    rightmost = std::max(rightmost, -(shift >> 1));
     if (shift & 1) pairings_ = 2;
   }
   pairs_ = divide_up(divide_up(in_columns_, stride), 2);
-  first_dy_pair_ = most_left;
-  dy_pairs_ = pairs_ + most_right - most_left;
+  first_dy_pair_ = leftmost;
+  dy_pairs_ = pairs_ + rightmost - leftmost;
 
   in_blocks_ = divide_up(in_, block);
   out_blocks_ = divide_up(out_, block);
   const std::int64_t blocks = in_blocks_ * out_blocks_;
-  row_parts_ = std::min(rows_, threads / std::gcd<std::int64_t>(threads, blocks));
+  row_ranges_ = std::min(rows_, threads / std::gcd<std::int64_t>(threads, blocks));
 
   image_slots_ = (out_rows_ - 1) * window.strides[0] + kernel_reach() + 1;
   is_read_.resize(static_cast<std::size_t>(image_slots_));
@@ -208,7 +211,7 @@ Conv2dWeightsBf16::Conv2dWeightsBf16(const Window& window, const Shape& x, const
                                  static_cast<std::int64_t>(residues_.size()),
                      dy_vectors = std::min(divide_up(out_, vector), block / vector) * dy_pairs_ * pairings_;
   const std::int64_t row_bytes = (x_vectors * window.strides[0] + dy_vectors) * packed * 2;
-  chunk_rows_ = std::clamp<std::int64_t>(packed_bytes / row_bytes, 1, most_rows);
+  chunk_rows_ = std::clamp<std::int64_t>(packed_bytes / row_bytes, 1, max_rows);
   chunk_rows_ = chunk_rows_ >= out_rows_ ? chunk_rows_ / out_rows_ * out_rows_
                                          : divide_up(out_rows_, divide_up(out_rows_, chunk_rows_));
   const std::int64_t crossings = divide_up(chunk_rows_ - 1, out_rows_);
@@ -218,7 +221,7 @@ Conv2dWeightsBf16::Conv2dWeightsBf16(const Window& window, const Shape& x, const
 
 std::int64_t Conv2dWeightsBf16::workspace_bytes() const {
   const std::int64_t partial = window_.size[0] * window_.size[1] * in_ * out_ * 4;
-  return threads_ * (packed_x_bytes() + packed_dy_bytes()) + (row_parts_ - 1) * partial;
+  return threads_ * (packed_x_bytes() + packed_dy_bytes()) + (row_ranges_ - 1) * partial;
 }
 
 std::int64_t Conv2dWeightsBf16::row_values() const {
@@ -288,16 +291,16 @@ void Conv2dWeightsBf16::fetch_next(Task& task, std::int64_t end) const {
 }
 
 void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
-  std::array<RowPair, most_rows> rows;
-  std::int64_t row_count = 0, y = task.first % out_rows_, place = 0;
+  std::array<RowPair, max_rows> rows;
+  std::int64_t row_count = 0, y = task.first % out_rows_, slot_offset = 0;
   for (std::int64_t row = 0; row < task.last - task.first; ++row) {
     const std::int64_t reach = kernel_row * window_.dilation[0];
     const std::int64_t in_row = y * window_.strides[0] + reach - window_.padding_before[0];
     if (in_row >= 0 && in_row < in_rows_) {
-      rows[static_cast<std::size_t>(row_count++)] = {(place + reach) * row_values(), row * dy_pairs_ * packed};
+      rows[static_cast<std::size_t>(row_count++)] = {(slot_offset + reach) * row_values(), row * dy_pairs_ * packed};
     }
     const bool next_image = ++y == out_rows_;
-    place += next_image ? image_slots_ - (out_rows_ - 1) * window_.strides[0] : window_.strides[0];
+    slot_offset += next_image ? image_slots_ - (out_rows_ - 1) * window_.strides[0] : window_.strides[0];
     if (next_image) y = 0;
   }
   for (std::size_t r = 0; r < residues_.size(); ++r) {
@@ -308,11 +311,11 @@ void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
       // The vectors of the group; their sums begin with the tile's first channel.
       const std::int64_t first = vectors * group / groups, last = vectors * (group + 1) / groups;
       std::array<Output, tile_vectors> outputs;
-      for (std::int64_t at = first; at < last; ++at) {
-        const Column& column = columns[static_cast<std::size_t>(at / task.out_vectors)];
-        const std::int64_t v = at % task.out_vectors, channel = task.first_out + v * vector;
+      for (std::int64_t i = first; i < last; ++i) {
+        const Column& column = columns[static_cast<std::size_t>(i / task.out_vectors)];
+        const std::int64_t v = i % task.out_vectors, channel = task.first_out + v * vector;
         const std::int64_t pair = -(column.shift >> 1) - first_dy_pair_;
-        outputs[static_cast<std::size_t>(at - first)] = {
+        outputs[static_cast<std::size_t>(i - first)] = {
             task.packed_dy + (((column.shift & 1) * task.out_vectors + v) * chunk_rows_ * dy_pairs_ + pair) * packed,
             task.sums + ((kernel_row * window_.size[1] + column.kw) * in_ + task.first_in) * out_ + channel,
             existing(channel, out_)};
@@ -335,19 +338,19 @@ void Conv2dWeightsBf16::run(const Bf16* x, const Bf16* dy, bool accumulate, floa
   auto* packed_images = static_cast<std::byte*>(workspace);
   auto* partials = reinterpret_cast<float*>(packed_images + threads_ * (packed_x_bytes() + packed_dy_bytes()));
   if (!accumulate) std::fill_n(dkernel, count, 0.0f);
-  std::fill_n(partials, (row_parts_ - 1) * count, 0.0f);
+  std::fill_n(partials, (row_ranges_ - 1) * count, 0.0f);
 
-  const std::int64_t tasks = in_blocks_ * out_blocks_ * row_parts_;
+  const std::int64_t tasks = in_blocks_ * out_blocks_ * row_ranges_;
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
-    std::byte* place = packed_images + first_thread * (packed_x_bytes() + packed_dy_bytes());
+    std::byte* memory = packed_images + first_thread * (packed_x_bytes() + packed_dy_bytes());
     for (std::int64_t t = tasks * first_thread / threads_; t < tasks * last_thread / threads_; ++t) {
-      const std::int64_t part = t % row_parts_, blocks = t / row_parts_;
+      const std::int64_t range = t % row_ranges_, blocks = t / row_ranges_;
       const std::int64_t first_in = blocks % in_blocks_ * block, first_out = blocks / in_blocks_ * block;
       Task task{.x = x,
                 .dy = dy,
-                .sums = part == 0 ? dkernel : partials + (part - 1) * count,
-                .packed_x = reinterpret_cast<Bf16*>(place),
-                .packed_dy = reinterpret_cast<Bf16*>(place + packed_x_bytes()),
+                .sums = range == 0 ? dkernel : partials + (range - 1) * count,
+                .packed_x = reinterpret_cast<Bf16*>(memory),
+                .packed_dy = reinterpret_cast<Bf16*>(memory + packed_x_bytes()),
                 .first_in = first_in,
                 .in_vectors = divide_up(std::min(block, in_ - first_in), vector),
                 .first_out = first_out,
@@ -355,8 +358,8 @@ void Conv2dWeightsBf16::run(const Bf16* x, const Bf16* dy, bool accumulate, floa
                 .first = 0,
                 .last = 0,
                 .prefetch = {}};
-      const std::int64_t end = rows_ * (part + 1) / row_parts_;
-      for (task.first = rows_ * part / row_parts_; task.first < end; task.first = task.last) {
+      const std::int64_t end = rows_ * (range + 1) / row_ranges_;
+      for (task.first = rows_ * range / row_ranges_; task.first < end; task.first = task.last) {
         task.last = std::min(task.first + chunk_rows_, end);
         pack(task);
         fetch_next(task, end);
@@ -364,8 +367,8 @@ void Conv2dWeightsBf16::run(const Bf16* x, const Bf16* dy, bool accumulate, floa
       }
     }
   });
-  for (std::int64_t part = 1; part < row_parts_; ++part) {
-    const float* partial = partials + (part - 1) * count;
+  for (std::int64_t range = 1; range < row_ranges_; ++range) {
+    const float* partial = partials + (range - 1) * count;
     parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
       simd([=]() TRAINCTL_INLINE {
 #pragma omp simd

@@ -1,9 +1,11 @@
-// The gradient of a convolution by its kernel from bfloat16 images, with AVX-512's dot products of bfloat16 pairs.
+// Computes the gradient of a convolution with respect to its kernel from bfloat16 images, with AVX-512's dot products
+// of bfloat16 pairs.
 //
 // The sum runs over positions, so two neighbouring positions of a row form a pair. A few rows at a time are packed into
-// pairs that stay in the caches: x once for each residue of its columns by the stride, dy in its even and odd pairings
-// (with zeros around it), so that the columns of the kernel read the same x and shifted dy. Tiles of 8 input channels
-// by 3 vectors of 16 outputs then sum over the packed rows in registers.
+// pairs, which stay in the caches. x is packed once for each residue of its columns modulo the stride, dy once with
+// pairs that begin at even positions and, if needed, once with pairs that begin at odd positions (with zeros around
+// it). So all columns of the kernel read the same x and a shifted dy. Tiles of 8 input channels by 3 vectors of 16
+// output channels then sum over the packed rows in registers.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +47,7 @@ class Conv2dWeightsBf16 {
     return row / out_rows_ * image_slots_ + row % out_rows_ * window_.strides[0];
   }
   std::int64_t kernel_reach() const { return (window_.size[0] - 1) * window_.dilation[0]; }
-  // Values of a packed row of x with 16 channels.
+  // The number of values of a packed row of x with 16 channels.
   std::int64_t row_values() const;
   std::int64_t packed_x_bytes() const;
   std::int64_t packed_dy_bytes() const;
@@ -55,14 +57,15 @@ class Conv2dWeightsBf16 {
   void sum(Task& task, std::int64_t kernel_row) const;
 
   Window window_;
-  std::int64_t in_rows_, in_columns_, in_, out_rows_, out_columns_, out_, rows_;  // rows_: of all images' dy
+  std::int64_t in_rows_, in_columns_, in_, out_rows_, out_columns_, out_;
+  std::int64_t rows_;  // number of rows of dy of all images
   std::vector<Residue> residues_;
-  std::int64_t pairs_;                     // of a row of x with one residue
-  std::int64_t first_dy_pair_, dy_pairs_;  // of a packed row of dy
-  std::int64_t pairings_ = 1;              // the even one, and the odd one where a column needs it
-  std::int64_t image_slots_;               // padded rows of an image of x, each with a place for its packed row
-  std::vector<bool> is_read_;              // for each of these rows, whether the kernel reads it and it is no padding
-  std::int64_t in_blocks_, out_blocks_, row_parts_, chunk_rows_, chunk_slots_;
+  std::int64_t pairs_;                     // number of pairs of a row of x with one residue
+  std::int64_t first_dy_pair_, dy_pairs_;  // first pair, and number of pairs, of a packed row of dy
+  std::int64_t pairings_ = 1;              // 1: dy is packed from even positions only; 2: from odd positions, too
+  std::int64_t image_slots_;   // number of padded rows of an image of x, each with memory for its packed row
+  std::vector<bool> is_read_;  // for each of these rows, whether the kernel reads it and it is not padding
+  std::int64_t in_blocks_, out_blocks_, row_ranges_, chunk_rows_, chunk_slots_;
   int threads_;
 };
 

@@ -1,4 +1,4 @@
-// The largest value of each channel of an image, and its gradient.
+// Global max pooling, the largest value of each channel of an image, and its gradient.
 #include "core/graph/ops/images/global_max_pool2d.h"
 
 #include <limits>
@@ -9,14 +9,14 @@
 namespace trainctl::cpu {
 namespace {
 
-// Images of `pixels` pixels.
+// The numbers of images, of pixels of an image, and of channels of a pixel.
 struct Images {
   std::int64_t count, pixels, channels;
 
   explicit Images(const Shape& x) : count(x[0]), pixels(x[1] * x[2]), channels(x[3]) {}
 };
 
-// winners may be null.
+// Writes the largest value of each image and channel, and the index of its pixel to `winners`, which may be null.
 template <class T>
 void find_maxima(const Images& images, const T* x, T* y, std::int32_t* winners) {
   parallel_ranges(images.count, 1, [=](std::int64_t begin, std::int64_t end) {
@@ -31,21 +31,21 @@ void find_maxima(const Images& images, const T* x, T* y, std::int32_t* winners) 
           }
           for (std::int64_t pixel = 0; pixel < images.pixels; ++pixel) {
             const T* values = x + (image * images.pixels + pixel) * images.channels + first;
-            const auto number = static_cast<std::int32_t>(pixel);
+            const auto index = static_cast<std::int32_t>(pixel);
 #pragma omp simd
             for (int k = 0; k < width(); ++k) {
               const float value = load(values[k]), before = best[k];
               const std::int32_t loses = value <= before || before != before ? -1 : 0;  // NaN wins
               best[k] = loses != 0 ? before : value;
-              winner[k] = (winner[k] & loses) | (number & ~loses);
+              winner[k] = (winner[k] & loses) | (index & ~loses);
             }
           }
-          const std::int64_t at = image * images.channels + first;
+          const std::int64_t offset = image * images.channels + first;
 #pragma omp simd
-          for (int k = 0; k < width(); ++k) y[at + k] = store<T>(best[k]);
+          for (int k = 0; k < width(); ++k) y[offset + k] = store<T>(best[k]);
           if (winners == nullptr) return;
 #pragma omp simd
-          for (int k = 0; k < width(); ++k) winners[at + k] = winner[k];
+          for (int k = 0; k < width(); ++k) winners[offset + k] = winner[k];
         });
       }
     });
@@ -78,13 +78,13 @@ Lowering lower_global_max_pool2d_grad(const LowerContext& context) {
         simd([=]() TRAINCTL_INLINE {
           for (std::int64_t row = begin; row < end; ++row) {
             const std::int64_t image = row / images.pixels;
-            const auto number = static_cast<std::int32_t>(row % images.pixels);
+            const auto index = static_cast<std::int32_t>(row % images.pixels);
             const T* dy = gradients + image * images.channels;
             const std::int32_t* winner = winners + image * images.channels;
             T* target = dx + row * images.channels;
 #pragma omp simd
             for (std::int64_t k = 0; k < images.channels; ++k) {
-              target[k] = store<T>(winner[k] == number ? load(dy[k]) : 0.0f);
+              target[k] = store<T>(winner[k] == index ? load(dy[k]) : 0.0f);
             }
           }
         });

@@ -1,4 +1,4 @@
-// Borders of zeros around images, and their removal: rows are copied.
+// Adds borders of zeros to images, and removes them, by copying rows.
 #include "core/graph/ops/images/padding.h"
 
 #include <cstring>
@@ -8,10 +8,10 @@
 namespace trainctl::cpu {
 namespace {
 
-// The numbers of rows, and offsets in bytes, of images with borders and of the images inside the borders.
+// The numbers of rows and the bytes of a row, with borders (outer) and without them (inner).
 struct BorderedRows {
   std::int64_t images, outer_rows, inner_rows, above;
-  std::int64_t outer_bytes, inner_bytes, left_bytes;  // of a row
+  std::int64_t outer_bytes, inner_bytes, left_bytes;  // bytes of a row, and of its left border
 
   BorderedRows(const TensorType& outer, const TensorType& inner, const Borders& borders)
       : images(outer.shape[0]), outer_rows(outer.shape[1]), inner_rows(inner.shape[1]), above(borders.before[0]) {

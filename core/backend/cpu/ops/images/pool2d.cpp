@@ -1,5 +1,5 @@
-// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that no two threads write
-// the same value and each value is rounded once.
+// Pooling over NHWC images, forward and backward. The gradient of each input pixel is gathered from the windows that
+// hold the pixel, so that no two threads write the same value and each value is rounded once.
 #include <array>
 #include <limits>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// The rows (or columns) of a window that lie inside the image: [begin, end) of the window's index.
+// The rows (or columns) of a window that are inside the image: indices [begin, end) within the window.
 struct Inside {
   std::int64_t begin, end;
 };
@@ -37,7 +37,8 @@ struct PoolShape {
   }
 };
 
-// For each row (or column) of the input the windows that hold it: the output's index, and the index within the window.
+// For each row (or column) of the input, the windows that hold it: the row (or column) of the window's output, and the
+// index within the window.
 class Holders {
  public:
   struct Holder {
@@ -62,7 +63,7 @@ class Holders {
 
  private:
   std::vector<Holder> holders_;
-  std::vector<std::size_t> first_;  // of each position, with one more entry at the end
+  std::vector<std::size_t> first_;  // index of each position's first holder, then the number of holders
 };
 
 template <class T>
@@ -95,12 +96,12 @@ void max_pool(const PoolShape& s, const T* x, T* y, std::uint8_t* winners) {
                 }
               }
             }
-            const std::int64_t at = (line * s.out_w + ow) * s.c + first;
+            const std::int64_t offset = (line * s.out_w + ow) * s.c + first;
 #pragma omp simd
-            for (int k = 0; k < width(); ++k) y[at + k] = store<T>(best[k]);
+            for (int k = 0; k < width(); ++k) y[offset + k] = store<T>(best[k]);
             if (winners == nullptr) return;
             // A local copy of the pointer, since stores of bytes may alias the lambda's captures.
-            std::uint8_t* indices = winners + at;
+            std::uint8_t* indices = winners + offset;
 #pragma omp simd
             for (int k = 0; k < width(); ++k) indices[k] = static_cast<std::uint8_t>(winner[k]);
           });
@@ -140,8 +141,8 @@ void average_pool(const PoolShape& s, const T* x, T* y) {
   });
 }
 
-// Computes dx by input pixel. share(output offset, window index, oh, ow) is a function of the channel: the part of an
-// output's gradient that belongs to the pixel.
+// Computes dx pixel by pixel. share(output offset, index within the window, oh, ow) returns a function of the channel:
+// the fraction of an output's gradient that goes to the pixel.
 template <class T, class Share>
 void pool_gradient(const PoolShape& s, const Holders& by_row, const Holders& by_column, T* dx, const Share& share) {
   parallel_ranges(s.n * s.h, 1, [=, &s, &by_row, &by_column](std::int64_t begin, std::int64_t end) {
@@ -153,9 +154,9 @@ void pool_gradient(const PoolShape& s, const Holders& by_row, const Holders& by_
             float sum[width()] = {};
             for (const auto* r = by_row.begin(row); r != by_row.end(row); ++r) {
               for (const auto* c = by_column.begin(column); c != by_column.end(column); ++c) {
-                const std::int64_t at = ((image * s.out_h + r->output) * s.out_w + c->output) * s.c + first;
+                const std::int64_t offset = ((image * s.out_h + r->output) * s.out_w + c->output) * s.c + first;
                 const auto index = static_cast<std::int32_t>(r->index * s.window.size[1] + c->index);
-                const auto term = share(at, index, r->output, c->output);
+                const auto term = share(offset, index, r->output, c->output);
 #pragma omp simd
                 for (int k = 0; k < width(); ++k) sum[k] += term(k);
               }
@@ -175,8 +176,8 @@ bool windows_are_apart(const Window& w) {
   return w.dilation == std::array<std::int64_t, 2>{1, 1} && w.strides[0] >= w.size[0] && w.strides[1] >= w.size[1];
 }
 
-// Computes dx of max pooling where windows do not overlap: each output's gradient is written to the pixels of its
-// window, which is faster than gathering by pixel.
+// Computes dx of max pooling with windows that do not overlap: each output's gradient is written to the pixels of its
+// window, which is faster than gathering it for each pixel.
 template <class T>
 void max_pool_gradient_apart(const PoolShape& s, const T* dy, const std::uint8_t* winners, T* dx) {
   const std::int64_t image_values = s.h * s.w * s.c;
@@ -233,17 +234,17 @@ Lowering lower_pool2d_grad(const LowerContext& context) {
         const std::uint8_t* winners = buffers.in<std::uint8_t>(1);
         if (windows_are_apart(s.window)) return max_pool_gradient_apart(s, dy, winners, buffers.out<T>(0));
         return pool_gradient(s, rows, columns, buffers.out<T>(0),
-                             [=](std::int64_t at, std::int32_t index, std::int64_t, std::int64_t) TRAINCTL_INLINE {
+                             [=](std::int64_t offset, std::int32_t index, std::int64_t, std::int64_t) TRAINCTL_INLINE {
                                return [=](std::int64_t k) TRAINCTL_INLINE {
-                                 return winners[at + k] == index ? load(dy[at + k]) : 0.0f;
+                                 return winners[offset + k] == index ? load(dy[offset + k]) : 0.0f;
                                };
                              });
       }
       pool_gradient(s, rows, columns, buffers.out<T>(0),
-                    [=, &s](std::int64_t at, std::int32_t, std::int64_t oh, std::int64_t ow) TRAINCTL_INLINE {
+                    [=, &s](std::int64_t offset, std::int32_t, std::int64_t oh, std::int64_t ow) TRAINCTL_INLINE {
                       const Inside high = inside(s.window, 0, oh, s.h), wide = inside(s.window, 1, ow, s.w);
                       const float scale = 1.0f / static_cast<float>((high.end - high.begin) * (wide.end - wide.begin));
-                      return [=](std::int64_t k) TRAINCTL_INLINE { return load(dy[at + k]) * scale; };
+                      return [=](std::int64_t k) TRAINCTL_INLINE { return load(dy[offset + k]) * scale; };
                     });
     });
   });

@@ -1,5 +1,5 @@
-// Enlarging images, forward and backward. Gradients are gathered by pixel of the image, so that no two threads write
-// the same value and each value is rounded once.
+// Upsampling of images, forward and backward. The gradient of each input pixel is gathered from the output pixels that
+// read it, so that no two threads write the same value and each value is rounded once.
 #include "core/graph/ops/images/upsample2d.h"
 
 #include <cstring>
@@ -11,7 +11,8 @@
 namespace trainctl::cpu {
 namespace {
 
-// Where the rows (or columns) of the enlarged images lie in the images, and by which of them each one is read.
+// For each row (or column) of the output its position between input rows, and for each row of the input the output rows
+// that read it.
 struct Axis {
   std::vector<Between> positions;
   std::vector<Readers> readers;
@@ -40,10 +41,10 @@ struct Upsampling {
         columns(how, x[2], factors[1]) {}
 };
 
-// The number of rows of so many values that a thread takes at once.
+// The number of rows of `values` values each that a thread processes at once.
 std::int64_t grain_of(std::int64_t values) { return std::max<std::int64_t>(1, element_grain / values); }
 
-// Writes a row of an enlarged image, and copies it to the rows that repeat it.
+// Nearest-neighbour upsampling: writes a row of the output, and copies it to the rows that repeat it.
 void repeat_pixels(const Upsampling& g, std::int64_t element, const std::byte* x, std::byte* y) {
   const std::int64_t pixel = g.c * element, out_row = g.out_w * pixel, each = g.out_w / g.w;
   parallel_ranges(g.images * g.h, grain_of(g.rows_each * g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
@@ -62,6 +63,7 @@ void repeat_pixels(const Upsampling& g, std::int64_t element, const std::byte* x
   });
 }
 
+// Bilinear upsampling.
 template <class T>
 void interpolate(const Upsampling& g, const T* x, T* y) {
   parallel_ranges(g.images * g.out_h, grain_of(g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
@@ -88,6 +90,7 @@ void interpolate(const Upsampling& g, const T* x, T* y) {
   });
 }
 
+// Computes dx from the output pixels that read each input pixel.
 template <class T>
 void gather_gradients(const Upsampling& g, const T* dy, T* dx) {
   parallel_ranges(g.images * g.h, grain_of(g.rows_each * g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {

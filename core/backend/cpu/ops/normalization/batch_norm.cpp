@@ -1,4 +1,4 @@
-// Batch normalisation with residual and ReLU fused, training and inference.
+// Batch normalisation with fused residual and ReLU, for training and inference.
 #include "core/graph/ops/normalization/batch_norm.h"
 
 #include "core/backend/cpu/kernels.h"
@@ -81,16 +81,18 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
         context,
         [=](const Buffers& buffers) {
           const Scratch scratch(shape, buffers.workspace<std::byte>());
-          GradientBuffers<T> at(a, shape.channels, buffers);
-          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
-          gradient_sums(a, shape, at.b, factors, scratch);
+          GradientBuffers<T> gradient(a, shape.channels, buffers);
+          const Factors factors(a, shape, gradient.mean, gradient.variance, gradient.gamma, gradient.beta,
+                                scratch.constants);
+          gradient_sums(a, shape, gradient.b, factors, scratch);
           const double* sums = scratch.totals;
-          parameter_gradients(a, shape.channels, sums, at.variance, add, at.dgamma, at.dbeta);
-          at.b.dx = buffers.out<T>(0);
-          if (a.residual) at.b.dy = at.b.dresidual;
+          parameter_gradients(a, shape.channels, sums, gradient.variance, add, gradient.dgamma, gradient.dbeta);
+          gradient.b.dx = buffers.out<T>(0);
+          if (a.residual) gradient.b.dy = gradient.b.dresidual;
           const auto rows = static_cast<double>(shape.rows);
           gradient_by_input(
-              a, shape, at.b, factors, at.variance, [=](std::int64_t i) { return sums[i] / rows; }, scratch.constants);
+              a, shape, gradient.b, factors, gradient.variance, [=](std::int64_t i) { return sums[i] / rows; },
+              scratch.constants);
         },
         Scratch::bytes(shape));
   });

@@ -1,7 +1,7 @@
 // Group normalisation, forward and backward.
 //
-// The sums of a group's columns give the group's statistics. Means and sums of squares about them are found in two
-// passes over a chunk, and combined in float64.
+// The sums of a group's columns are combined to the group's statistics. Two passes over a chunk compute the means and
+// the sums of squares about them, which are then combined in float64.
 #include "core/graph/ops/normalization/group_norm.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ struct Forward {
 
   TRAINCTL_INLINE void begin(std::int64_t) const {}
 
-  // Each column's mean in a chunk, and its sum of squares about that mean.
+  // Computes each column's mean in a chunk, and its sum of squares about that mean.
   TRAINCTL_INLINE void sum(std::int64_t sample, std::int64_t chunk) const {
     const ChannelShape& each = shape.each;
     const T* xs = x + sample * shape.values();
@@ -52,13 +52,14 @@ struct Forward {
       tile_sums<width()>(first_row, rows, columns, column, value, means + column, rest);
       for (std::int64_t c = column; c < column + width(); ++c) means[c] /= count;
       tile_sums<width()>(first_row, rows, columns, column, distance, rest, about);
-      for (std::int64_t k = 0; k < width(); ++k) {  // what rounding left in the mean
+      for (std::int64_t k = 0; k < width(); ++k) {  // corrects the rounding of the mean
         squares[column + k] = about[k] - rest[k] * rest[k] / count;
         means[column + k] += rest[k] / count;
       }
     });
   }
 
+  // Combines the chunks to the statistics of the groups.
   TRAINCTL_INLINE void join(std::int64_t sample) const {
     const ChannelShape& each = shape.each;
     const SampleScratch scratch(each, memory, sample);
@@ -120,7 +121,7 @@ struct Gradient {
                  b.gamma);
   }
 
-  // The sums of dy and of dy (x - mean) over each column of a chunk.
+  // Computes the sums of dy and of dy (x - mean) over each column of a chunk.
   TRAINCTL_INLINE void sum(std::int64_t sample, std::int64_t chunk) const {
     const ChannelShape& each = shape.each;
     const SampleScratch scratch(each, memory, sample);
@@ -137,7 +138,7 @@ struct Gradient {
     });
   }
 
-  // Leaves the sample's terms of dbeta and dgamma in the totals.
+  // Combines the chunks to the factors of dx, and writes the sample's terms of dbeta and dgamma to the totals.
   TRAINCTL_INLINE void join(std::int64_t sample) const {
     const ChannelShape& each = shape.each;
     const SampleScratch scratch(each, memory, sample);
@@ -155,11 +156,11 @@ struct Gradient {
     for (std::int64_t group = 0; group < shape.groups; ++group) {
       const std::int64_t first = group * width;
       const auto weight = [=, this](std::int64_t k) TRAINCTL_INLINE { return b.gamma ? b.gamma[first + k] : 1.0f; };
-      const auto straight = [=](std::int64_t k) TRAINCTL_INLINE { return weight(k) * gradients[first + k]; };
-      const auto along = [=](std::int64_t k) TRAINCTL_INLINE { return weight(k) * products[first + k]; };
-      const double inverse = b.rstd[sample * shape.groups + group], part = inverse / shape.group_values();
-      const auto by_mean = static_cast<float>(part * lane_sum<double>(width, straight));
-      const auto by_deviation = static_cast<float>(part * inverse * inverse * lane_sum<double>(width, along));
+      const auto gradient = [=](std::int64_t k) TRAINCTL_INLINE { return weight(k) * gradients[first + k]; };
+      const auto product = [=](std::int64_t k) TRAINCTL_INLINE { return weight(k) * products[first + k]; };
+      const double inverse = b.rstd[sample * shape.groups + group], share = inverse / shape.group_values();
+      const auto by_mean = static_cast<float>(share * lane_sum<double>(width, gradient));
+      const auto by_deviation = static_cast<float>(share * inverse * inverse * lane_sum<double>(width, product));
       std::fill(offset + first, offset + first + width, by_mean);
       std::fill(slope + first, slope + first + width, by_deviation);
       for (std::int64_t c = first; c < first + width; ++c) products[c] *= inverse;
@@ -175,9 +176,9 @@ struct Gradient {
     const float* average = SampleScratch(shape.each, memory, sample).constants;
     const float *scale = average + columns, *offset = scale + columns, *slope = offset + columns;
     each_chunk_row(shape.each, chunk, [=, this](std::int64_t row) TRAINCTL_INLINE {
-      const std::int64_t place = sample * shape.values() + row;
-      const T *dys = b.dy + place, *xs = b.x + place;
-      T* dxs = b.dx + place;
+      const std::int64_t start = sample * shape.values() + row;
+      const T *dys = b.dy + start, *xs = b.x + start;
+      T* dxs = b.dx + start;
 #pragma omp simd
       for (std::int64_t c = 0; c < columns; ++c) {
         dxs[c] = store<T>(load(dys[c]) * scale[c] - offset[c] - (load(xs[c]) - average[c]) * slope[c]);

@@ -1,4 +1,4 @@
-// How the kernels of group normalisation go through samples: each is a matrix [positions, channels], whose columns are
+// The loops of group normalisation over samples. Each sample is a matrix [positions, channels], whose columns are
 // summed in chunks of rows. The order of a sample's sums depends on its shape only.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace trainctl::cpu {
 
 struct GroupedSamples {
   std::int64_t count, groups;
-  ChannelShape each;
+  ChannelShape each;  // shape of a sample
 
   GroupedSamples(const Shape& x, std::int64_t group_count)
       : count(x[0]), groups(group_count), each(x.without_front().rows(), x.back()) {}
@@ -21,11 +21,11 @@ struct GroupedSamples {
   double group_values() const { return static_cast<double>(values() / groups); }
 };
 
-// A sample's scratch memory.
+// The scratch memory of a sample.
 struct SampleScratch {
   double *first, *second;  // [channels] each: totals
   float* partials;         // [chunks][2][columns]
-  float* constants;        // [4][columns]: factors of the pass over elements
+  float* constants;        // [4][columns]: factors for the pass over elements
 
   static std::int64_t bytes(const ChannelShape& shape) {
     return shape.channels * 2 * 8 + (shape.partials(2) + shape.columns() * 4) * 4;
@@ -37,7 +37,8 @@ struct SampleScratch {
   }
 };
 
-// Calls visit(rows, first, second), the rows and the sums that stand at a chunk's channel 0, for all parts of a sample.
+// Calls visit(rows, first, second) for each chunk and each folded row in it, with the chunk's number of rows and the
+// addresses of the two sums of channel 0.
 template <class Visit>
 TRAINCTL_INLINE inline void each_chunk_sums(const ChannelShape& shape, const SampleScratch& scratch,
                                             const Visit& visit) {
@@ -50,7 +51,7 @@ TRAINCTL_INLINE inline void each_chunk_sums(const ChannelShape& shape, const Sam
   }
 }
 
-// Writes value(group, channel) for each column.
+// Writes value(group, channel) for each column to `row`.
 template <class Value>
 TRAINCTL_INLINE inline void fill_columns(const GroupedSamples& shape, float* row, const Value& value) {
   const std::int64_t width = shape.group_channels(), columns = shape.each.columns();
@@ -61,15 +62,15 @@ TRAINCTL_INLINE inline void fill_columns(const GroupedSamples& shape, float* row
   }
 }
 
-// Calls body(offset of a row in the sample) for a chunk's rows.
+// Calls body(offset of the row in the sample) for each row of a chunk.
 template <class Body>
 TRAINCTL_INLINE inline void each_chunk_row(const ChannelShape& shape, std::int64_t chunk, const Body& body) {
   const std::int64_t first = chunk * shape.chunk_rows;
   for (std::int64_t row = first; row < first + shape.rows_of(chunk); ++row) body(row * shape.columns());
 }
 
-// Runs the steps of all samples, each step by its chunks where it has chunks. Where there are samples enough for all
-// threads, a thread processes a sample from the first step to the last, while the sample lies in its cache.
+// Runs the steps begin, sum, join and apply for all samples; sum and apply run for each chunk of a sample. If there are
+// enough samples for all threads, a thread runs all steps of a sample while the sample is in its cache.
 template <class Steps>
 void run_steps(const GroupedSamples& shape, const Steps& steps) {
   const std::int64_t chunks = shape.each.chunks;

@@ -1,4 +1,4 @@
-// Layer normalisation over the last dimension, forward and backward: a row at a time.
+// Layer normalisation over the last dimension, forward and backward, row by row.
 #include "core/graph/ops/normalization/layer_norm.h"
 
 #include <cmath>
@@ -8,13 +8,14 @@
 namespace trainctl::cpu {
 namespace {
 
+// The number of rows of a tensor, and of values in a row.
 struct Rows {
   std::int64_t rows, values;
 
   explicit Rows(const Shape& shape) : rows(shape.count() / shape.back()), values(shape.back()) {}
 };
 
-// gamma and beta may be null.
+// Normalises a row of n values. gamma and beta may be null.
 template <class T>
 TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, float epsilon, const float* gamma,
                                           const float* beta, T* y, float* mean, float* rstd) {
@@ -44,22 +45,22 @@ TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, std::int64_t 
   const auto slope = [=](std::int64_t k) TRAINCTL_INLINE { return load(dy[k]) * (gamma ? gamma[k] : 1.0f); };
   const auto product = [=](std::int64_t k) TRAINCTL_INLINE { return slope(k) * (load(x[k]) - mean); };
   const float average = lane_sum<float>(n, slope) / static_cast<float>(n);
-  const float along = lane_sum<float>(n, product) * rstd / static_cast<float>(n);
+  const float projection = lane_sum<float>(n, product) * rstd / static_cast<float>(n);
   float *dgamma = sums, *dbeta = sums + n;
 #pragma omp simd
   for (std::int64_t k = 0; k < n; ++k) {
     const float normal = (load(x[k]) - mean) * rstd, gradient = load(dy[k]);
     dgamma[k] += gradient * normal;
     dbeta[k] += gradient;
-    dx[k] = store<T>(rstd * (slope(k) - average - normal * along));
+    dx[k] = store<T>(rstd * (slope(k) - average - normal * projection));
   }
 }
 
 // Each chunk of rows has partial sums of its own, so that the order of addition depends on the shape only.
-constexpr std::int64_t most_chunks = 64;
+constexpr std::int64_t max_chunks = 64;
 
 std::int64_t chunk_rows(const Rows& shape) {
-  return std::max({std::int64_t{1}, element_grain / shape.values, (shape.rows + most_chunks - 1) / most_chunks});
+  return std::max({std::int64_t{1}, element_grain / shape.values, (shape.rows + max_chunks - 1) / max_chunks});
 }
 
 }  // namespace
@@ -109,10 +110,10 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
           }
         });
       });
-      const auto join = [=](const float* parts, float* total) {
+      const auto join = [=](const float* partials, float* total) {
         for (std::int64_t k = 0; total != nullptr && k < n; ++k) {
           double sum = accumulate ? total[k] : 0.0;
-          for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += parts[chunk * 2 * n + k];
+          for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partials[chunk * 2 * n + k];
           total[k] = static_cast<float>(sum);
         }
       };

@@ -1,7 +1,7 @@
-// What the kernels of batch normalisation share: statistics, factors of the channels, and the passes over elements.
+// Functions for the kernels of batch normalisation: statistics, factors of the channels, and the passes over elements.
 //
-// Statistics are taken in chunks of rows about the chunk's first row (shifted sums), and the chunks' means and sums of
-// squares are combined in float64, so that a large mean costs no digits of the variance.
+// Statistics are computed in chunks of rows, relative to the chunk's first row (shifted sums). The chunks' means and
+// sums of squares are combined in float64, so that a large mean does not reduce the precision of the variance.
 #pragma once
 
 #include <cmath>
@@ -77,11 +77,11 @@ void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, f
   }
 }
 
-// The factors of the normalisation for each column: the first three rows of the constants.
+// The factors of the normalisation for each column, which are the first three rows of the constants.
 struct Factors {
   const float *mean, *scale, *beta;
 
-  // Computes the factors from statistics and the optional gamma and beta; without means these are zero.
+  // Computes the factors from statistics and the optional gamma and beta. `means` may be null: they are zero then.
   Factors(const BatchNormAttributes& a, const ChannelShape& shape, const float* means, const float* variances,
           const float* gamma, const float* betas, float* constants)
       : mean(constants), scale(constants + shape.columns()), beta(constants + 2 * shape.columns()) {
@@ -100,7 +100,7 @@ struct Factors {
   }
 };
 
-inline constexpr std::int64_t masked_values = 2048;  // for which the mask is written at once
+inline constexpr std::int64_t masked_values = 2048;  // number of values whose mask is written at once
 
 // y = f((x - mean) * scale + beta [+ residual]), and its mask where `mask` is not null.
 template <class T, bool with_residual, bool relu>
@@ -125,16 +125,17 @@ void normalise(const ChannelShape& shape, const T* x, const T* residual, const F
     });
   };
   if (mask == nullptr) return parallel_ranges(shape.folded_rows(), grain, rows);
-  const std::int64_t some = std::max<std::int64_t>(1, masked_values / columns);  // rows whose values stay in the cache
+  const std::int64_t block = std::max<std::int64_t>(1, masked_values / columns);  // rows whose values stay in the cache
   parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t first = begin; first < end; first += some) {
-      const std::int64_t last = std::min(first + some, end);
+    for (std::int64_t first = begin; first < end; first += block) {
+      const std::int64_t last = std::min(first + block, end);
       rows(first, last);
       write_mask(y + first * columns, (last - first) * columns, mask + first * columns / 8);
     }
   });
 }
 
+// Calls normalise() for the attributes' residual and ReLU.
 template <class T>
 void apply(const BatchNormAttributes& a, const ChannelShape& shape, const T* x, const T* residual,
            const Factors& factors, T* y, std::uint8_t* mask = nullptr) {
@@ -148,7 +149,7 @@ inline ChannelShape channel_shape(const TensorType& type) {
   return {type.shape.count() / type.shape.back(), type.shape.back()};
 }
 
-// The tensors of a backward pass; null where the op has none.
+// The tensors of a backward pass; a pointer is null if the op does not have the tensor.
 template <class T>
 struct Backward {
   const T* dy;
@@ -159,8 +160,8 @@ struct Backward {
   T* dresidual;
 };
 
-// The places of the gradient's first pass, as BatchNormGrad and SynchronizedBatchNormSums have them: inputs dy, x, bits
-// or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
+// The addresses of the gradient's first pass, in the order of BatchNormGrad and SynchronizedBatchNormSums: inputs dy,
+// x, bits or y if the mask comes from one of them, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
 // dbeta and dresidual. `b` has no dx.
 template <class T>
 struct GradientBuffers {
@@ -187,7 +188,8 @@ struct GradientBuffers {
 template <class T>
 inline constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
 
-// Sums dy f' and dy f' (x - mean) by channel into the totals; writes dy f' to dresidual where there is one.
+// Writes the sums of dy f' and of dy f' (x - mean) over each channel to the totals, and dy f' to dresidual if there is
+// one.
 template <class T, ReluMask mask, bool with_residual>
 void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factors& factors, const Scratch& scratch) {
   const std::int64_t columns = shape.columns();
@@ -245,7 +247,7 @@ void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Fa
   });
 }
 
-// Sums dy f' and dy f' (x - mean) by channel into the totals.
+// Calls gradient_sums() for the attributes' mask and residual.
 template <class T>
 void gradient_sums(const BatchNormAttributes& a, const ChannelShape& shape, const Backward<T>& b,
                    const Factors& factors, const Scratch& scratch) {
@@ -261,7 +263,8 @@ inline double inverse_deviation(const BatchNormAttributes& a, float variance) {
   return 1.0 / std::sqrt(static_cast<double>(variance) + a.epsilon);
 }
 
-// Writes or adds the gradients of gamma and beta, where they are wanted, from the sums of a backward pass.
+// Computes the gradients of gamma and beta from the sums of a backward pass, and writes or adds them. dgamma and dbeta
+// may be null.
 inline void parameter_gradients(const BatchNormAttributes& a, std::int64_t channels, const double* sums,
                                 const float* variance, bool add, float* dgamma, float* dbeta) {
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -271,8 +274,8 @@ inline void parameter_gradients(const BatchNormAttributes& a, std::int64_t chann
   }
 }
 
-// Writes dx. mean(i): the sums of a backward pass, divided by the number of values; first those of dy f', by channel,
-// then the others. Where there is a residual, b.dy is dy f'.
+// Writes dx. mean(i) returns the sums of a backward pass, divided by the number of values: first the sums of dy f' of
+// all channels, then those of dy f' (x - mean). If there is a residual, b.dy is dy f'.
 template <class T, class Mean>
 void gradient_by_input(const BatchNormAttributes& a, const ChannelShape& shape, Backward<T> b, const Factors& factors,
                        const float* variance, const Mean& mean, float* constants) {

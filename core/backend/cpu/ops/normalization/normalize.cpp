@@ -1,4 +1,4 @@
-// The conversion of stored samples into the network's input: scaled and shifted by channel.
+// Converts stored samples to the network's input: scales and shifts each channel.
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/parallel.h"

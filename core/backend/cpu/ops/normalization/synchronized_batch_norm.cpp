@@ -1,4 +1,5 @@
-// Batch normalisation by the statistics of all ranks: moments, their merging, normalisation, the gradient in two steps.
+// Batch normalisation by the statistics of all ranks: moments, merging of moments, normalisation, and the gradient in
+// two steps.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 #include "core/backend/cpu/kernels.h"
@@ -15,7 +16,7 @@ double all_values(const float* all, std::int64_t ranks, std::int64_t channels, s
   return count;
 }
 
-// The merged moments of a channel. `all`: [ranks][mean, squares, count][channels].
+// Merges the moments of a channel over the ranks. `all` is [ranks][mean, squares, count][channels].
 void merge(const float* all, std::int64_t ranks, std::int64_t channels, std::int64_t c, float& mean, float& variance) {
   const double count = all_values(all, ranks, channels, c);
   const auto each = [&](const auto& add) {
@@ -47,7 +48,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
           statistics(shape, buffers.in<T>(0), scratch, mean, squares);
           const float count = *buffers.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(shape.rows);
           for (std::int64_t c = 0; c < shape.channels; ++c) {
-            squares[c] *= static_cast<float>(shape.rows);  // they were the variance
+            squares[c] *= static_cast<float>(shape.rows);  // statistics() has written the variance
             counts[c] = count;
           }
         },
@@ -97,10 +98,12 @@ Lowering lower_synchronized_batch_norm_sums(const LowerContext& context) {
         context,
         [=](const Buffers& buffers) {
           const Scratch scratch(shape, buffers.workspace<std::byte>());
-          const GradientBuffers<T> at(a, shape.channels, buffers);
-          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
-          gradient_sums(a, shape, at.b, factors, scratch);
-          parameter_gradients(a, shape.channels, scratch.totals, at.variance, add, at.dgamma, at.dbeta);
+          const GradientBuffers<T> gradient(a, shape.channels, buffers);
+          const Factors factors(a, shape, gradient.mean, gradient.variance, gradient.gamma, gradient.beta,
+                                scratch.constants);
+          gradient_sums(a, shape, gradient.b, factors, scratch);
+          parameter_gradients(a, shape.channels, scratch.totals, gradient.variance, add, gradient.dgamma,
+                              gradient.dbeta);
           float* sums = buffers.out<float>(0);
           for (std::int64_t i = 0; i < 2 * shape.channels; ++i) sums[i] = static_cast<float>(scratch.totals[i]);
         },
