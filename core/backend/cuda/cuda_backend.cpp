@@ -1,4 +1,4 @@
-// The CUDA interpreter: memory, copies, streams and the look-up of lowerings.
+// Implements the CUDA backend: memory, copies, streams, and the calls that lower ops.
 #include "core/backend/cuda/cuda_backend.h"
 
 #include <algorithm>
@@ -31,15 +31,15 @@ class CudaBackend final : public Backend {
   Peaks peaks() override { return measure_peaks(device_); }
 
   Memory allocate(std::int64_t bytes) override {
-    std::size_t left = 0, total = 0;
-    check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
+    std::size_t available = 0, total = 0;
+    check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     void* memory = nullptr;
-    if (size > left || cudaMalloc(&memory, size) != cudaSuccess) {
+    if (size > available || cudaMalloc(&memory, size) != cudaSuccess) {
       cudaGetLastError();
       throw Error(ErrorKind::resource,
                   format("GPU memory: {} were asked for, {} of {} are free", byte_text(bytes),
-                         byte_text(static_cast<std::int64_t>(left)), byte_text(static_cast<std::int64_t>(total))),
+                         byte_text(static_cast<std::int64_t>(available)), byte_text(static_cast<std::int64_t>(total))),
                   "use a smaller batch, gradient_accumulation, or a smaller network");
     }
     Memory owned{std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { cudaFree(p); }), bytes};
@@ -50,9 +50,9 @@ class CudaBackend final : public Backend {
   }
 
   std::int64_t free_memory() const override {
-    std::size_t left = 0, total = 0;
-    check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
-    return static_cast<std::int64_t>(left);
+    std::size_t available = 0, total = 0;
+    check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+    return static_cast<std::int64_t>(available);
   }
 
   Memory allocate_host(std::int64_t bytes) override {
@@ -76,7 +76,7 @@ class CudaBackend final : public Backend {
                             stream_of(stream)),
           "cudaMemcpy2DAsync");
   }
-  void copy_all(std::span<const CopyRange> parts, Stream& stream) override { copy_ranges(parts, stream_of(stream)); }
+  void copy_all(std::span<const CopyRange> ranges, Stream& stream) override { copy_ranges(ranges, stream_of(stream)); }
 
   std::unique_ptr<Stream> compute_stream() override {
     return std::make_unique<CudaStream>(waits_, CudaStream::Priority::usual);
@@ -99,10 +99,10 @@ class CudaBackend final : public Backend {
   }
   void prepare(const Program& program, KernelChoices& choices) override {
     std::vector<Plans::Wanted> wanted;
-    const std::vector<Layout> none;
+    const std::vector<Layout> no_layouts;
     for (const Segment& segment : program.segments) {
       for (const Op& op : segment.ops) {
-        if (auto one = recorded_plan({{op, program, none, choices}, device_, plans_}))
+        if (auto one = recorded_plan({{op, program, no_layouts, choices}, device_, plans_}))
           wanted.push_back(std::move(*one));
       }
     }

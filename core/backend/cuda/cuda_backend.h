@@ -1,4 +1,4 @@
-// The CUDA interpreter: cuDNN, cuBLASLt and this project's kernels behind the Backend interface.
+// The CUDA backend: implements the Backend interface with cuDNN, cuBLASLt and this project's kernels.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Makes the backend for the GPU of the local rank. The thread that runs the rank must call this function and use the
-// backend. Throws Error{resource} where there is no device.
+// backend. Throws Error{resource} if there is no usable GPU.
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The lowerings of all op kinds on CUDA, one file per family.
+// Declares the CUDA lowering of every op kind; each family of ops has its own file in ops/.
 #pragma once
 
 #include "core/backend/cuda/lower.h"

@@ -1,4 +1,5 @@
-// Functions that lowerings share: the label of an op in errors, and the copy to which an op adds.
+// Functions that lowerings share: the op's label in errors, the lowering of an op by its kind, and the copy of an input
+// to which an op adds.
 #include "core/backend/cuda/lower.h"
 
 #include "core/backend/cuda/cudnn/padded_images.h"
@@ -7,8 +8,8 @@
 namespace trainctl::cuda {
 
 std::string LowerContext::label() const {
-  const std::string where = to_string(op.location);
-  return format("{} '{}'{}", op.def->kind(), op.name, where.empty() ? "" : " (" + where + ")");
+  const std::string location = to_string(op.location);
+  return format("{} '{}'{}", op.def->kind(), op.name, location.empty() ? "" : " (" + location + ")");
 }
 
 Lowering lower_op(const LowerContext& context) {

@@ -1,4 +1,5 @@
-// What the lowerings of all ops on CUDA use: their context, the addresses of a run, and kernels made of functions.
+// Types and functions that the lowerings of all ops on CUDA use: the context of a lowering, the addresses of a run, and
+// kernels made from functions.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ struct LowerContext : OpContext {
   const Device& device;
   Plans& plans;
 
-  // "conv2d 'conv1' (vgg.yaml:12:7)": for errors.
+  // The op's name in errors and logs: "conv2d 'conv1' (vgg.yaml:12:7)".
   std::string label() const;
 };
 
@@ -30,8 +31,8 @@ struct Buffers : OpBuffers {
   cudaStream_t stream;
 };
 
-// Queues a copy of an input to output 0, to which the op then adds; queues nothing where the op runs in place on the
-// input.
+// Queues a copy of an input to output 0, to which the op then adds. Queues nothing if the op runs in place, that is, if
+// the input and the output have the same address.
 void copy_unless_in_place(const Buffers& buffers, std::size_t input, std::int64_t bytes);
 
 // A kernel that queues its work by body(buffers); an Error that the body throws gets the op's label.
@@ -69,7 +70,7 @@ Lowering bound_kernel(const LowerContext& context, Make make) {
   return lowering;
 }
 
-// The same for a body that does not depend on the addresses.
+// A bound_kernel() whose body does not depend on the bound addresses.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = bound_kernel(context, [body = std::move(body)](const Binding&) { return body; });
@@ -79,9 +80,9 @@ Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspa
 
 using LowerFunction = Lowering (*)(const LowerContext&);
 
-// The lowering of an op kind, or null.
+// The function that lowers ops of this kind; null if there is none.
 LowerFunction find_lowering(std::string_view kind);
-// Lowers the context's op for its inputs' layouts. Throws Error{config} where CUDA has no kernel for the op.
+// Lowers the context's op for its inputs' layouts. Throws Error{config} if CUDA has no kernel for the op.
 Lowering lower_op(const LowerContext& context);
 
 }  // namespace trainctl::cuda
