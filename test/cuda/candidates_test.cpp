@@ -91,7 +91,7 @@ TEST_CASE("a recorded product that is damaged is an error of the data, one for s
       FAIL("it was taken");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::data);
-      CHECK(std::string(error.what()).find("is no algorithm of cuBLASLt") != std::string::npos);
+      CHECK(std::string(error.what()).find("is not an algorithm of cuBLASLt") != std::string::npos);
     }
   }
   // Which algorithm is chosen instead is a matter of time: it is recorded, and taken as it stands from then on.
@@ -102,7 +102,7 @@ TEST_CASE("a recorded product that is damaged is an error of the data, one for s
   KernelChoices again = other;
   CHECK(largest_error(run_op(*backend, def, {x, kernel}, {}, &again)[0], expected[0].values) < 1e-5);
   CHECK(again == other);
-  CHECK(logged.lines_with("its kept kernel cannot be made here: another one is chosen").size() == 1);
+  CHECK(logged.lines_with("the recorded kernel cannot be used here; another one is chosen").size() == 1);
 }
 
 TEST_CASE("a candidate that computes something else than the others is not taken, however fast, and that is told") {
@@ -118,10 +118,10 @@ TEST_CASE("a candidate that computes something else than the others is not taken
   const auto chosen = run_op(*backend, def, {x, dy}, {}, &choices);
   unsetenv("TRAINCTL_EMULATED_WRONG_ENGINE");
   REQUIRE(logged.lines_with("cudnn engine 3:: ").size() == 1);
-  const auto told = logged.lines_with("cudnn engine 3: is not taken: ");
+  const auto told = logged.lines_with("cudnn engine 3: is rejected: ");
   REQUIRE(told.size() == 1);
   CHECK(told[0].find("conv2d_grad_weights 'op': ") != std::string::npos);
-  CHECK(told[0].ends_with(" others agree on another result"));
+  CHECK(told[0].ends_with(" other candidates agree on a different result"));
   CHECK(choices.text().find("engine 3:") == std::string::npos);
   KernelChoices first;
   const auto expected = run_op(*make_backend("cuda", {.timing = false}), def, {x, dy}, {}, &first);
@@ -140,7 +140,7 @@ TEST_CASE("a deterministic device without timing takes the first candidate, but 
   setenv("TRAINCTL_EMULATED_WRONG_ENGINE", "1", 1);
   const auto got = run_op(*make_backend("cuda", {.deterministic = true, .timing = false}), def, {x, dy}, {}, &guarded);
   unsetenv("TRAINCTL_EMULATED_WRONG_ENGINE");
-  CHECK(logged.lines_with("engine 3: is not taken: ").size() == 1);
+  CHECK(logged.lines_with("engine 3: is rejected: ").size() == 1);
   CHECK(largest_error(got[0], expected[0].values) < 2e-2);
   KernelChoices again;
   run_op(*backend, def, {x, dy}, {}, &again);
@@ -175,7 +175,7 @@ TEST_CASE("where no candidate can be timed that is said, with the op, its place 
       logged.lines_with("dense_grad_weights 'fc1' (big.yaml:12:7) is not timed: none of its 2 candidates ran (");
   REQUIRE(none.size() == 1);
   CHECK(none[0].find("cudaMalloc: ") != std::string::npos);
-  CHECK(none[0].ends_with(" is taken"));
+  CHECK(none[0].ends_with(" is used"));
 }
 
 }  // namespace trainctl::test::candidates_test

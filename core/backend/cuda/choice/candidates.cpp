@@ -1,4 +1,4 @@
-// The choice between the kernels that can compute an op.
+// Chooses between the kernels that can compute an op.
 #include "core/backend/cuda/choice/candidates.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// Tensors with random values in the layouts of each candidate, on which candidates are timed. Outputs lie in place
-// where the op allows that, as in nearly all memory plans.
+// Tensors with random values in each candidate's layouts, on which the candidates are timed. Outputs share the memory
+// of inputs if the op can run in place, as in nearly all memory plans.
 class Bench {
  public:
   explicit Bench(const LowerContext& context) : context_(context) {}
@@ -26,7 +26,7 @@ class Bench {
     candidate.run(Buffers{{binding_, Slot{}}, stream});
   }
 
-  // Runs the candidate once more on the values that all candidates get, and digests what it gives.
+  // Runs the candidate once more, on the same values as all candidates, and computes the digests of its outputs.
   Result result(const Candidate& candidate) {
     if (candidate_ != &candidate) bind(candidate);
     for (std::size_t i = 0; i < taken_; ++i) buffers_[i].memory->fill();
@@ -59,7 +59,8 @@ class Bench {
     binding_.workspace = random(candidate.workspace_bytes / size_of(DType::float32), DType::float32);
     candidate_ = &candidate;
   }
-  // The next buffer; reuses the previous candidate's buffer of the same number where size and dtype are equal.
+  // The address of the next buffer. Reuses the previous candidate's buffer with the same index if size and dtype are
+  // equal.
   Address random(std::int64_t count, DType dtype) {
     if (taken_ == buffers_.size()) buffers_.emplace_back();
     Buffer& buffer = buffers_[taken_++];
@@ -80,15 +81,15 @@ class Bench {
   const Candidate* candidate_ = nullptr;  // the candidate that is bound
   Binding binding_;
   std::vector<Buffer> buffers_;
-  std::size_t taken_ = 0;                     // buffers taken so far by the candidate that is being bound
-  std::vector<std::vector<Layout>> layouts_;  // of inputs that candidates had
+  std::size_t taken_ = 0;                     // number of buffers used so far by the candidate that is being bound
+  std::vector<std::vector<Layout>> layouts_;  // the different layouts of inputs; Result::inputs is an index into them
 };
 
-// Which candidate is taken: the first that can be made; the first that runs and computes what the others compute; or
-// the fastest of those.
+// The rule by which a candidate is chosen: the first that can be made; the first that runs and is not outvoted by the
+// others; or the fastest that is not outvoted.
 enum class Pick { first, first_right, fastest };
 
-// The candidate and its name; nothing where none can be made.
+// The chosen candidate and its name; no value if no candidate can be made.
 std::optional<std::pair<std::string, Candidate>> best(const LowerContext& context, const Candidates& candidates,
                                                       Pick pick) {
   const std::vector<std::string> names = candidates.names();
@@ -114,13 +115,14 @@ std::optional<std::pair<std::string, Candidate>> best(const LowerContext& contex
   }
   const std::vector<int> others = outvoted(results);
   for (std::size_t i = 0; i < others.size(); ++i) {
-    if (others[i] == 1) timings.reject(i, "one before it gives another result");
-    if (others[i] > 1) timings.reject(i, format("{} others agree on another result", others[i]));
+    if (others[i] == 1) timings.reject(i, "an earlier candidate computes a different result");
+    if (others[i] > 1) timings.reject(i, format("{} other candidates agree on a different result", others[i]));
   }
   return std::move(made[pick == Pick::fastest ? timings.fastest() : timings.first()]);
 }
 
-// Kernels whose bits must not depend on their speed are compared all the same.
+// The rule for a device. A deterministic device without timing chooses no candidate by its speed, but still compares
+// their results.
 Pick pick_of(const DeviceOptions& options, bool timing) {
   if (timing) return Pick::fastest;
   return options.deterministic && !options.timing ? Pick::first_right : Pick::first;
@@ -152,7 +154,7 @@ Lowering lower_fastest(const LowerContext& context, const Candidates& candidates
   if (const auto recorded = context.choices.find(key)) {
     if (const auto candidate = candidates.make(*recorded)) return lowering_of(context, *candidate);
     log::warning(
-        format("{}: its kept kernel, {}, cannot be made here: another one is chosen", context.label(), *recorded));
+        format("{}: the recorded kernel {} cannot be used here; another one is chosen", context.label(), *recorded));
   }
   const bool wanted = context.device.options().timing;
   const bool timing = wanted && context.choices.may_time(key);

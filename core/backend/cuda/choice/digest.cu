@@ -1,4 +1,4 @@
-// Digests of tensors, and the vote among candidates.
+// Computes digests of tensors, and the vote among candidates.
 #include "core/backend/cuda/choice/digest.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int sums = 5;
 
-// Adds the block's part of the squares and of the four sums to `totals`.
+// Adds the block's sum of squares and its four signed sums to `totals`.
 template <class T>
 __global__ void add_digest(const T* __restrict__ values, std::int64_t count, double* totals) {
   double own[sums] = {};
@@ -64,17 +64,17 @@ bool agree(const Digest& one, const Digest& other) {
 }
 
 std::vector<int> outvoted(const std::vector<Result>& results) {
-  std::vector<std::ptrdiff_t> followers;  // including oneself
+  std::vector<std::ptrdiff_t> supporters;  // the number of results that agree with this one, itself included
   for (const Result& one : results) {
-    followers.push_back(std::count_if(results.begin(), results.end(), [&](const Result& r) { return agree(one, r); }));
+    supporters.push_back(std::count_if(results.begin(), results.end(), [&](const Result& r) { return agree(one, r); }));
   }
   std::vector<int> others(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].inputs < 0) continue;
     for (std::size_t j = 0; j < results.size(); ++j) {
-      const bool more = followers[j] > followers[i] || (followers[j] == followers[i] && j < i);
+      const bool more = supporters[j] > supporters[i] || (supporters[j] == supporters[i] && j < i);
       if (results[j].inputs != results[i].inputs || !more || agree(results[i], results[j])) continue;
-      others[i] = std::max(others[i], static_cast<int>(followers[j]));
+      others[i] = std::max(others[i], static_cast<int>(supporters[j]));
     }
   }
   return others;

@@ -1,4 +1,4 @@
-// Digests of what candidates compute, by which one that computes something else than the others is found.
+// Digests of the candidates' outputs, which show that a candidate computes something different from the others.
 #pragma once
 
 #include <array>
@@ -10,29 +10,32 @@
 
 namespace trainctl::cuda {
 
-// The sum of a tensor's squares, and four sums of its values with random signs, which are the same in every run. The
-// sums of two tensors are as far apart as a normal variable that has the norm of the tensors' difference as standard
-// deviation (Alon, Matias and Szegedy, "The space complexity of approximating the frequency moments", 1996).
+// The sum of a tensor's squares, and four sums of its values with random signs. The signs are the same in every run.
+// The difference between the sums of two tensors is distributed like a normal variable whose standard deviation is the
+// norm of the tensors' difference (Alon, Matias and Szegedy, "The space complexity of approximating the frequency
+// moments", 1996).
 struct Digest {
   double squares = 0;
   std::array<double, 4> sums{};
 };
 
-// The digest of `count` values of a floating-point dtype in GPU memory, after what was queued on the stream. Waits.
+// Computes the digest of `count` values of a floating-point dtype in GPU memory, after the work that is queued on the
+// stream, and waits for the result.
 Digest digest_of(const void* values, std::int64_t count, DType dtype, cudaStream_t stream);
 
-// Whether these may be digests of one computation in different orders and roundings: sums are at most 2 % of the norm
-// apart.
+// Whether the digests may be of the same computation with different orders of summation and different rounding: their
+// sums differ by at most 2 % of the norm.
 bool agree(const Digest& one, const Digest& other);
 
-// What several candidates gave, in their order: `inputs` numbers the layouts of inputs, since random values in one
-// layout are other values than in another one, and -1 is a candidate that did not run; then digests of the outputs.
+// The result of a candidate: the index of its inputs' layouts, since buffers with the same values are different tensors
+// in different layouts, or -1 if the candidate did not run; and the digests of its outputs.
 struct Result {
   int inputs = -1;
   std::vector<Digest> outputs;
 };
-// By result, the number of others with the same inputs that agree with each other and not with it; 0 where it agrees
-// with as many, or, where as many agree with each, comes first.
+// For each result, the number of results that outvote it: results with the same inputs that agree with each other, but
+// not with this result. 0 if as many results agree with this one, itself included; of two groups of the same size, the
+// one that comes first outvotes the other.
 std::vector<int> outvoted(const std::vector<Result>& results);
 
 }  // namespace trainctl::cuda

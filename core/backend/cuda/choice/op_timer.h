@@ -1,4 +1,4 @@
-// Timing of a lowered op on random values, and choices between lowerings.
+// Times lowered ops on random values, and chooses between lowerings by their times.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,13 @@
 
 namespace trainctl::cuda {
 
-// Seconds of one run. Outputs lie in place where the op allows that, as in nearly all memory plans.
+// Measures the seconds of one run. Outputs share the memory of inputs if the op can run in place, as in nearly all
+// memory plans.
 double measure_op(const LowerContext& context, const Lowering& lowering);
 
-// The index of the candidate that is recorded under the key, else of the candidate with the least seconds(i), which is
-// recorded. 0 where timing is forbidden or no candidate runs. `what` names the computation in the log.
+// Returns the index of the candidate that is recorded under the key. If none is recorded, returns the candidate with
+// the smallest seconds(i), and records it. Returns 0 if timing is forbidden or no candidate runs. `what` names the
+// computation in the log.
 std::size_t choose(const LowerContext& context, const std::string& key, const std::string& what,
                    std::span<const std::string> candidates, const std::function<double(std::size_t)>& seconds);
 

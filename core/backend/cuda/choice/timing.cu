@@ -1,4 +1,4 @@
-// Timing of candidates on the GPU.
+// Times candidates on the GPU.
 #include "core/backend/cuda/choice/timing.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Timing of candidates on the GPU: memory with random values, and the time of queued work.
+// Times candidates on the GPU: memory with random values, and the time of queued work.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class RandomBuffer {
 
 // Seconds of the fastest of several calls of work(stream), after one call to warm up.
 double measure(const std::function<void(cudaStream_t)>& work);
-// The same for work that queues on this stream.
+// Seconds of the fastest of several calls of work(), which must queue on the given stream.
 double measure(cudaStream_t stream, const std::function<void()>& work);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,4 @@
-// Timing candidates one after the other, with a log line for each result.
+// Times candidates one after the other, with a log line for each result.
 #include "core/backend/cuda/choice/timings.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void Timings::add(const std::string& candidate, const std::function<double()>& t
 
 void Timings::reject(std::size_t candidate, const std::string& why) {
   seconds_[candidate].reset();
-  log::info(format("{}: {} is not taken: {}", what_, candidates_[candidate], why));
+  log::info(format("{}: {} is rejected: {}", what_, candidates_[candidate], why));
 }
 
 std::size_t Timings::fastest() const {
@@ -47,10 +47,10 @@ std::size_t Timings::first() const {
 }
 
 std::size_t Timings::none_left() const {
-  require(!candidates_.empty(), "candidates to choose from");
+  require(!candidates_.empty(), "there are candidates to choose from");
   std::string reasons;
   for (const std::string& reason : reasons_) reasons += (reasons.empty() ? "" : "; ") + reason;
-  log::warning(format("{} is not timed: none of its {} candidates ran ({}); {} is taken", what_, candidates_.size(),
+  log::warning(format("{} is not timed: none of its {} candidates ran ({}); {} is used", what_, candidates_.size(),
                       reasons, candidates_.front()));
   return 0;
 }

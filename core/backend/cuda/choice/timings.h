@@ -1,4 +1,4 @@
-// The choice of the fastest of several candidates for the same computation.
+// Chooses the fastest of several candidates for the same computation.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace trainctl::cuda {
 
-// The times of several candidates for one computation. Each time is logged, and so is a candidate that fails although
-// its library offered it.
+// The times of several candidates for one computation. Logs each time, and each candidate that fails although its
+// library offered it.
 class Timings {
  public:
   // `what` names the computation: "conv2d 'conv1' (vgg.yaml:12:7)".
@@ -22,9 +22,10 @@ class Timings {
   // Times the next candidate: by the work that it queues, or by a function that returns its seconds.
   void measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
   void add(const std::string& candidate, const std::function<double()>& time);
-  // Does not take a candidate that ran, and logs why.
+  // Excludes a candidate that ran, and logs the reason.
   void reject(std::size_t candidate, const std::string& why);
-  // The index of the fastest candidate, and of the first one. Where none is left, 0, with a warning that says why.
+  // The index of the fastest candidate, and of the first candidate that ran and was not rejected. If none is left, both
+  // return 0 and log a warning with the reasons.
   std::size_t fastest() const;
   std::size_t first() const;
 
@@ -33,8 +34,8 @@ class Timings {
 
   std::string what_;
   std::vector<std::string> candidates_;
-  std::vector<std::optional<double>> seconds_;  // by candidate; none where it failed or was rejected
-  std::vector<std::string> reasons_;            // why candidates failed
+  std::vector<std::optional<double>> seconds_;  // time of each candidate; empty if it failed or was rejected
+  std::vector<std::string> reasons_;            // the errors of the candidates that failed
 };
 
 }  // namespace trainctl::cuda

@@ -1,7 +1,8 @@
-// Matrix products of cuBLASLt.
+// Computes matrix products by cuBLASLt.
 //
-// cuBLASLt is column-major: a row-major [r, c] is its [c, r]. So the row-major c = a b becomes c' = b' a' with b as
-// cuBLASLt's A, and a vector along the columns of c lies along its rows, where its bias epilogues expect it.
+// cuBLASLt is column-major: a row-major matrix [r, c] is its matrix [c, r]. The row-major product c = a b therefore
+// becomes c' = b' a', with b as cuBLASLt's A. A vector with a value for each column of c has a value for each row of
+// c', as cuBLASLt's bias epilogues expect.
 #include "core/backend/cuda/cublaslt/product.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::int64_t workspace_limit = 32 << 20;
 constexpr int most_candidates = 8;
-constexpr std::uint32_t alignment = 16;  // bytes, of all matrices and vectors
+constexpr std::uint32_t alignment = 16;  // of all matrices and vectors, in bytes
 
 cudaDataType_t cuda_type(DType dtype) {
   if (dtype == DType::bfloat16) return CUDA_R_16BF;
@@ -84,7 +85,7 @@ struct Description {
   }
 };
 
-// Algorithms that give the same bits every time, the most promising first.
+// Algorithms that return the same bits every time, the most promising first.
 std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const Description& d) {
   const auto preference = make<OwnedPreference>(cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
@@ -92,8 +93,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
           "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
-  // Split sums are added in float32, through memory and in a fixed order: neither in the fewer bits of the result's
-  // dtype, nor by atomic additions in place.
+  // If sums are split, their terms are added in float32, through memory and in a fixed order: neither in the result's
+  // dtype, which may have fewer bits, nor by atomic additions to the result.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -116,7 +117,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
   return results;
 }
 
-// An algorithm's 64 bytes as hexadecimal digits, and back; throws Error{data}.
+// An algorithm's 64 bytes as hexadecimal digits. read_record() reads them, and throws Error{data} if the text is
+// malformed.
 std::string record_of(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text;
   for (std::uint64_t word : algorithm.data) text += format("{:016x}", word);
@@ -134,7 +136,7 @@ cublasLtMatmulAlgo_t read_record(const std::string& key, const std::string& text
   }
   if (good) return algorithm;
   throw Error(ErrorKind::data,
-              format("kernel choices: '{}' is recorded as '{}', which is no algorithm of cuBLASLt", key, text),
+              format("kernel choices: '{}' is recorded as '{}', which is not an algorithm of cuBLASLt", key, text),
               "delete the record of kernel choices; they will be measured again");
 }
 
@@ -150,7 +152,7 @@ bool is_offered(const Device& device, const ProductShape& shape) {
   return !offered(device, Description(shape, device.options())).empty();
 }
 
-Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who)
+Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& label)
     : device_(&device),
       accumulate_(shape.accumulate),
       has_vector_(shape.epilogue != Epilogue::none && shape.epilogue != Epilogue::relu) {
@@ -160,17 +162,18 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
   b_ = std::move(d.b);
   c_ = std::move(d.c);
   cublasLtMatmulHeuristicResult_t checked{};
-  const auto takes = [&](const cublasLtMatmulAlgo_t& algorithm) {
+  const auto accepts = [&](const cublasLtMatmulAlgo_t& algorithm) {
     return cublasLtMatmulAlgoCheck(device.blas(), operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), &algorithm,
                                    &checked) == CUBLAS_STATUS_SUCCESS;
   };
   const std::string key = shape.text() + device.options().text();
-  const std::string what = who + (who.empty() ? "" : ": ") + shape.text();
+  const std::string what = label + (label.empty() ? "" : ": ") + shape.text();
   const auto recorded = choices.find(key);
   if (recorded) algorithm_ = read_record(key, *recorded);
-  const bool taken = recorded && takes(algorithm_);
-  if (recorded && !taken) log::warning(format("{}: its kept kernel cannot be made here: another one is chosen", what));
-  if (!taken) {
+  const bool usable = recorded && accepts(algorithm_);
+  if (recorded && !usable)
+    log::warning(format("{}: the recorded kernel cannot be used here; another one is chosen", what));
+  if (!usable) {
     const bool wanted = device.options().timing;
     const bool timing = wanted && choices.may_time(key);
     choose(shape, what, timing);
@@ -179,7 +182,7 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
     } else {
       choices.record(key, record_of(algorithm_));
     }
-    require(takes(algorithm_), "an algorithm that cuBLASLt offered");
+    require(accepts(algorithm_), "cuBLASLt accepts an algorithm that it offered");
   }
   workspace_bytes_ = static_cast<std::int64_t>(checked.workspaceSize);
 }
@@ -227,7 +230,7 @@ std::string Product::implementation() const {
 
 void Product::run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const {
   require(workspace_bytes_ == 0 || reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0,
-          "a workspace lies as cuBLASLt needs it");
+          "the workspace of a product is aligned to 256 bytes");
   if (has_vector_) set(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
   const float one = 1, beta = accumulate_ ? 1 : 0;
   check(cublasLtMatmul(device_->blas(), operation_.get(), &one, b, a_.get(), a, b_.get(), &beta, c, c_.get(), c,

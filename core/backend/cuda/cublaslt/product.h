@@ -8,29 +8,28 @@
 
 namespace trainctl::cuda {
 
-// The operation that is fused behind a product.
+// The operation that is fused with a product and follows it.
 enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
 
-// c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] where transposed; b is [inner,
-// columns], or [columns, inner] where transposed. a and b share `operand`; sums are float32. All are aligned to 16
-// bytes.
+// c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] if transposed; b is [inner,
+// columns], or [columns, inner] if transposed. a and b share `operand`; sums are float32. All are aligned to 16 bytes.
 struct ProductShape {
   std::int64_t rows = 0, columns = 0, inner = 0;
   bool transpose_a = false, transpose_b = false;
   DType operand = DType::float32, result = DType::float32;
-  bool accumulate = false;  // c += ...
+  bool accumulate = false;  // c += op(a) op(b)
   Epilogue epilogue = Epilogue::none;
 
   std::string text() const;
 };
 
-// A product with its algorithm. run() queues the product, allocates nothing and gives the same bits every time.
+// A product with its algorithm. run() queues the product, allocates nothing and returns the same bits every time.
 class Product {
  public:
-  // Takes the recorded algorithm, else the fastest of those that cuBLASLt's heuristics offer, timed on random data, and
-  // records it. `who` names the op in messages. Throws Error{config} where cuBLASLt has no algorithm for the shape,
-  // Error{data} where the record is no algorithm.
-  Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who);
+  // Uses the recorded algorithm. If none is recorded, times the algorithms that cuBLASLt's heuristics offer on random
+  // data, and uses and records the fastest. `label` names the op in messages. Throws Error{config} if cuBLASLt has no
+  // algorithm for the shape, Error{data} if the record is not an algorithm.
+  Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& label);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   // "cublasLt algo 66 tile 20 stages 24".
