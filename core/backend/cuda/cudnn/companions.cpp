@@ -1,4 +1,4 @@
-// Opening the libraries that cuDNN opens.
+// Opens the libraries that cuDNN opens by itself.
 #include "core/backend/cuda/cudnn/companions.h"
 
 #include <cuda_runtime_api.h>
@@ -33,8 +33,8 @@ std::string open_companions() {
       open_cuda_library(graph, why) != nullptr) {
     return "";
   }
-  return format("{} lies in {}, but its part {} does not: {}", file.filename().string(), file.parent_path().string(),
-                graph, why);
+  return format("{} is in {}, but its library {} cannot be loaded: {}", file.filename().string(),
+                file.parent_path().string(), graph, why);
 }
 
 std::string nvrtc_version() {

@@ -1,4 +1,4 @@
-// Convolutions as operation graphs of cuDNN.
+// Makes operation graphs of cuDNN for convolutions.
 #include "core/backend/cuda/cudnn/convolution.h"
 
 namespace trainctl::cuda {

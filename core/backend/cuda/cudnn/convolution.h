@@ -17,12 +17,12 @@ struct ConvolutionShape {
 
 // Tensors in memory: x, kernel, y in the shape's dtype; for the gradient of the kernel x, dkernel, dy, where dkernel
 // has `kernel_dtype`. With `accumulate`, which only gradients by the input use, the result is added to the output;
-// cuDNN has the same engines for it.
+// cuDNN has the same engines with and without it.
 Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype,
                         bool accumulate = false);
 
-// y = f(conv(x, kernel) + bias) in one graph. Tensors in memory: x, kernel, y, and the bias where there is one, all in
-// the shape's dtype (on float32 biases of half-precision convolutions cuDNN has but few engines). The function is none
+// y = f(conv(x, kernel) + bias) in one graph. Tensors in memory: x, kernel, y, and the bias if there is one, all in the
+// shape's dtype (cuDNN has only few engines for half-precision convolutions with float32 biases). The function is none
 // or is_pointwise().
 Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function);
 
@@ -30,10 +30,10 @@ Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const Ac
 // memory: x, kernel, y in the shape's dtype, sums and sums of squares in float32.
 Graph statistics_graph(const ConvolutionShape& shape);
 
-// The gradient by the input of a convolution behind batch normalisation and ReLU, up to the sums that the gradient of
-// the normalisation begins with: g = dx where y > 0, else 0, where dx is the gradient, to which another one is added
-// with a residual. Tensors in memory: kernel, dy, [the other gradient], y (the convolution's input), g, the sums of g
-// by channel, and with products z (the normalisation's input) and the sums of g z.
+// The gradient by the input of a convolution after batch normalisation and ReLU, up to the sums with which the gradient
+// of the normalisation begins: g = dx where y > 0, else 0. dx is the gradient by the input, to which another gradient
+// is added with `residual`. Tensors in memory: kernel, dy, [the other gradient], y (the convolution's input), g, the
+// sums of g by channel, and with `products` z (the normalisation's input) and the sums of g z by channel.
 struct GradientSums {
   bool residual = false, products = true;
 };

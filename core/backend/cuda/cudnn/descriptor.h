@@ -10,7 +10,7 @@
 
 namespace trainctl::cuda {
 
-// The type tag that cuDNN expects beside an attribute's values.
+// The type tag that cuDNN expects with an attribute's values.
 constexpr cudnnBackendAttributeType_t attribute_type(std::int64_t) { return CUDNN_TYPE_INT64; }
 constexpr cudnnBackendAttributeType_t attribute_type(float) { return CUDNN_TYPE_FLOAT; }
 constexpr cudnnBackendAttributeType_t attribute_type(double) { return CUDNN_TYPE_DOUBLE; }
@@ -53,12 +53,12 @@ class Descriptor {
     set(name, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(addresses.size()), addresses.data());
   }
 
-  // Ends the description. finalize() throws Error{internal} where cuDNN does not support it; can_finalize() returns
+  // Ends the description. If cuDNN does not support it, finalize() throws Error{internal} and can_finalize() returns
   // false.
   void finalize();
   bool can_finalize();
 
-  // All values of the attribute, but at most `most`.
+  // The values of the attribute, at most `most` of them.
   template <class T>
   std::vector<T> values(cudnnBackendAttributeName_t name, std::int64_t most) const {
     std::vector<T> values(static_cast<std::size_t>(most));
@@ -71,7 +71,7 @@ class Descriptor {
     get(name, attribute_type(T{}), 1, &value);
     return value;
   }
-  // The attribute's value; empty where cuDNN does not provide the attribute.
+  // The attribute's value; empty if cuDNN does not provide the attribute.
   template <class T>
   std::optional<T> find(cudnnBackendAttributeName_t name) const {
     T value{};

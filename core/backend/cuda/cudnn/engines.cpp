@@ -1,4 +1,4 @@
-// Engines of cuDNN for an operation graph.
+// Lists cuDNN's engines for an operation graph, and makes plans from them.
 #include "core/backend/cuda/cudnn/engines.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr std::int64_t most_configs = 64;
-constexpr int most_variants = 12;  // of one engine
-constexpr int most_compiled = 3;   // at run time, which takes about a second for each
+constexpr std::int64_t most_configs = 64;  // that one mode of the heuristics may return
+constexpr int most_variants = 12;          // of one engine, in the list
+constexpr int most_compiled = 3;           // engines that are compiled at run time, which takes about a second for each
 
 // The configurations of engines that one mode of the heuristics returns.
 std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& target, cudnnBackendHeurMode_t mode) {
@@ -26,7 +26,8 @@ std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& ta
                              std::min(offered, most_configs));
 }
 
-bool holds(const Descriptor& engine, const EngineRules& rules) {
+// Whether the engine obeys the rules.
+bool obeys(const Descriptor& engine, const EngineRules& rules) {
   const auto notes =
       engine.values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   return std::none_of(notes.begin(), notes.end(), [&](cudnnBackendNumericalNote_t note) {
@@ -35,7 +36,7 @@ bool holds(const Descriptor& engine, const EngineRules& rules) {
         return rules.deterministic;
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
         return !rules.tensor_cores;
-      // Engines with these notes lose more bits than the dtype does.
+      // Engines with these notes lose more precision than the dtype does.
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
@@ -67,21 +68,23 @@ std::string text_of(const Descriptor& configuration, const Descriptor& engine) {
   return text;
 }
 
-// Reads a number and the character behind it off the front of a text.
-std::optional<std::int64_t> take_number(std::string_view& text, char behind) {
+// Reads a number and the separator after it from the front of a text, and removes both from the text. A separator ","
+// may be missing at the end of the text.
+std::optional<std::int64_t> read_number(std::string_view& text, char separator) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return {};
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (text.empty() || text.front() != behind)
-    return text.empty() && behind == ',' ? std::optional(number) : std::nullopt;
+  if (text.empty() || text.front() != separator)
+    return text.empty() && separator == ',' ? std::optional(number) : std::nullopt;
   text.remove_prefix(1);
   return number;
 }
 
-// Reads text that text_of() wrote as a configuration of an engine of this graph.
+// Makes the configuration of an engine of this graph from a text that text_of() wrote. Empty if the text is malformed
+// or cuDNN rejects it.
 std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget& target, std::string_view text) {
-  const auto index = take_number(text, ':');
+  const auto index = read_number(text, ':');
   if (!index) return {};
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.get());
@@ -90,8 +93,8 @@ std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget
   if (!engine.can_finalize()) return {};
   std::vector<Descriptor> knobs;
   while (!text.empty()) {
-    const auto type = take_number(text, '=');
-    const auto value = type ? take_number(text, ',') : std::nullopt;
+    const auto type = read_number(text, '=');
+    const auto value = type ? read_number(text, ',') : std::nullopt;
     if (!value || *type < 0 || *type >= CUDNN_KNOB_TYPE_COUNTS) return {};
     Descriptor& knob = knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
     knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, static_cast<cudnnBackendKnobType_t>(*type));
@@ -109,14 +112,15 @@ std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget
 
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules) {
   std::vector<std::string> engines;
-  std::map<std::int64_t, int> variants;  // by engine: the heuristics often list one with many settings of its knobs
+  // The number of variants by engine: the heuristics often list one engine with many settings of its knobs.
+  std::map<std::int64_t, int> variants;
   int compiled = 0;
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     if (!engines.empty()) break;
     for (const Descriptor& configuration : configurations(graph, target, mode)) {
       if (static_cast<int>(engines.size()) >= rules.most) return engines;
       const auto engine = configuration.children(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-      if (engine.empty() || !holds(engine[0], rules)) continue;
+      if (engine.empty() || !obeys(engine[0], rules)) continue;
       const auto workspace = configuration.find<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
       if (workspace.value_or(0) > rules.most_workspace_bytes) continue;
       const std::string text = text_of(configuration, engine[0]);

@@ -1,5 +1,5 @@
-// Engines of cuDNN for an operation graph: the list of those that it offers, as text for the record of choices, and the
-// plans made from them.
+// cuDNN's engines for an operation graph: the list of engines that it offers, as text for the record of kernel choices,
+// and the plans made from them.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,20 @@ struct EngineRules {
   bool deterministic = true;
   bool tensor_cores = true;  // if false, float32 products keep all of their bits
   std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
-  int most = 14;  // engines in the list; each variant counts
+  int most = 14;  // largest number of engines in the list; each variant of an engine counts
 };
 
-// The engines for a finalized graph, with their knobs, as "62:2=4,13=0": in the order of cuDNN's heuristics, the most
-// promising first, or cuDNN's fallbacks where the heuristics give none. Empty where no engine obeys the rules.
+// The engines for a finalized graph, with their knobs, as "62:2=4,13=0". They are in the order of cuDNN's heuristics,
+// the most promising first; if the heuristics return no engine, these are cuDNN's fallback engines. Empty if no engine
+// obeys the rules.
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules);
 
-// An engine prepared for a graph. run() queues the work by the handle for which the plan was made, and allocates only
+// An engine prepared for a graph. run() queues the work with the handle for which the plan was made, and allocates only
 // in the first run on a set of addresses. Copies share cuDNN's plan.
 class Plan {
  public:
-  // Makes the plan of an engine that list_engines() returned, now or in an earlier run. Empty where this version of
-  // cuDNN cannot make it.
+  // Makes the plan of an engine that list_engines() returned, now or in an earlier run. Empty if this version of cuDNN
+  // cannot make it.
   static std::optional<Plan> make(const Graph& graph, const GraphTarget& target, std::string_view engine);
 
   Plan(const Plan& other);
@@ -40,13 +41,13 @@ class Plan {
   // Whether copies of this plan exist.
   bool is_shared() const { return plan_.use_count() > 1; }
 
-  // `places` are the addresses of the graph's tensors in memory, in the order in which the tensors were added.
+  // `buffers` are the addresses of the graph's tensors in memory, in the order in which the tensors were added.
   void run(cudaStream_t stream, std::span<void* const> buffers, void* workspace);
 
  private:
   // cuDNN's descriptor of a set of addresses.
   struct Pack {
-    std::vector<void*> buffers;  // of the tensors, then of the workspace
+    std::vector<void*> buffers;  // addresses of the tensors, then of the workspace
     Descriptor descriptor{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   };
 
@@ -55,7 +56,7 @@ class Plan {
 
   std::shared_ptr<const Descriptor> plan_;
   std::vector<std::int64_t> ids_;
-  cudnnHandle_t handle_ = nullptr;  // null for a GPU that is only described
+  cudnnHandle_t handle_ = nullptr;  // null if the GPU is only described
   std::vector<Pack> packs_;         // one for each slot that the op has run in
   std::int64_t workspace_bytes_ = 0;
 };

@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// The GPU for which engines and plans are made: that of a handle, or a GPU that a device-property descriptor describes.
-// The latter needs no GPU for listing engines, but nothing can run on it.
+// The GPU for which engines and plans are made: the GPU of a handle, or a GPU that a device-property descriptor
+// describes. Engines for a described GPU can be listed without a GPU, but their plans cannot run.
 struct GraphTarget {
   cudnnHandle_t handle = nullptr;
   const Descriptor* properties = nullptr;
@@ -26,11 +26,11 @@ class Graph {
   // A float32 tensor between two ops of the graph, not in memory.
   int intermediate(const Shape& shape);
 
-  // Adds a convolution. x, kernel and y are the tensors of its forward direction; `direction` says which one of them
-  // (or its gradient) is computed from the other two, overwriting it or, with `accumulate`, adding to it. Sums are
-  // float32.
+  // Adds a convolution. x, kernel and y are the tensors of its forward direction; `direction` determines which one of
+  // them (or its gradient) is computed from the other two. The result overwrites the tensor or, with `accumulate`, is
+  // added to it. Sums are float32.
   void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
-  // y = x + b and y = x b, b along the channels or like x.
+  // y = x + b and y = x b, where b is a vector along the channels or has the shape of x.
   void add(int x, int b, int y);
   void multiply(int x, int b, int y);
   // y = f(x). The function is one that is_pointwise().
@@ -41,11 +41,11 @@ class Graph {
   void sum(int x, int sums);
   void statistics(int x, int sums, int squares);
 
-  // Ends the graph: nothing may be added afterwards. False where cuDNN does not support the graph.
+  // Ends the graph: nothing may be added afterwards. Returns false if cuDNN does not support the graph.
   bool finalize(const GraphTarget& target);
 
   const Descriptor& get() const { return graph_; }
-  // A text of the graph, which is equal for graphs of equal tensors and operations.
+  // A text that is equal for graphs with equal tensors and operations.
   const std::string& text() const { return text_; }
   // cuDNN's numbers of the tensors in memory, in the order in which the tensors were added.
   const std::vector<std::int64_t>& ids() const { return ids_; }
@@ -62,7 +62,7 @@ class Graph {
   Descriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 
-// Whether cuDNN has the activation as an op of a graph.
+// Whether cuDNN can compute the activation as an op of a graph.
 bool is_pointwise(const ActivationFunction& function);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,4 @@
-// Convolutions over images whose channels are padded, by convolutions with the padded number of channels.
+// Lowers convolutions over images with padded channels to convolutions with the padded number of channels.
 #include "core/backend/cuda/cudnn/padded_images.h"
 
 #include <set>
@@ -20,7 +20,7 @@ TensorType with_channels(TensorType type, std::size_t dimension, std::int64_t ch
   return {Shape(std::move(sizes)), type.dtype};
 }
 
-// A kernel with functions that queue further work before and after it.
+// A kernel, and functions that queue further work before and after it.
 template <class Before, class After>
 class Around final : public Kernel {
  public:
@@ -45,7 +45,7 @@ std::unique_ptr<Kernel> around(const Binding& binding, Before before, std::uniqu
   return std::make_unique<Around<Before, After>>(binding, before, std::move(kernel), after);
 }
 
-const auto nothing = [](const Buffers&) {};
+const auto no_work = [](const Buffers&) {};
 
 Lowering lower_forward(const LowerContext& context) {
   const TensorType &x = context.input(0), &kernel = context.input(1);
@@ -57,7 +57,7 @@ Lowering lower_forward(const LowerContext& context) {
       lower_conv2d({{single.op, single.program, single.present, context.choices}, context.device, context.plans});
   const Layout& wanted = inner.inputs[1];
   require(inner.inputs[0] == single.present[0] && wanted.format == "ohwi",
-          "kernels of convolutions with the channels inside");
+          "the convolution reads its kernel in the layout ohwi");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";
@@ -72,7 +72,7 @@ Lowering lower_forward(const LowerContext& context) {
     const auto pad = [=](const Buffers& p) {
       pad_channels(dtype, p.in<void>(1), rows, channels, padded_channels, p.workspace<void>(), p.stream);
     };
-    return around(binding, pad, bind(inside), nothing);
+    return around(binding, pad, bind(inside), no_work);
   };
   return lowering;
 }
@@ -85,7 +85,7 @@ Lowering lower_gradient(const LowerContext& context) {
                         context.op.name, context.op.location);
   const Lowering inner = lower_conv2d_grad_weights(
       {{single.op, single.program, single.present, context.choices}, context.device, context.plans});
-  require(inner.inputs[0] == single.present[0], "images as they are");
+  require(inner.inputs[0] == single.present[0], "the convolution reads images in their logical layout");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";
@@ -108,12 +108,12 @@ Lowering lower_gradient(const LowerContext& context) {
       keep_first(p.workspace<float>(offsets[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
       if (bias) keep_first(p.workspace<float>(offsets[1]), out, out, out, add, p.out<float>(1), p.stream);
     };
-    return around(binding, nothing, bind(inside), keep);
+    return around(binding, no_work, bind(inside), keep);
   };
   return lowering;
 }
 
-// The ops that read the images, each op once. Empty where another op reads them than a convolution that can read padded
+// The ops that read the images, each op once. Empty if any op reads them other than a convolution that can read padded
 // images.
 std::vector<const Op*> readers_of(const Program& program, TensorId images) {
   std::vector<const Op*> readers;
@@ -135,7 +135,7 @@ std::vector<const Op*> readers_of(const Program& program, TensorId images) {
   return readers;
 }
 
-// The key of the choice, which states all that the choice depends on beside the hardware.
+// The key of the choice, which contains everything that the choice depends on except the hardware.
 std::string key_of(const LowerContext& context, const std::vector<const Op*>& readers) {
   const auto text = [](const TensorType& type) { return format("{}:{}", name_of(type.dtype), to_string(type.shape)); };
   std::string key = format("{} {} ->", context.op.def->kind(), text(context.input(0)));
@@ -177,7 +177,8 @@ bool writes_padded(const LowerContext& context, const std::function<Lowering(boo
   if (readers.empty()) return false;
   const std::string names[] = {"logical", "padded"};
   const auto time = [&](std::size_t i) { return seconds(context, readers, i == 1, lower); };
-  return choose(context, key_of(context, readers), context.label() + " with what reads it", names, time) == 1;
+  return choose(context, key_of(context, readers), context.label() + " and the ops that read its output", names,
+                time) == 1;
 }
 
 Lowering lower_on_padded(const LowerContext& context) {

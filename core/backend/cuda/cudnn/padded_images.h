@@ -1,8 +1,8 @@
 // Images with 3 or 4 channels, padded to 8 channels for a network's first convolution.
 //
 // In half precision cuDNN's convolutions read 8 channels at once: they pad images with 3 or 4 channels into their
-// workspace, in the forward pass and again for the gradient of the kernel. Where that is faster, `normalize` writes
-// padded images.
+// workspace, in the forward pass and again for the gradient of the kernel. If padded images are faster, `normalize`
+// writes them.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@ namespace trainctl::cuda {
 
 inline constexpr std::int64_t padded_channels = 8;
 
-// The layout of images [N, H, W, C] stored as [N, H, W, 8], with zeros behind the C channels.
+// The layout of images [N, H, W, C] stored as [N, H, W, 8], with zeros after the C channels.
 Layout padded_layout(const TensorType& images);
 bool is_padded(const Layout& layout);
 
-// Whether the op should write its output, which are images, padded: if only convolutions read the output, and the op
-// and these convolutions together take less time with padded images. The times are measured once, and the choice is
-// recorded. `lower` lowers the op for either layout.
+// Whether the op should pad the images that it outputs: if only convolutions read them, and the op and these
+// convolutions together take less time with padded images. The times are measured once, and the choice is recorded.
+// `lower` lowers the op for either layout.
 bool writes_padded(const LowerContext& context, const std::function<Lowering(bool padded)>& lower);
 
-// Lowers a convolution, or the gradient of its kernel, on padded images: as a convolution with 8 channels, whose kernel
-// is padded with zeros, or of whose gradient the part for the added channels is dropped.
+// Lowers a convolution, or the gradient of its kernel, on padded images, as a convolution with 8 channels: its kernel
+// is padded with zeros, and of its gradient the values for the added channels are dropped.
 Lowering lower_on_padded(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,4 @@
-// Timing of patterns of ops that cuDNN may compute as one graph against this project's kernels.
+// Times patterns of ops, as one graph of cuDNN and as this project's kernels.
 #include "core/backend/cuda/cudnn/patterns.h"
 
 #include <chrono>
@@ -37,7 +37,7 @@ class OpTimer {
  public:
   explicit OpTimer(const Device& device) : device_(device), plans_({device.cudnn(), nullptr}, 1) {}
 
-  // Times one run of an op as the backend lowers it, on random inputs of these types; in place where the op allows it.
+  // Times one run of an op as the backend lowers it, on random inputs of these types; in place if the op allows it.
   double milliseconds(const std::shared_ptr<const OpDef>& def, const std::vector<TensorType>& inputs) {
     const SingleOp single(def, inputs, "timed", {});
     const LowerContext context{{single.op, single.program, single.present, choices_}, device_, plans_};
@@ -55,10 +55,10 @@ struct Fastest {
   std::optional<double> milliseconds;
   std::string engine;
   std::size_t engines = 0, tried = 0;
-  std::string why;  // why there is no time
+  std::string why;  // the reason why there is no time
 };
 
-constexpr std::chrono::seconds most_time(5);  // for a pattern's engines that are compiled; one is always tried
+constexpr std::chrono::seconds time_limit(5);  // after it no further engine of a pattern is tried, once one has run
 
 // Times the graph's engines. `tensors` are the types of the tensors in memory, in the graph's order.
 Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
@@ -83,15 +83,15 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
     result.why = "cuDNN has no engine for the graph";
     return result;
   }
-  std::vector<RandomBuffer> buffers;
-  buffers.reserve(tensors.size());
-  std::vector<void*> addresses;
+  std::vector<RandomBuffer> memory;
+  memory.reserve(tensors.size());
+  std::vector<void*> buffers;
   for (const TensorType& type : tensors) {
-    addresses.push_back(buffers.emplace_back(type.bytes(), type.dtype).get());
+    buffers.push_back(memory.emplace_back(type.bytes(), type.dtype).get());
   }
   std::string why;
   for (const std::string& engine : engines) {
-    if (result.milliseconds && std::chrono::steady_clock::now() - begin > most_time) break;
+    if (result.milliseconds && std::chrono::steady_clock::now() - begin > time_limit) break;
     ++result.tried;
     try {
       auto plan = Plan::make(*graph, target, engine);

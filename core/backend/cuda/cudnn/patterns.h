@@ -1,5 +1,5 @@
-// Timing of patterns of ops that cuDNN may compute as one graph against this project's kernels, to find whether the
-// patterns are worth using.
+// Times patterns of ops, as one graph of cuDNN and as this project's kernels, to find out whether cuDNN's graphs are
+// worth using.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trainctl::cuda {
 
-// Convolutions of ResNet-50 that are representative of the others, none with strides.
+// Convolutions that represent those of ResNet-50, all without strides.
 inline std::vector<ConvolutionShape> pattern_shapes(std::int64_t images, DType dtype) {
   const auto shape = [&](std::int64_t side, std::int64_t in, std::int64_t out, std::int64_t size) {
     const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};
@@ -21,18 +21,19 @@ inline std::vector<ConvolutionShape> pattern_shapes(std::int64_t images, DType d
           shape(14, 1024, 256, 1)};
 }
 
-// Calls row() with one JSON object after the other, of ResNet-50's convolutions and the batch normalisation around them
-// in bfloat16, with so many images:
-// - "statistics": a convolution with its result's sums by channel, then the normalisation as a pass of its own;
+// Times the convolutions of pattern_shapes() and the batch normalisation around them, in bfloat16 on `images` images.
+// Calls row() with one JSON object for each of these patterns of a shape:
+// - "statistics": a convolution with the sums of its result by channel, then the normalisation as a separate pass;
 // - "gradient": the gradient by a convolution's input with ReLU's gradient and its column sums, then the rest of the
 //   normalisation's gradient; "residual gradient": the same with another gradient added.
-// Each has "shape", "pattern", "sums" (how many the pattern computes), "ours_ms" and "pattern_ms" (each the sum of its
-// two steps, in "ours_steps_ms" and "pattern_steps_ms"), "engines" (how many cuDNN has), "tried" (how many of them were
-// timed: what is compiled at run time takes long), "engine" (the fastest). "pattern_ms" is null where no engine runs;
-// "why" says why, and where "sums" is 1, why none runs with two. Throws Error{resource} without a GPU.
+// Each object has "shape", "pattern", "sums" (number of sums that the pattern computes), "ours_ms" and "pattern_ms"
+// (each the sum of two steps, which are in "ours_steps_ms" and "pattern_steps_ms"), "engines" (number of engines that
+// cuDNN has for the pattern), "tried" (number of engines that were timed, since engines that are compiled at run time
+// take long) and "engine" (the fastest engine). If no engine runs, "pattern_ms" is null and "why" is the reason; if
+// "sums" is 1, "why" is also the reason why no engine runs with two sums. Throws Error{resource} if there is no GPU.
 void time_patterns(std::int64_t images, const std::function<void(const std::string&)>& row);
 
 }  // namespace trainctl::cuda
 
-// The same for programs that load the module at run time.
+// time_patterns() for programs that load the module at run time.
 extern "C" void trainctl_cuda_time_patterns(std::int64_t images, const std::function<void(const std::string&)>& row);

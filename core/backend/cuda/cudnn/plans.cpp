@@ -1,4 +1,4 @@
-// Plans of cuDNN's engines, made in parallel.
+// Makes plans of cuDNN's engines in parallel.
 #include "core/backend/cuda/cudnn/plans.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_threads = 32;  // since each handle of cuDNN holds memory of the device
+constexpr int most_threads = 32;  // limited since each handle of cuDNN holds GPU memory
 
 // Runs work(0) on this thread and work(1), ... on threads that block all signals. Rethrows one exception of work().
 void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -86,7 +86,7 @@ void Plans::make_all(std::span<const Wanted> wanted) {
   made_ += static_cast<int>(missing.size());
 }
 
-// Opens a handle for each thread but the calling one.
+// Opens a handle for each thread except the calling one.
 void Plans::open_handles(std::size_t threads) {
   while (handles_.size() + 1 < threads) handles_.push_back(make<OwnedCudnn>(cudnnCreate, "cudnnCreate"));
 }

@@ -1,5 +1,5 @@
 // Plans of cuDNN's engines, each made once and shared by equal ops. Engines that are compiled when their plans are made
-// take 0.1 to 2 s each, therefore several plans are made in parallel.
+// take 0.1 to 2 s each, so several plans are made in parallel.
 #pragma once
 
 #include <functional>
@@ -30,22 +30,22 @@ class Plans {
     std::string engine;
   };
 
-  // The target must outlive the plans. Where it is a handle, each further thread gets a handle of its own for the same
-  // GPU, since threads must not share a handle of cuDNN.
+  // The target must outlive the plans. If it is a handle, each further thread gets its own handle for the same GPU,
+  // since threads must not share a handle of cuDNN.
   Plans(const GraphTarget& target, int threads);
 
   const GraphTarget& target() const { return target_; }
 
-  // The graph that `make` makes, finalized; null where cuDNN does not support it.
+  // The graph that `make` makes, finalized; null if cuDNN does not support it.
   GraphPointer graph(const MakeGraph& make);
 
   // Makes the plans that do not exist yet, in parallel.
   void make_all(std::span<const Wanted> wanted);
-  // The plan, made now if it does not exist yet; empty where this version of cuDNN cannot make it.
+  // The plan, made now if it does not exist yet; empty if this version of cuDNN cannot make it.
   std::optional<Plan> get(const Wanted& wanted);
 
-  // Keeps for good the plans that are in use, with `all_stay` all plans; frees the others that were made since the last
-  // call, which were needed for timing only.
+  // Keeps the plans that are in use, or all plans with `all_stay`, until this object is destroyed. Frees the other
+  // plans that were made since the last call, which were needed for timing only.
   void settle(bool all_stay);
 
   int made() const { return made_; }
@@ -55,14 +55,14 @@ class Plans {
     std::optional<Plan> plan;
     bool stays = false;
   };
-  using Key = std::pair<std::string, std::string>;  // the graph's text, the engine
+  using Key = std::pair<std::string, std::string>;  // the graph's text, and the engine
 
   void open_handles(std::size_t threads);
 
   GraphTarget target_;
   std::size_t threads_;
   int device_ = 0;
-  std::vector<OwnedCudnn> handles_;  // of the threads beside the caller's
+  std::vector<OwnedCudnn> handles_;  // one for each thread except the calling one
   std::map<std::string, GraphPointer> graphs_;
   std::map<Key, Entry> plans_;
   int made_ = 0;
