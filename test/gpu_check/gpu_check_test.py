@@ -37,7 +37,7 @@ elif sys.argv[1] == "bench":
     open(cache, "w").write("chosen")
     print("kernels before:", seen, file=sys.stderr)
     if "FALLS_BACK" in os.environ:
-        print("warning: steps run without a CUDA graph, which costs small networks time: refused", file=sys.stderr)
+        print("warning: steps run without a CUDA graph, which makes small networks slower: refused", file=sys.stderr)
     slow = 2 if "train.deterministic=true" in sys.argv else 1
     print("a warning", file=sys.stderr)
     print(json.dumps({"samples_per_second": 1000 / slow, "memory_bytes": 7e9, "mean_seconds": 0.1, "gpu_idle_seconds": 0.001,

@@ -1,4 +1,4 @@
-// The errors for failures of CUDA's libraries.
+// Throws the errors for failures of CUDA's libraries.
 #include "core/backend/cuda/runtime/check.h"
 
 #include "core/base/error.h"
@@ -8,9 +8,9 @@ namespace trainctl::cuda {
 
 void check(cudaError_t status, std::string_view call) {
   if (status == cudaSuccess) return;
-  const bool lacks = status == cudaErrorMemoryAllocation || status == cudaErrorNoDevice ||
-                     status == cudaErrorInsufficientDriver || status == cudaErrorDevicesUnavailable;
-  throw Error(lacks ? ErrorKind::resource : ErrorKind::internal,
+  const bool unavailable = status == cudaErrorMemoryAllocation || status == cudaErrorNoDevice ||
+                           status == cudaErrorInsufficientDriver || status == cudaErrorDevicesUnavailable;
+  throw Error(unavailable ? ErrorKind::resource : ErrorKind::internal,
               format("{}: {} ({})", call, cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 

@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// Throws where the status is a failure: Error{resource} where memory ran out or there is no device, Error{internal}
-// otherwise, with the name of the call and CUDA's message.
+// Throws if the status is a failure: Error{resource} if memory ran out or there is no device, Error{internal}
+// otherwise. The text has the name of the call and CUDA's message.
 void check(cudaError_t status, std::string_view call);
 void check(cudnnStatus_t status, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);

@@ -1,4 +1,4 @@
-// The GPU of a rank.
+// Finds the GPU of a rank, and opens the libraries' handles for it.
 #include "core/backend/cuda/runtime/device.h"
 
 #include "core/backend/cuda/cudnn/companions.h"
@@ -8,10 +8,10 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int oldest_major = 8;  // major version of the compute capabilities for which cmake/cuda.cmake compiles
+constexpr int oldest_major = 8;  // oldest major compute capability for which cmake/cuda.cmake compiles
 
-// The prefix and the 16 bytes in groups of 4, 2, 2, 2 and 6. Only the device's name tells a MIG instance from a whole
-// GPU.
+// The UUID as text: a prefix, then 16 bytes in groups of 4, 2, 2, 2 and 6. Only the device's name distinguishes a MIG
+// instance from a whole GPU.
 std::string uuid_text(const cudaDeviceProp& properties) {
   std::string text = std::string_view(properties.name).find(" MIG ") == std::string_view::npos ? "GPU" : "MIG";
   for (int i = 0; i < 16; ++i) {
@@ -21,7 +21,7 @@ std::string uuid_text(const cudaDeviceProp& properties) {
   return text;
 }
 
-// The answer where CUDA shows no GPU: the reason and a remedy.
+// The result if CUDA shows no GPU: the reason and a remedy.
 VisibleGpus no_gpus(cudaError_t status) {
   const std::string why = format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   int driver = 0;
@@ -32,19 +32,20 @@ VisibleGpus no_gpus(cudaError_t status) {
       if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
         return {{},
                 "there is no NVIDIA driver for CUDA (libcuda.so.1)",
-                "install it, or let the container see it (nvidia-container-toolkit, NVIDIA_DRIVER_CAPABILITIES=all)"};
+                "install the driver, or make it visible in the container (nvidia-container-toolkit, "
+                "NVIDIA_DRIVER_CAPABILITIES=all)"};
       }
       return {{},
-              format("{}: the driver is made for CUDA {}.{}, and this trainctl needs {}.{}", why, driver / 1000,
+              format("{}: the driver supports CUDA {}.{}, but this trainctl needs {}.{}", why, driver / 1000,
                      driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
               "install a newer driver"};
     case cudaErrorSystemNotReady:
-      return {{}, why, "start nvidia-fabricmanager, which GPUs behind an NVSwitch need"};
+      return {{}, why, "start nvidia-fabricmanager, which GPUs that are connected by an NVSwitch need"};
     case cudaErrorSystemDriverMismatch:
-      return {{}, why, "the driver was updated: restart the machine"};
+      return {{}, why, "restart the machine, since the driver was updated"};
     case cudaErrorCompatNotSupportedOnDevice:
       return {
-          {}, why, "take CUDA's forward compatibility (cuda-compat) out of LD_LIBRARY_PATH, or install a newer driver"};
+          {}, why, "remove CUDA's forward compatibility (cuda-compat) from LD_LIBRARY_PATH, or install a newer driver"};
     default:
       return {{}, why, "look at nvidia-smi and dmesg"};
   }
@@ -58,7 +59,7 @@ int device_of(int local_rank) {
   if (gpu == nullptr) throw Error(ErrorKind::resource, "no CUDA device can be used: " + visible.why, visible.remedy);
   if (gpu->why_not.empty()) return gpu->index;
   throw Error(ErrorKind::resource, gpu->why_not,
-              "choose others by CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)");
+              "choose other GPUs with CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)");
 }
 
 VisibleGpus visible_gpus() {
@@ -100,7 +101,8 @@ Device::Device(int index, const DeviceOptions& options) : index_(index), options
   minor_ = properties.minor;
   processors_ = properties.multiProcessorCount;
   if (const std::string why = open_companions(); !why.empty()) {
-    throw Error(ErrorKind::resource, "cuDNN is incomplete: " + why, "install it again (pip's nvidia-cudnn-cu13 does)");
+    throw Error(ErrorKind::resource, "cuDNN is incomplete: " + why,
+                "install cuDNN again, for example with pip install nvidia-cudnn-cu13");
   }
   cudnn_ = make<OwnedCudnn>(cudnnCreate, "cudnnCreate");
   blas_ = make<OwnedBlas>(cublasLtCreate, "cublasLtCreate");

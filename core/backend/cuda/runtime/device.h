@@ -9,17 +9,17 @@
 namespace trainctl::cuda {
 
 // The index of the GPU on which this rank computes, among the visible ones (CUDA_VISIBLE_DEVICES): its local rank
-// modulo their number. Throws Error{resource} where there is none, or the module has no kernels for it.
+// modulo their number. Throws Error{resource} if there is no GPU, or the module has no kernels for it.
 int device_of(int local_rank);
 
-// CudaModule::gpus().
+// Implements CudaModule::gpus().
 VisibleGpus visible_gpus();
 
-// The options that decide which kernels of the libraries may be used.
+// The options that determine which kernels of the libraries may be used.
 struct DeviceOptions {
   bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
-  bool deterministic = false;  // only kernels that give the same bits every time
-  bool timing = true;  // choose the fastest kernels by timing; else those that the libraries' heuristics put first
+  bool deterministic = false;  // use only kernels that return the same bits every time
+  bool timing = true;          // choose the fastest kernels by timing; else the first ones of the libraries' heuristics
 
   // The options as text for the keys of kernel choices: "", " tf32", " deterministic", ...
   std::string text() const;
@@ -27,7 +27,7 @@ struct DeviceOptions {
 
 class Device {
  public:
-  // Makes the GPU the calling thread's current device. Throws Error{resource} where the GPU cannot be used.
+  // Makes the GPU the calling thread's current device. Throws Error{resource} if the GPU cannot be used.
   Device(int index, const DeviceOptions& options);
 
   const DeviceOptions& options() const { return options_; }

@@ -1,4 +1,4 @@
-// Recordings as CUDA graphs: capture, instantiation, launch.
+// Implements recordings as CUDA graphs: capture, instantiation and launch.
 #include "core/backend/cuda/runtime/runtime.h"
 
 #include "core/backend/cuda/runtime/streams.h"
@@ -56,7 +56,7 @@ std::unique_ptr<Recording> record_graph(Stream& stream, const std::function<void
   } catch (const Error& error) {
     cudaGetLastError();
     if (error.kind() != ErrorKind::internal) throw;
-    log::warning(format("steps run without a CUDA graph, which costs small networks time: {}", error.what()));
+    log::warning(format("steps run without a CUDA graph, which makes small networks slower: {}", error.what()));
     return nullptr;
   }
 }

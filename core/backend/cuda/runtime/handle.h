@@ -1,4 +1,4 @@
-// Owners of the handles of CUDA's libraries: movable, not copyable, they destroy the handle.
+// Owners of the handles of CUDA's libraries. They are movable, not copyable, and destroy the handle.
 #pragma once
 
 #include <memory>

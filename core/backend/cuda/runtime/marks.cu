@@ -14,7 +14,7 @@ __global__ void set_mark(volatile unsigned long long* times, volatile int* last,
   *last = mark;
 }
 
-// About the time that the host takes to queue an op of several kernels.
+// About the time that the host needs to queue an op of several kernels.
 constexpr unsigned long long held_nanoseconds = 50000;
 
 __global__ void spin() {
@@ -37,9 +37,9 @@ class MappedMarks final : public Marks {
     for (int i = 0; i <= count; ++i) times_[i] = 0;
     last_ = reinterpret_cast<volatile int*>(times_ + count);
     *last_ = -1;
-    void* seen = nullptr;
-    check(cudaHostGetDevicePointer(&seen, memory, 0), "cudaHostGetDevicePointer");
-    device_times_ = static_cast<volatile unsigned long long*>(seen);
+    void* device_memory = nullptr;
+    check(cudaHostGetDevicePointer(&device_memory, memory, 0), "cudaHostGetDevicePointer");
+    device_times_ = static_cast<volatile unsigned long long*>(device_memory);
     device_last_ = reinterpret_cast<volatile int*>(device_times_ + count);
   }
 

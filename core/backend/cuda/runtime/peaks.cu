@@ -1,4 +1,4 @@
-// The measured peaks of a GPU.
+// Measures the peaks of a GPU: the speed of products and the memory bandwidth.
 #include "core/backend/cuda/choice/timing.h"
 #include "core/backend/cuda/cublaslt/product.h"
 #include "core/backend/cuda/device/grid.h"

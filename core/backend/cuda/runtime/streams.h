@@ -1,4 +1,4 @@
-// Streams and events of CUDA behind core's interfaces.
+// Implements core's streams and events by those of CUDA.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ class CudaStream final : public Stream {
   std::size_t next_ = 0;
 };
 
-// The CUDA stream behind a stream that this backend made.
+// The CUDA stream of a stream that this backend made.
 inline cudaStream_t stream_of(Stream& stream) { return static_cast<CudaStream&>(stream).get(); }
 
 std::unique_ptr<Event> make_event(std::shared_ptr<Waits> waits);

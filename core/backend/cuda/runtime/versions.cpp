@@ -1,4 +1,4 @@
-// Asking CUDA's libraries for their versions.
+// Asks CUDA's libraries for their versions.
 #include "core/backend/cuda/runtime/versions.h"
 
 #include "core/backend/cuda/cudnn/companions.h"

@@ -33,8 +33,8 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
   check(status, call);
 }
 
-// All of them, also after one has thrown: each ends the kernels that wait for its own peers, and memory is freed once
-// no kernel waits.
+// Calls all watches, even after one has thrown: each watch ends the kernels that wait for its own peers, and memory is
+// freed only when no kernel waits.
 void Waits::call_watches(std::chrono::milliseconds waited) const {
   std::exception_ptr first;
   for (Watch* watch : watches_) {

@@ -11,7 +11,7 @@
 
 namespace trainctl::cuda {
 
-// A check that ends a wait of the host where a peer has failed or a deadline has passed.
+// A check that ends a wait of the host if a peer has failed or a deadline has passed.
 class Watch {
  public:
   virtual ~Watch() = default;
@@ -24,7 +24,7 @@ class Watch {
 // streams.
 class Waits {
  public:
-  // Adds a watch, once however often it is added. The caller removes the watch before it is destroyed.
+  // Adds a watch; has no effect if it is already added. The caller must remove the watch before it is destroyed.
   void add(Watch& watch);
   void remove(Watch& watch);
 
