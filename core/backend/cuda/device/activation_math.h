@@ -1,4 +1,4 @@
-// Activations and their derivatives of one value, for kernels.
+// Device functions for the activation of one value, and for its derivative.
 #pragma once
 
 #include <cuda_runtime.h>

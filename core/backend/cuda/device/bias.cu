@@ -1,4 +1,4 @@
-// Biases behind convolutions and products with which the library did not fuse them.
+// Adds biases after convolutions and products with which the library did not fuse them.
 #include "core/backend/cuda/device/activation_math.h"
 #include "core/backend/cuda/device/elementwise.h"
 #include "core/backend/cuda/device/pack.h"
@@ -6,7 +6,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// y[row, c] = f(y[row, c] + bias[c]), a pack of neighbouring channels a thread.
+// y[row, c] = f(y[row, c] + bias[c]); each thread computes packs of neighbouring channels.
 template <class T, int width>
 __global__ void add_bias(T* y, const float* bias, std::uint32_t packs, std::uint32_t packs_in_row,
                          ActivationFunction function) {

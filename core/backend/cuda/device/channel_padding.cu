@@ -1,4 +1,4 @@
-// Padding of rows of channels with zeros, and its removal. The rows are those of a convolution's kernel, which is
+// Pads rows of channels with zeros, and removes the padding. The rows are those of a convolution's kernel, which is
 // small.
 #include "core/backend/cuda/device/channel_padding.h"
 

@@ -1,4 +1,4 @@
-// Padding of rows of channels with zeros, and its removal.
+// Pads rows of channels with zeros, and removes the padding.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,11 +9,12 @@
 
 namespace trainctl::cuda {
 
-// to[row, padded] = from[row, channels] and zeros behind them, in bfloat16 or float16.
+// to[row, padded] = from[row, channels], followed by zeros, in bfloat16 or float16.
 void pad_channels(DType dtype, const void* from, std::int64_t rows, std::int64_t channels, std::int64_t padded,
                   void* to, cudaStream_t stream);
 
-// to[i] (+)= the first `kept` of each `whole` neighbouring values, `count` in all.
+// Writes the first `kept` of each `whole` neighbouring values to `to`, `count` values in all; with `accumulate`, adds
+// them.
 void keep_first(const float* from, std::int64_t whole, std::int64_t kept, std::int64_t count, bool accumulate,
                 float* to, cudaStream_t stream);
 

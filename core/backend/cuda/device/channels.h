@@ -1,7 +1,7 @@
-// Grids over matrices [rows, channels] in which each thread stays in its channels, and sums over the rows.
+// Grids over matrices [rows, channels] in which each thread always processes the same channels, and sums over the rows.
 //
 // A block processes `lanes` rows at once, in a tile of neighbouring packs of channels that is at most a cache line
-// wide; a stripe is all rows that a block processes. Sums over lanes are added in a fixed order.
+// wide. A stripe consists of all rows that a block processes. Sums over lanes are added in a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,21 @@
 
 namespace trainctl::cuda {
 
-inline constexpr int channel_threads = 512;  // of a block
-inline constexpr int widest_tile = 32;       // packs
+inline constexpr int channel_threads = 512;  // threads of a block
+inline constexpr int widest_tile = 32;       // packs in a tile
 
 struct ChannelGrid {
   std::int64_t rows = 0, channels = 0;
-  int width = 1;                         // values in a pack
-  int tile = 1, tiles = 1;               // packs side by side in a block, a power of two; tiles in a row
-  std::int64_t groups = 1, stripes = 1;  // groups of `lanes` rows; stripe s has the groups s, s + stripes, ...
-  std::int64_t least_groups = 1, longer_stripes = 0;  // groups in a stripe; number of first stripes with one more
-  std::int64_t last_stripe = 0;                       // the stripe with the last group, which may be incomplete
+  int width = 1;            // values in a pack
+  int tile = 1, tiles = 1;  // packs in a tile, a power of two; tiles in a row
+  // The number of groups of `lanes` rows, and of stripes; stripe s has the groups s, s + stripes, ...
+  std::int64_t groups = 1, stripes = 1;
+  // The smallest number of groups in a stripe; the first `longer_stripes` stripes have one more.
+  std::int64_t least_groups = 1, longer_stripes = 0;
+  std::int64_t last_stripe = 0;  // the stripe with the last group, which may be incomplete
 
-  // `element` is the size of a value in bytes. At most `most` blocks, each thread with at least `least` rows.
+  // `element` is the size of a value in bytes. The grid has at most `most` blocks, and each thread at least `least`
+  // rows if the matrix has enough.
   ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
               std::int64_t least)
       : rows(row_count), channels(channel_count), width(pack) {
@@ -50,11 +53,11 @@ struct ChannelGrid {
   dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
 };
 
-// The part of a thread in such a grid: rows first, first + step, ... below `rows`, of `width` channels from `channel`
-// on.
+// What a thread of such a grid processes: the rows first, first + step, ... below `rows`, and `width` channels from
+// `channel` on.
 struct ChannelThread {
   std::int64_t first, step, channel;
-  bool inside;  // whether there are such channels
+  bool inside;  // whether these channels exist
 
   __device__ explicit ChannelThread(const ChannelGrid& grid) {
     const int pack = static_cast<int>(threadIdx.x) % grid.tile, lane = static_cast<int>(threadIdx.x) / grid.tile;
@@ -83,9 +86,9 @@ __device__ void each(std::int64_t first, std::int64_t end, std::int64_t step, co
   }
 }
 
-// each() over a thread's rows; i is the offset of the thread's first channel in the row.
+// each() over a thread's rows; i is the offset of the thread's first channel in each row.
 template <int batch, class Read, class Use>
-__device__ void each_place(const ChannelGrid& grid, const ChannelThread& at, const Read& read, const Use& use) {
+__device__ void each_offset(const ChannelGrid& grid, const ChannelThread& at, const Read& read, const Use& use) {
   each<batch>(at.first * grid.channels + at.channel, grid.rows * grid.channels, at.step * grid.channels, read, use);
 }
 
@@ -113,9 +116,9 @@ __device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
   return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
 }
 
-// How one block adds up the stripes' results of its tile: each thread has a channel (or -1) and adds the stripes first,
-// first + step, ...; sum_lanes() with the tile's span then gives each channel's total to the thread with that
-// own_channel().
+// For a block that adds up the stripes' results of its tile: each thread has the channel joined_channel() (or -1), and
+// adds the stripes joined_first(), joined_first() + joined_step(), ... Then sum_lanes() with the tile's span returns
+// each channel's total to the thread with that own_channel().
 __device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x % grid.span();
   return channel < grid.channels ? channel : -1;
@@ -123,8 +126,9 @@ __device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
 __device__ inline std::int64_t joined_first(const ChannelGrid& grid) { return threadIdx.x / grid.span(); }
 __device__ inline std::int64_t joined_step(const ChannelGrid& grid) { return channel_threads / grid.span(); }
 
-// Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` packs lie side by side.
-// Thread t < tile * width gets the sums of value t % width of pack t / width. All threads of the block call it.
+// Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` is the number of packs in
+// a tile. Thread t < tile * width gets the sums of value t % width of pack t / width. All threads of the block must
+// call it.
 template <int quantities, int width, class T>
 __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[quantities]) {
   constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // avoids bank conflicts
@@ -152,8 +156,8 @@ __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[qu
   }
 }
 
-// Images x [N, H, W, C] whose pixels are the rows of a ChannelGrid: block (x, y) takes tile x of the images y,
-// y + gridDim.y, ...
+// Images x [N, H, W, C] whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images
+// y, y + gridDim.y, ...
 struct ImageGrid {
   ChannelGrid grid;
   std::int64_t images;

@@ -1,11 +1,11 @@
-// The GPU's clock, the same on all of its processors.
+// The GPU's clock, which is the same on all of its processors.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace trainctl::cuda {
 
-// Nanoseconds; its steps may be as long as a microsecond.
+// The time in nanoseconds. Its steps may be as long as a microsecond.
 __device__ inline unsigned long long nanoseconds() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));

@@ -1,4 +1,4 @@
-// Sums of columns: blocks sum stripes of rows, and the last block of each tile adds the stripes in order.
+// Computes sums of columns: blocks sum stripes of rows, and the last block of each tile adds the stripes in order.
 #include "core/backend/cuda/device/column_sums.h"
 
 #include "core/backend/cuda/device/channels.h"
@@ -12,7 +12,7 @@ ChannelGrid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t elemen
   return {rows, columns, width, element, 256, 8};
 }
 
-// `partial` [stripe][column] is used where there are several stripes.
+// `partial` [stripe][column] is used if there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     sum_columns(ChannelGrid grid, const T* x, bool accumulate, float* partial, unsigned* counters, float* result) {

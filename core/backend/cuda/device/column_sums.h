@@ -1,4 +1,4 @@
-// Sums of columns, in one launch.
+// Computes sums of columns in one launch.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// Division by a number that is known only when a kernel starts.
+// Divides by a number that is known only when a kernel starts.
 #pragma once
 
 #include <cuda_runtime.h>

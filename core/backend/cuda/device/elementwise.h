@@ -1,4 +1,4 @@
-// Activations over tensors in memory, for ops that end in an activation.
+// Activations of tensors in memory, for ops that end with an activation.
 #pragma once
 
 #include <cuda_runtime_api.h>

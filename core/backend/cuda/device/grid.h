@@ -1,4 +1,4 @@
-// How the kernels of this project cover elements: a grid-stride loop over a grid that fills the GPU.
+// Helpers for kernels that process elements by a grid-stride loop, over a grid that fills the GPU.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -49,7 +49,7 @@ __device__ inline __half store<__half>(float value) {
 }
 
 // The sum over the threads of a block, in a fixed order, returned to all threads. `shared` has 32 values. All threads
-// call it.
+// must call it.
 template <class T>
 __device__ inline T block_sum(T value, T* shared) {
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);

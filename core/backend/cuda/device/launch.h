@@ -1,4 +1,4 @@
-// Launching a kernel of this project; no other file uses <<<>>>.
+// Launches the kernels of this project; no other file uses <<<>>>.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -24,12 +24,12 @@ __host__ __device__ inline bool is_aligned(const void* address) {
 
 // The pack at an address, which must be aligned to the size of the pack.
 template <int width, class T>
-__device__ inline const Pack<T, width>& pack_at(const T* place) {
-  return *reinterpret_cast<const Pack<T, width>*>(place);
+__device__ inline const Pack<T, width>& pack_at(const T* address) {
+  return *reinterpret_cast<const Pack<T, width>*>(address);
 }
 template <int width, class T>
-__device__ inline Pack<T, width>& pack_at(T* place) {
-  return *reinterpret_cast<Pack<T, width>*>(place);
+__device__ inline Pack<T, width>& pack_at(T* address) {
+  return *reinterpret_cast<Pack<T, width>*>(address);
 }
 
 // The number of packs as 32 bits, for kernels that divide indices: 32-bit divisions are faster.

@@ -1,5 +1,5 @@
-// Grids over matrices [rows, values] in which a team of threads processes a row: a warp where rows are short, else a
-// block.
+// Grids over matrices [rows, values] in which a team of threads processes a row. A team is a warp if rows are short,
+// else a block.
 #pragma once
 
 #include "core/backend/cuda/device/pack.h"
@@ -9,7 +9,7 @@ namespace trainctl::cuda {
 struct RowGrid {
   std::int64_t rows = 0;
   int values = 0;
-  int team = 32;  // threads
+  int team = 32;  // number of threads in a team
   int blocks = 1;
 
   RowGrid(std::int64_t row_count, std::int64_t value_count) : rows(row_count), values(static_cast<int>(value_count)) {
@@ -20,7 +20,7 @@ struct RowGrid {
   }
 };
 
-// A thread's part in its team. All threads of a team must process the same rows and make the same calls.
+// A thread's work in its team. All threads of a team must process the same rows and make the same calls.
 class RowTeam {
  public:
   __device__ explicit RowTeam(const RowGrid& grid)
@@ -47,7 +47,7 @@ class RowTeam {
       for (int k = member_; k < grid_.values; k += grid_.team) visit(k, load(x[k]));
     }
   }
-  // y[k] = value(k) for the same share.
+  // Writes y[k] = value(k) for the thread's share of a row's values.
   template <class T, class Value>
   __device__ void fill(T* y, const Value& value) const {
     if (grid_.values % widest<T> == 0) {
@@ -62,7 +62,7 @@ class RowTeam {
       for (int k = member_; k < grid_.values; k += grid_.team) y[k] = store<T>(value(k));
     }
   }
-  // y[k] = value(k, x[k]) for the same share; y may be x.
+  // Writes y[k] = value(k, x[k]) for the thread's share of a row's values; y may be x.
   template <class T, class Value>
   __device__ void map(const T* x, T* y, const Value& value) const {
     if (grid_.values % widest<T> == 0) {

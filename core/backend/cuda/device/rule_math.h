@@ -1,4 +1,4 @@
-// The functions that the rules of losses and metrics call (core/graph/ops/losses/rule.h).
+// The device functions that the rules of losses and metrics call (core/graph/ops/losses/rule.h).
 #pragma once
 
 #include <cuda_runtime.h>

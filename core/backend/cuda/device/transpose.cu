@@ -1,4 +1,4 @@
-// Transposed matrices, a tile of 32 x 32 at a time through shared memory.
+// Transposes matrices in tiles of 32 x 32 through shared memory.
 #include "core/backend/cuda/device/transpose.h"
 
 #include "core/backend/cuda/device/grid.h"
@@ -47,7 +47,7 @@ void transpose(DType from_dtype, const void* from, std::int64_t rows, std::int64
            static_cast<To*>(to), accumulate);
   };
   if (to_dtype == DType::float32) return with_type(from_dtype, [&](auto source) { run(source, float{}); });
-  require(from_dtype == DType::float32, "one side of a transposition is float32");
+  require(from_dtype == DType::float32, "a transposition reads or writes float32");
   with_type(to_dtype, [&](auto target) { run(float{}, target); });
 }
 

@@ -1,4 +1,4 @@
-// Transposed matrices: kernels of convolutions between their logical layout and cuDNN's.
+// Transposes matrices, which converts kernels of convolutions between their logical layout and cuDNN's.
 //
 // [height, width, in, out] as a matrix of height * width * in rows and `out` columns is the transpose of [out, height,
 // width, in].

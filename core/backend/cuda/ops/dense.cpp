@@ -1,4 +1,4 @@
-// Dense layers, forward and backward, on cuBLASLt's products with bias, ReLU and bias-gradient epilogues.
+// Lowers dense layers, forward and backward, to cuBLASLt's products with bias, ReLU and bias-gradient epilogues.
 #include "core/backend/cuda/ops/dense.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// Gives the parameter at this input the dtype in which the layer computes: a compute copy where that is not float32.
+// Requests the parameter at this input in the dtype in which the layer computes, which is a compute copy if that dtype
+// is not float32.
 void ask_for_copy(const LowerContext& context, std::size_t input, DType dtype, Candidate& candidate) {
   candidate.inputs[input] = {dtype, "", context.input(input).shape.count() * size_of(dtype)};
 }
@@ -28,7 +29,7 @@ Candidate candidate_of(const LowerContext& context, const Product& product) {
 
 }  // namespace
 
-// Bias and ReLU are fused with the product where cuBLASLt offers that; else a kernel of this project runs behind the
+// Bias and ReLU are fused with the product if cuBLASLt offers that; else a kernel of this project runs after the
 // product.
 Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
                         const ActivationFunction& function) {

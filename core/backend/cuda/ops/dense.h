@@ -10,8 +10,8 @@
 
 namespace trainctl::cuda {
 
-// x [rows, in], kernel [in, out], y [rows, out]; x and y in `dtype`, the kernel in a compute copy of that dtype where
-// it is not float32.
+// x [rows, in], kernel [in, out], y [rows, out]; x and y in `dtype`, the kernel in a compute copy of that dtype if it
+// is not float32.
 struct DenseShape {
   std::int64_t rows = 0, in = 0, out = 0;
   DType dtype = DType::float32;
@@ -21,12 +21,12 @@ struct DenseShape {
 Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
                         const ActivationFunction& function);
 Candidate dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
-// The gradient of the weights has two candidates where there is a bias: a product and separate sums for the bias, or
-// one product that computes both, where cuBLASLt offers that and the op does not accumulate.
+// The gradient of the weights has two candidates if there is a bias: a product and separate sums for the bias, or one
+// product that computes both, if cuBLASLt offers that and the op does not accumulate.
 constexpr const char *product_name = "product", *product_and_bias_name = "product and bias";
 void add_gradient_products(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate,
                            std::vector<std::string>& names);
-// Empty where the name is neither of these, or cuBLASLt does not offer it.
+// Empty if the name is neither of these, or cuBLASLt does not offer that product.
 std::optional<Candidate> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
                                                bool accumulate, const std::string& name);
 

@@ -1,4 +1,4 @@
-// Embeddings: the rows of a table, and the gradient of the table, summed in the order of the numbers.
+// Embeddings: looks up rows of a table, and sums the gradient of the table in the order of the row numbers.
 #include "core/graph/ops/embedding.h"
 
 #include "core/backend/cuda/device/grid.h"

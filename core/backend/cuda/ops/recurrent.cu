@@ -1,5 +1,5 @@
-// The steps of recurrent layers, forward and backward: for each step a product of cuBLASLt with the recurrent kernel
-// over all samples, and a kernel for all gates. Products have float32 results.
+// The steps of recurrent layers, forward and backward. Each step runs a product of cuBLASLt with the recurrent kernel
+// over all samples, and a CUDA kernel for all gates. Products have float32 results.
 #include "core/graph/ops/recurrent.h"
 
 #include "core/backend/cuda/cublaslt/product.h"
@@ -18,13 +18,13 @@ struct Sizes : RecurrentSizes {
   std::int64_t states() const { return samples * units; }
 };
 
-// Parts of a workspace, in bytes.
-class Parts {
+// Allocates the tensors of a workspace: add() returns the offset of a tensor, in bytes.
+class WorkspaceLayout {
  public:
   std::int64_t add(std::int64_t values, DType dtype) {
-    const std::int64_t place = bytes_;
+    const std::int64_t offset = bytes_;
     bytes_ += workspace_part(values * size_of(dtype));
-    return place;
+    return offset;
   }
   std::int64_t bytes() const { return bytes_; }
 
@@ -32,11 +32,11 @@ class Parts {
   std::int64_t bytes_ = 0;
 };
 
-// The elements [samples, units] of a step, and what lies between samples.
+// The elements [samples, units] of a step, and the number of steps between samples.
 struct StepGrid {
   std::uint32_t count, units;
-  std::int64_t steps;    // of tensors with all steps
-  std::int64_t y_steps;  // of y: 1 where it has the last step alone
+  std::int64_t steps;    // in tensors that hold all steps
+  std::int64_t y_steps;  // in y: 1 if it holds the last step only
   Divisor by_units;
 
   explicit StepGrid(const Sizes& s)
@@ -47,14 +47,14 @@ struct StepGrid {
         by_units(s.units) {}
 };
 
-// The tensors of a step forward, each at the step of the first sample. Null: y where it has not the step, `bias` where
-// there is none, `product` at the first step, and gates, memories and before outside training.
+// The tensors of a forward step; each address is that of the first sample's step. These are null: y if it does not hold
+// the step, `bias` if there is none, `product` at the first step, and gates, memories and before outside training.
 template <class T>
 struct ForwardStep {
   const T* x;
   const float *product, *bias;
   float* carry;  // [samples, units]
-  T* h;          // [samples, units]: what the next product takes
+  T* h;          // [samples, units]: the input of the next product
   T *y, *gates, *memories, *before;
 };
 
@@ -87,14 +87,14 @@ __global__ void take_step(StepGrid grid, ForwardStep<T> s) {
   }
 }
 
-// The tensors of a step back. Null: dy where it has not the step, `memories_before` at the first step, `dh` at the last
-// one, `drecurrent` where the cell does not split.
+// The tensors of a backward step. These are null: dy if it does not hold the step, `memories_before` at the first step,
+// `dh` at the last step, and `drecurrent` if the cell does not split.
 template <class T>
 struct GradientStep {
   const T *dy, *gates, *memories, *memories_before, *before;
-  const float* dh;  // [samples, units]: from the step behind
+  const float* dh;  // [samples, units]: from the following step
   float* dcarry;    // [samples, units]
-  T* dproduct;      // [samples, gates * units]: what the product takes
+  T* dproduct;      // [samples, gates * units]: the input of the product
   T *dx, *drecurrent;
 };
 
@@ -129,8 +129,8 @@ __global__ void take_step_back(StepGrid grid, GradientStep<T> s) {
 // The lowering, with the recurrent kernel as a compute copy in the dtype of the products.
 template <class Body>
 Lowering lower_steps(const LowerContext& context, std::size_t kernel, DType dtype, const Product& product,
-                     const Parts& parts, Body body) {
-  Lowering lowering = own_kernel(context, std::move(body), parts.bytes());
+                     const WorkspaceLayout& layout, Body body) {
+  Lowering lowering = own_kernel(context, std::move(body), layout.bytes());
   lowering.inputs[kernel] = {dtype, "", context.input(kernel).shape.count() * size_of(dtype)};
   lowering.implementation = "own, " + product.implementation();
   return lowering;
@@ -141,30 +141,30 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
   const DType dtype = context.input(0).dtype;
   const Product product(context.device, {s.samples, s.columns, s.units, false, false, dtype, DType::float32},
                         context.choices, context.label());
-  Parts parts;
-  const std::int64_t scratch = parts.add(product.workspace_bytes(), DType::uint8),
-                     products = parts.add(s.samples * s.columns, DType::float32),
-                     carry = parts.add(s.states(), DType::float32), h = parts.add(s.states(), dtype);
+  WorkspaceLayout layout;
+  const std::int64_t scratch = layout.add(product.workspace_bytes(), DType::uint8),
+                     products = layout.add(s.samples * s.columns, DType::float32),
+                     carry = layout.add(s.states(), DType::float32), h = layout.add(s.states(), dtype);
   const bool bias = context.op.inputs.size() > 2, training = context.op.as<Recurrent>().training;
   const StepGrid grid(s);
-  return lower_steps(context, 1, dtype, product, parts, [=](const Buffers& p) {
+  return lower_steps(context, 1, dtype, product, layout, [=](const Buffers& p) {
     for (std::int64_t step = 0; step < s.steps; ++step) {
       float* const result = p.workspace<float>(products);
       if (step > 0) {
         product.run(p.stream, p.workspace<void>(h), p.in<void>(1), result, nullptr, p.workspace<void>(scratch));
       }
-      const std::int64_t place = s.place_in_x(step), y_place = s.place_in_y(step);
+      const std::int64_t position = s.place_in_x(step), y_position = s.place_in_y(step);
       ForwardStep<T> tensors{};
-      tensors.x = p.in<T>(0) + place * s.columns;
+      tensors.x = p.in<T>(0) + position * s.columns;
       tensors.product = step > 0 ? result : nullptr;
       tensors.bias = bias ? p.in<float>(2) : nullptr;
       tensors.carry = p.workspace<float>(carry);
       tensors.h = p.workspace<T>(h);
-      if (s.has_y(step)) tensors.y = p.out<T>(0) + y_place * s.units;
+      if (s.has_y(step)) tensors.y = p.out<T>(0) + y_position * s.units;
       if (training) {
-        tensors.gates = p.out<T>(1) + place * s.columns;
-        tensors.memories = p.out<T>(2) + place * s.units;
-        tensors.before = p.out<T>(3) + place * s.units;
+        tensors.gates = p.out<T>(1) + position * s.columns;
+        tensors.memories = p.out<T>(2) + position * s.units;
+        tensors.before = p.out<T>(3) + position * s.units;
       }
       launch(take_step<Cell, T>, blocks_for(grid.count), block_threads, p.stream, grid, tensors);
     }
@@ -176,26 +176,26 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
   const DType dtype = context.input(1).dtype;
   const Product product(context.device, {s.samples, s.units, s.columns, false, true, dtype, DType::float32},
                         context.choices, context.label());
-  Parts parts;
-  const std::int64_t scratch = parts.add(product.workspace_bytes(), DType::uint8),
-                     dproducts = parts.add(s.samples * s.columns, dtype),
-                     dcarry = parts.add(s.states(), DType::float32), dh = parts.add(s.states(), DType::float32);
+  WorkspaceLayout layout;
+  const std::int64_t scratch = layout.add(product.workspace_bytes(), DType::uint8),
+                     dproducts = layout.add(s.samples * s.columns, dtype),
+                     dcarry = layout.add(s.states(), DType::float32), dh = layout.add(s.states(), DType::float32);
   const StepGrid grid(s);
-  return lower_steps(context, 4, dtype, product, parts, [=](const Buffers& p) {
+  return lower_steps(context, 4, dtype, product, layout, [=](const Buffers& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
-      const std::int64_t place = s.place_in_x(step), y_place = s.place_in_y(step);
+      const std::int64_t position = s.place_in_x(step), y_position = s.place_in_y(step);
       const bool last = step + 1 == s.steps;
       GradientStep<T> tensors{};
-      if (s.has_y(step)) tensors.dy = p.in<T>(0) + y_place * s.units;
-      tensors.gates = p.in<T>(1) + place * s.columns;
-      tensors.memories = p.in<T>(2) + place * s.units;
+      if (s.has_y(step)) tensors.dy = p.in<T>(0) + y_position * s.units;
+      tensors.gates = p.in<T>(1) + position * s.columns;
+      tensors.memories = p.in<T>(2) + position * s.units;
       if (step > 0) tensors.memories_before = p.in<T>(2) + s.place_in_x(step - 1) * s.units;
-      tensors.before = p.in<T>(3) + place * s.units;
+      tensors.before = p.in<T>(3) + position * s.units;
       tensors.dh = last ? nullptr : p.workspace<float>(dh);
       tensors.dcarry = p.workspace<float>(dcarry);
       tensors.dproduct = p.workspace<T>(dproducts);
-      tensors.dx = p.out<T>(0) + place * s.columns;
-      if (Cell::splits) tensors.drecurrent = p.out<T>(1) + place * s.columns;
+      tensors.dx = p.out<T>(0) + position * s.columns;
+      if (Cell::splits) tensors.drecurrent = p.out<T>(1) + position * s.columns;
       launch(take_step_back<Cell, T>, blocks_for(grid.count), block_threads, p.stream, grid, tensors);
       if (step == 0) continue;
       product.run(p.stream, tensors.dproduct, p.in<void>(4), p.workspace<void>(dh), nullptr,

@@ -1,4 +1,4 @@
-// Activations and sums, element by element.
+// Computes activations and sums, element by element.
 #include "core/backend/cuda/device/activation_math.h"
 #include "core/backend/cuda/device/elementwise.h"
 #include "core/backend/cuda/device/pack.h"

@@ -1,4 +1,4 @@
-// Biases that are added to sums over ranks, and their gradients.
+// Adds biases to sums over ranks, and computes the biases' gradients.
 #include "core/graph/ops/elementwise/bias.h"
 
 #include "core/backend/cuda/device/column_sums.h"

@@ -1,4 +1,4 @@
-// Products, extremes and multiples, element by element.
+// Computes products, extremes and multiples, element by element.
 #include "core/graph/ops/elementwise/combine.h"
 
 #include "core/backend/cuda/device/pack.h"
@@ -11,7 +11,7 @@ struct Product {
   __device__ float operator()(float a, float b) const { return a * b; }
 };
 
-// Whether a is the extreme one; of equal values it is. NaN is whichever comes first.
+// Whether a is the extreme value of a and b, as it is if they are equal. NaN counts as extreme.
 __device__ bool is_extreme(Extreme which, float a, float b) {
   return which == Extreme::largest ? !(b > a) && b == b : !(b < a) && b == b;
 }
@@ -62,7 +62,7 @@ __global__ void extremum_gradient(const T* dy, const T* a, const T* b, T* da, T*
   }
 }
 
-// A sample's elements, and its channels, in packs.
+// The numbers of packs in a sample, and in its channels.
 struct Channels {
   std::uint32_t sample, channels;
 };
@@ -79,7 +79,8 @@ __global__ void by_channel(const T* x, const T* s, T* y, std::uint32_t packs, Ch
   }
 }
 
-// A thread adds up the positions of one channel of a sample, in their order: neighbours read neighbouring channels.
+// A thread adds up the positions of one channel of a sample, in their order, so that neighbouring threads read
+// neighbouring channels.
 template <class T>
 __global__ void channel_sums(const T* dy, const T* x, T* ds, std::int64_t sums, std::int64_t positions,
                              std::int64_t channels) {

@@ -11,16 +11,16 @@ struct DropoutSetting {
   std::uint64_t seed;
   std::uint32_t layer;
   float rate;
-  // Element e of a sample's part is element e / run * stride + first + e % run of the sample.
+  // Element e that this op has of a sample is element e / run * stride + first + e % run of the whole sample.
   std::uint32_t run, stride, first;
-  bool scattered;  // whether packs are no whole numbers of Philox blocks
+  bool scattered;  // whether a pack's elements are not whole Philox blocks
 
   __device__ std::uint32_t number(std::uint32_t element) const {
     return element / run * stride + first + element % run;
   }
 };
 
-// Processes packs of `width` elements, a whole number of Philox blocks; a sample has `packs` of them, of which the last
+// Processes packs of `width` elements, a whole number of Philox blocks. A sample has `packs` packs, the last of which
 // may be incomplete. y may be x.
 template <class T>
 __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* numbers, const std::int64_t* step,
@@ -34,7 +34,7 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
     bool keeps[width];
     const auto number = static_cast<std::uint64_t>(numbers[sample]);
     const std::int64_t first = static_cast<std::int64_t>(pack) * width,
-                       place = static_cast<std::int64_t>(sample) * elements + first;
+                       offset = static_cast<std::int64_t>(sample) * elements + first;
     if (setting.scattered) {
       std::uint32_t block = setting.number(static_cast<std::uint32_t>(first)) / philox_words;
       PhiloxBlock drawn = key.block(number, block);
@@ -53,16 +53,16 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
       }
     }
     if (whole) {
-      Pack<T, width> values = pack_at<width>(x + place);
+      Pack<T, width> values = pack_at<width>(x + offset);
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         values.values[k] = store<T>(keeps[k] ? load(values.values[k]) * scale : 0.0f);
       }
-      pack_at<width>(y + place) = values;
+      pack_at<width>(y + offset) = values;
     } else {
 #pragma unroll
       for (int k = 0; k < width; ++k) {
-        if (first + k < elements) y[place + k] = store<T>(keeps[k] ? load(x[place + k]) * scale : 0.0f);
+        if (first + k < elements) y[offset + k] = store<T>(keeps[k] ? load(x[offset + k]) * scale : 0.0f);
       }
     }
   }
@@ -76,7 +76,7 @@ Lowering lower_dropout(const LowerContext& context) {
   const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
   DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
   if (def.unit == DropoutUnit::sample) {
-    setting.run = 1;  // all have number 0
+    setting.run = 1;  // all elements have number 0
   } else {
     const bool by_channel = def.unit == DropoutUnit::channel;
     if (def.part || by_channel) setting.run = narrow(context.input(0).shape.back());

@@ -12,7 +12,7 @@ struct NoiseMath {
   __device__ static float log(float x) { return logf(x); }
 };
 
-// A thread draws one block for four elements of a sample, which has `blocks` of them.
+// A thread draws one Philox block for four elements of a sample. A sample has `blocks` such blocks.
 template <class T>
 __global__ void gaussian_noise(RandomKey key, float stddev, const T* x, const std::int64_t* numbers,
                                const std::int64_t* step, std::uint32_t all_blocks, std::uint32_t blocks,
@@ -21,11 +21,11 @@ __global__ void gaussian_noise(RandomKey key, float stddev, const T* x, const st
   for (auto i = static_cast<std::uint32_t>(first_element()); i < all_blocks; i += element_stride()) {
     const std::uint32_t sample = i / blocks, block = i % blocks;
     const PhiloxBlock drawn = key.block(static_cast<std::uint64_t>(numbers[sample]), block);
-    const std::int64_t first = std::int64_t{block} * philox_words, place = std::int64_t{sample} * elements + first;
+    const std::int64_t first = std::int64_t{block} * philox_words, offset = std::int64_t{sample} * elements + first;
 #pragma unroll
     for (int k = 0; k < philox_words; ++k) {
       if (first + k < elements) {
-        y[place + k] = store<T>(load(x[place + k]) + stddev * standard_normal<NoiseMath>(drawn[k]));
+        y[offset + k] = store<T>(load(x[offset + k]) + stddev * standard_normal<NoiseMath>(drawn[k]));
       }
     }
   }

@@ -1,4 +1,4 @@
-// Parametric ReLU and its gradients, over a matrix whose columns have an alpha each: rows are positions, or samples.
+// Parametric ReLU and its gradients, over a matrix in which each column has an alpha. Rows are positions or samples.
 #include "core/graph/ops/elementwise/prelu.h"
 
 #include "core/backend/cuda/device/channels.h"
@@ -16,15 +16,15 @@ __global__ void __launch_bounds__(channel_threads) prelu(ChannelGrid grid, const
   if (!at.inside) return;
   float slope[width];
   read_channels(alpha, at.channel, slope);
-  const auto read = [&](std::int64_t place) { return pack_at<width>(x + place); };
-  each_place<2>(grid, at, read, [&](std::int64_t place, const Pack<T, width>& pack) {
+  const auto read = [&](std::int64_t offset) { return pack_at<width>(x + offset); };
+  each_offset<2>(grid, at, read, [&](std::int64_t offset, const Pack<T, width>& pack) {
     Pack<T, width> ys;
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float value = load(pack.values[k]);
       ys.values[k] = store<T>(value > 0 ? value : value * slope[k]);
     }
-    pack_at<width>(y + place) = ys;
+    pack_at<width>(y + offset) = ys;
   });
 }
 
@@ -34,7 +34,7 @@ struct PreluRow {
 };
 
 // Blocks write dx and sum stripes of rows, and the last block of each tile of columns adds the stripes in order.
-// `partial` [stripe][column] is used where there are several stripes. dx may be dy.
+// `partial` [stripe][column] is used if there are several stripes. dx may be dy.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     prelu_gradient(ChannelGrid grid, const T* dy, const T* x, const float* alpha, bool accumulate, float* partial,
@@ -44,10 +44,10 @@ __global__ void __launch_bounds__(channel_threads, 2)
   if (at.inside) {
     float slope[width];
     read_channels(alpha, at.channel, slope);
-    const auto read = [&](std::int64_t place) {
-      return PreluRow<T, width>{pack_at<width>(dy + place), pack_at<width>(x + place)};
+    const auto read = [&](std::int64_t offset) {
+      return PreluRow<T, width>{pack_at<width>(dy + offset), pack_at<width>(x + offset)};
     };
-    each_place<2>(grid, at, read, [&](std::int64_t place, const PreluRow<T, width>& row) {
+    each_offset<2>(grid, at, read, [&](std::int64_t offset, const PreluRow<T, width>& row) {
       Pack<T, width> dxs;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
         dxs.values[k] = store<T>(value > 0 ? gradient : gradient * slope[k]);
         values[0][k] += value > 0 ? 0.0f : gradient * value;
       }
-      pack_at<width>(dx + place) = dxs;
+      pack_at<width>(dx + offset) = dxs;
     });
   }
   sum_lanes(values, grid.tile, sums);
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   if (column >= 0) dalpha[column] = accumulate ? dalpha[column] + sums[0] : sums[0];
 }
 
-// x as a matrix with as many columns as alpha has values. The blocks fill any GPU; their number is the same on all.
+// x as a matrix with one column for each value of alpha. The blocks fill any GPU; their number is the same on all GPUs.
 template <class T, int width>
 ChannelGrid channel_grid(const TensorType& x, const TensorType& alpha) {
   const std::int64_t columns = alpha.shape.count();

@@ -1,5 +1,5 @@
-// Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, of
-// this project's kernels for few channels, and, where the convolution is a matrix product, of cuBLASLt's products.
+// Lowers convolutions, forward and backward, to the fastest of cuDNN's engines, its graphs that fuse bias and
+// activation, this project's kernels for few channels and, if the convolution is a matrix product, cuBLASLt's products.
 //
 // Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h) and of
 // kernels for few channels (few_channels.h).
@@ -24,32 +24,34 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr const char *engine_prefix = "engine ", *fused_prefix = "fused ";
-constexpr std::int64_t alignment = 256;  // bytes, of the parts of the workspace
+constexpr std::int64_t alignment = 256;  // of the ranges of the workspace, in bytes
 
 EngineRules rules_of(const LowerContext& context, DType dtype) {
   const DeviceOptions& options = context.device.options();
   return {.deterministic = options.deterministic, .tensor_cores = dtype != DType::float32 || options.tf32};
 }
 
-// A 1x1 convolution without strides, padding and groups is a dense layer over pixels.
+// A 1x1 convolution without strides, padding and groups is a dense layer over pixels. Returns the shape of that layer;
+// empty for other convolutions.
 std::optional<DenseShape> dense_shape(const ConvolutionShape& s) {
   const Window unit;
   if (!(s.window == unit) || s.groups != 1) return {};
   return DenseShape{s.y.count() / s.y[3], s.x[3], s.y[3], s.dtype};
 }
 
-// An op's graphs, whose engines have names with the graph's prefix; null where there is none.
+// An op's graphs, null if the op has no such graph. The names of a graph's engines begin with the graph's prefix.
 struct OpGraphs {
   Plans::GraphPointer plain, fused;
 
-  // The plan that a name stands for; empty where the name is not that of an engine.
+  // The plan with this name; empty if the name is not that of an engine.
   std::optional<Plans::Wanted> wanted(std::string_view name) const {
-    const auto behind = [&](std::string_view prefix, const Plans::GraphPointer& graph) -> std::optional<Plans::Wanted> {
+    const auto with_prefix = [&](std::string_view prefix,
+                                 const Plans::GraphPointer& graph) -> std::optional<Plans::Wanted> {
       if (!graph || !name.starts_with(prefix)) return {};
       return Plans::Wanted{graph, std::string(name.substr(prefix.size()))};
     };
-    const auto found = behind(engine_prefix, plain);
-    return found ? found : behind(fused_prefix, fused);
+    const auto found = with_prefix(engine_prefix, plain);
+    return found ? found : with_prefix(fused_prefix, fused);
   }
 };
 
@@ -100,7 +102,7 @@ void list(const LowerContext& context, const Plans::GraphPointer& graph, std::st
   }
 }
 
-// The plan of the recorded candidate `name`, where it is an engine of the graph.
+// The plan of the candidate `name`; empty if it is not an engine of the graph.
 std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPointer& graph, std::string_view prefix,
                             const std::string& name) {
   if (!graph || !name.starts_with(prefix)) return {};
@@ -109,7 +111,7 @@ std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPoint
   return plan;
 }
 
-// The candidates with these functions `names` and `make`; their plans are made in parallel.
+// The candidates with the functions `names` and `make`. Their plans are made in parallel.
 Candidates candidates_of(const LowerContext& context, const OpGraphs& graphs,
                          std::function<std::vector<std::string>()> names,
                          std::function<std::optional<Candidate>(const std::string&)> make) {

@@ -1,4 +1,4 @@
-// The recorded plan of a convolution, for making it before the op is lowered.
+// Finds the recorded plan of a convolution, so that it can be made before the op is lowered.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// The plan of the convolution's recorded candidate; empty where nothing is recorded, where the record is no plan, and
-// for other ops. Does not read the context's layouts.
+// The plan of the convolution's recorded candidate; empty if nothing is recorded, if the record is not a plan, and for
+// other ops. Does not read the context's layouts.
 std::optional<Plans::Wanted> recorded_plan(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,4 @@
-// Convolutions of images with 3 or 4 channels, a network's first, by kernels of this project in half precision: the
+// Kernels of this project for a network's first convolution, of images with 3 or 4 channels, in half precision. The
 // libraries' engines are made for many channels.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace trainctl::cuda {
 
-// Adds the names of this project's kernels for a convolution, or for its gradient by the kernel; none where they are
-// not made for its dtype, window or channels.
+// Adds the names of this project's kernels for a convolution, or for its gradient by the kernel; adds none if they do
+// not support its dtype, window or channels.
 void add_few_channels_forward(const ConvolutionShape& shape, std::vector<std::string>& names);
 void add_few_channels_gradient(const ConvolutionShape& shape, std::vector<std::string>& names);
 
-// The candidate of such a name; empty for other names, and for shapes without kernels. The forward pass takes its
-// kernel as cuDNN does, "ohwi". The gradient is without that of the bias.
+// The candidate with such a name; empty for other names, and for shapes that the kernels do not support. The forward
+// pass reads its kernel in cuDNN's layout, "ohwi". The gradient does not include the gradient of the bias.
 std::optional<Candidate> few_channels_forward(const LowerContext& context, const ConvolutionShape& shape, bool bias,
                                               const ActivationFunction& function, const std::string& name);
 std::optional<Candidate> few_channels_gradient(const LowerContext& context, const ConvolutionShape& shape,

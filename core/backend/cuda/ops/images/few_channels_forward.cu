@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The blocks that a multiprocessor runs side by side, as their registers permit.
+// The number of blocks that a multiprocessor can run at the same time, which their registers limit.
 constexpr int resident_blocks(int pixel_tiles) { return pixel_tiles == 2 ? 4 : 2; }
 
 // The values of the kernel, [out, height, width, in], that an output channel multiplies with values k and k + 1 of a
@@ -28,8 +28,8 @@ __device__ unsigned kernel_pair(const FewChannels& s, const T* kernel, int step,
   return bits;
 }
 
-// y = conv(x, kernel) [+ bias], then ReLU where it is wanted. Column c of product n stands for the output channel
-// c / 2 * 2 channel_tiles + 2 n + c % 2, so that the sums of a lane are of neighbouring channels.
+// y = conv(x, kernel) [+ bias], then ReLU if `relu`. Column c of product n is the output channel
+// c / 2 * 2 channel_tiles + 2 n + c % 2, so that a lane's sums belong to neighbouring channels.
 template <class T, int pixel_tiles, int channel_tiles>
 __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
     convolve_few_channels(FewChannels s, const T* __restrict__ x, const T* __restrict__ kernel,
@@ -50,9 +50,9 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
   }
 
   for (std::uint32_t tile = blockIdx.x; tile < s.tiles; tile += gridDim.x) {
-    const TilePlace place(s, tile);
-    __syncthreads();  // the tile before is read no more
-    read_patch(s, place, x, patch);
+    const TileOrigin origin(s, tile);
+    __syncthreads();  // no thread reads the previous tile any more
+    read_patch(s, origin, x, patch);
     __syncthreads();
     float sums[pixel_tiles][channel_tiles][4] = {};
     const uint2* own = patch + warp * s.row_stride * s.patch_columns + group * s.column_stride;
@@ -76,14 +76,14 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
       }
     }
 
-    const int row = place.row + warp;
+    const int row = origin.row + warp;
     if (row >= s.out_height) continue;
 #pragma unroll
     for (int half = 0; half < 2 * pixel_tiles; ++half) {
-      const int column = place.column + half * 8 + group;
+      const int column = origin.column + half * 8 + group;
       if (column >= s.out_width) continue;
       const int channel = first_channel + in_group * lane_channels;
-      const std::int64_t pixel = (place.image * s.out_height + row) * s.out_width + column;
+      const std::int64_t pixel = (origin.image * s.out_height + row) * s.out_width + column;
       T* out = y + pixel * s.out_channels + channel;
 #pragma unroll
       for (int k = 0; k < lane_channels; k += pack) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
   }
 }
 
-// The pixel tiles of a warp, which name the kernels.
+// The possible numbers of pixel tiles of a warp, after which the kernels are named.
 constexpr int all_pixel_tiles[] = {4, 2};
 std::string name_of_tiles(int count) { return "own, " + std::to_string(count * pixel_tile) + " columns"; }
 

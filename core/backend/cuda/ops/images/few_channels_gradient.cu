@@ -9,13 +9,13 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr const char* gradient_name = "own";
-constexpr int gradient_columns = 32;  // of a tile
-constexpr int warp_steps = 4;         // at most, of one warp; more would not fit into its registers
-constexpr int gradient_blocks = 2;    // side by side on a multiprocessor
+constexpr int gradient_columns = 32;  // columns of a tile
+constexpr int warp_steps = 4;         // largest number of steps of a warp; more would not fit into its registers
+constexpr int gradient_blocks = 2;    // number of blocks that run on a multiprocessor at the same time
 
 // How the warps of a block share steps and rows: warps of one group have the same steps and different rows.
 struct WarpGroups {
-  int groups, rows;  // rows: warps of a group
+  int groups, rows;  // number of groups, and of warps in a group
 
   explicit WarpGroups(int steps) : groups(1) {
     while (groups * warp_steps < steps) groups *= 2;
@@ -23,9 +23,10 @@ struct WarpGroups {
   }
 };
 
-// Reads dy of a tile, pixels of `channels` values that lie `pitch` values apart; zeros for pixels outside of dy.
+// Reads dy of a tile into `gradients`, where pixels of `channels` values begin every `pitch` values. Pixels outside of
+// dy are zeros.
 template <class T, int channels, int pitch>
-__device__ void read_gradients(const FewChannels& s, const TilePlace& tile, const T* __restrict__ dy, T* gradients) {
+__device__ void read_gradients(const FewChannels& s, const TileOrigin& tile, const T* __restrict__ dy, T* gradients) {
   constexpr int packs = channels / 8, count = tile_rows * gradient_columns * packs / tile_threads;
   Pack<T, 8> values[count];
 #pragma unroll
@@ -47,7 +48,7 @@ __device__ void read_gradients(const FewChannels& s, const TilePlace& tile, cons
   }
 }
 
-// Writes sums over a part of the pixels: [block of channels][part][step values][channels of the block].
+// Writes sums over parts of the pixels: [block of channels][part][step values][channels of the block].
 template <class T, int channel_tiles>
 __global__ void __launch_bounds__(tile_threads, gradient_blocks)
     sum_few_channels(FewChannels s, WarpGroups warps, const T* __restrict__ x, const T* __restrict__ dy,
@@ -59,11 +60,11 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int group = lane / 4, in_group = lane % 4;
   const int first_step = warp % warps.groups, first_row = warp / warps.groups;
-  // Where the lane's row of four 8x8 matrices begins: two of 8 pixels each, for two products.
+  // The start of the lane's row in four 8x8 matrices: two matrices of 8 pixels for each of two products.
   const T* const matrices = gradients + (lane / 8 % 2 * 8 + lane % 8) * pitch + lane / 16 * channel_tile;
   const auto* const values = reinterpret_cast<const std::uint16_t*>(patch);
   const int next = s.column_stride * 4, far = 8 * next;  // values to the window of the next pixel, and of the eighth
-  int offsets[warp_steps];  // of the lane's values in a step; steps that there are not are computed and dropped
+  int offsets[warp_steps];  // of the lane's values in a step; steps that do not exist are computed and dropped
 #pragma unroll
   for (int m = 0; m < warp_steps; ++m) {
     const int step = min(first_step + m * warps.groups, s.steps - 1);
@@ -73,10 +74,10 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
 
   float sums[warp_steps][channel_tiles][4] = {};
   for (std::uint32_t tile = blockIdx.x; tile < s.tiles; tile += gridDim.x) {
-    const TilePlace place(s, tile);
-    __syncthreads();  // the tile before is read no more
-    read_patch(s, place, x, patch);
-    read_gradients<T, channels, pitch>(s, place, dy + blockIdx.y * channels, gradients);
+    const TileOrigin origin(s, tile);
+    __syncthreads();  // no thread reads the previous tile any more
+    read_patch(s, origin, x, patch);
+    read_gradients<T, channels, pitch>(s, origin, dy + blockIdx.y * channels, gradients);
     __syncthreads();
     for (int row = first_row; row < tile_rows; row += warps.rows) {
       for (int column = 0; column < gradient_columns; column += pixel_tile) {
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
 __global__ void add_parts(FewChannels s, int parts, int channels, const float* __restrict__ partials, bool accumulate,
                           float* dkernel) {
   const int count = s.kernel_rows * s.kernel_columns * s.channels * s.out_channels;
-  const std::int64_t size = static_cast<std::int64_t>(s.steps) * step_values * channels;  // of a part
+  const std::int64_t size = static_cast<std::int64_t>(s.steps) * step_values * channels;  // values of a part
   for (auto i = static_cast<int>(first_element()); i < count; i += static_cast<int>(element_stride())) {
     const int out = i % s.out_channels, value = i / s.out_channels;
     const int channel = value % s.channels, pixel = value / s.channels;

@@ -1,10 +1,11 @@
 // The tiles of output pixels by which convolutions of few channels are computed, and the part of an image that a tile
 // reads.
 //
-// A convolution is a product of two matrices: pixels by the rows, columns and channels of the window, times those by
-// output channels. A block of threads holds in shared memory the part of an image under a tile's windows, with 4
-// channels a pixel, so that what a pixel multiplies with 4 neighbouring columns of the window, a step, are 16 values
-// side by side. Where a step has more columns than the window, or more channels than the image, it multiplies by zero.
+// A convolution is a product of two matrices: [pixels, values of the window] times [values of the window, output
+// channels], where the values of the window are its rows, columns and channels. A block of threads holds in shared
+// memory the part of an image under a tile's windows, with 4 channels for each pixel. For an output pixel, a step
+// multiplies 4 neighbouring columns of the window with 16 neighbouring values in shared memory. If a step has more
+// columns than the window, or more channels than the image, it multiplies them by zero.
 #pragma once
 
 #include "core/backend/cuda/cudnn/convolution.h"
@@ -15,16 +16,16 @@ namespace trainctl::cuda {
 
 constexpr int tile_threads = 128, tile_rows = tile_threads / 32;
 constexpr int step_columns = 4, step_values = 4 * step_columns;
-constexpr int most_steps = 14;                    // of a window, as of 7x7
-constexpr int most_pixels = 1792;                 // of an image, in shared memory
+constexpr int most_steps = 14;                    // of a window; a window of 7x7 has 14 steps
+constexpr int most_pixels = 1792;                 // of an image in shared memory
 constexpr int channel_tile = 8, pixel_tile = 16;  // output channels and pixels of one product
 
 struct FewChannels {
   int height, width, channels, out_height, out_width, out_channels;
   int kernel_rows, kernel_columns, row_stride, column_stride, top, left;  // top, left: padding
-  int row_steps, steps;                                                   // of a row of the window, and of all
-  int columns;                                                            // of the output in a tile
-  int patch_rows, patch_columns;                                          // the part of an image under a tile
+  int row_steps, steps;           // of a row of the window, and of the whole window
+  int columns;                    // columns of the output in a tile
+  int patch_rows, patch_columns;  // size of the part of an image under a tile
   std::uint32_t tiles;
   Divisor by_across, by_down, by_patch_columns;
 
@@ -46,18 +47,18 @@ struct FewChannels {
         columns(tile_columns),
         patch_rows((tile_rows - 1) * row_stride + kernel_rows),
         patch_columns((columns - 1) * column_stride + row_steps * step_columns),
-        tiles(narrow(s.x[0] * parts(out_height, tile_rows) * parts(out_width, columns))),
-        by_across(parts(out_width, columns)),
-        by_down(parts(out_height, tile_rows)),
+        tiles(narrow(s.x[0] * tile_count(out_height, tile_rows) * tile_count(out_width, columns))),
+        by_across(tile_count(out_width, columns)),
+        by_down(tile_count(out_height, tile_rows)),
         by_patch_columns(patch_columns) {}
 
   bool fits() const { return steps <= most_steps && patch_rows * patch_columns <= most_pixels; }
 
  private:
-  static std::int64_t parts(int whole, int part) { return (whole + part - 1) / part; }
+  static std::int64_t tile_count(int size, int tile) { return (size + tile - 1) / tile; }
 };
 
-// Whether there are kernels for the convolution but for the size of its window.
+// Whether these kernels support the convolution, apart from the size of its window, which fits() checks.
 inline bool has_few_channels(const ConvolutionShape& s) {
   const bool half = s.dtype == DType::bfloat16 || s.dtype == DType::float16;
   const bool dense = s.window.dilation == Window{}.dilation && s.groups == 1;
@@ -79,11 +80,11 @@ auto with_half_type(DType dtype, const Make& make) {
 }
 
 // The first output pixel of a tile.
-struct TilePlace {
+struct TileOrigin {
   std::int64_t image;
   int row, column;
 
-  __device__ TilePlace(const FewChannels& s, std::uint32_t tile) {
+  __device__ TileOrigin(const FewChannels& s, std::uint32_t tile) {
     const std::uint32_t line = s.by_across.quotient(tile), of = s.by_down.quotient(line);
     column = static_cast<int>(s.by_across.remainder(tile, line)) * s.columns;
     row = static_cast<int>(s.by_down.remainder(line, of)) * tile_rows;
@@ -91,10 +92,10 @@ struct TilePlace {
   }
 };
 
-// Reads the part of the image under a tile, many pixels at once. Zeros stand for the channels, and for the pixels, that
-// the image does not have.
+// Reads the part of the image under a tile, many pixels at once. Channels and pixels that the image does not have are
+// zeros.
 template <class T>
-__device__ void read_patch(const FewChannels& s, const TilePlace& tile, const T* __restrict__ x, uint2* patch) {
+__device__ void read_patch(const FewChannels& s, const TileOrigin& tile, const T* __restrict__ x, uint2* patch) {
   constexpr int batch = 8;
   const int top = tile.row * s.row_stride - s.top, left = tile.column * s.column_stride - s.left;
   const T* const image = x + tile.image * s.height * s.width * s.channels;

@@ -1,4 +1,4 @@
-// The largest value of each channel of an image, and its gradient.
+// Computes the largest value of each channel of an image, and its gradient.
 #include "core/graph/ops/images/global_max_pool2d.h"
 
 #include <cmath>
@@ -10,19 +10,20 @@
 namespace trainctl::cuda {
 namespace {
 
-// A value and the number of its pixel.
+// A value and the index of its pixel.
 struct Winner {
   float value = -INFINITY;
   std::int32_t pixel = std::numeric_limits<std::int32_t>::max();
 
-  // Whether it comes before another one: the larger value, NaN before all, and of equal ones the first pixel.
+  // Whether this value precedes another one: NaN precedes all values, the larger value precedes the smaller one, and of
+  // equal values the first pixel's precedes.
   __device__ bool beats(const Winner& other) const {
     if (isnan(value) || isnan(other.value)) return isnan(value) && (!isnan(other.value) || pixel < other.pixel);
     return value > other.value || (value == other.value && pixel < other.pixel);
   }
 };
 
-// Images whose pixels are the rows of a ChannelGrid: block (x, y) takes tile x of the images y, y + gridDim.y, ...
+// Images whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y, ...
 // winners may be null.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
         }
       });
     }
-    __syncthreads();  // the image before may still be read
+    __syncthreads();  // other threads may still read the previous image
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       values[k][threadIdx.x] = best[k].value;

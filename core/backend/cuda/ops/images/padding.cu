@@ -1,4 +1,4 @@
-// Borders of zeros around images, and their removal; each thread moves packs of channels.
+// Adds borders of zeros to images, and removes them; each thread moves packs of channels.
 #include "core/graph/ops/images/padding.h"
 
 #include "core/backend/cuda/device/divisor.h"
@@ -19,12 +19,12 @@ struct Packed {
         total(narrow(images.count() / width)),
         by_rows(rows),
         by_packs(packs) {}
-  __device__ std::int64_t place(std::uint32_t image, std::uint32_t row, std::uint32_t pack) const {
+  __device__ std::int64_t index(std::uint32_t image, std::uint32_t row, std::uint32_t pack) const {
     return (static_cast<std::int64_t>(image) * rows + row) * packs + pack;
   }
 };
 
-// The position of the image within its borders.
+// The position of the image's first pack within its borders.
 struct Corner {
   std::uint32_t row, pack;
 
@@ -41,7 +41,7 @@ __global__ void pad(Packed outer, Packed inner, Corner corner, const T* __restri
     const std::uint32_t at = outer.by_packs.remainder(i, line) - corner.pack;
     Pack<T, width> pack;
     if (row < inner.rows && at < inner.packs) {
-      pack = pack_at<width>(x + inner.place(image, row, at) * width);
+      pack = pack_at<width>(x + inner.index(image, row, at) * width);
     } else {
 #pragma unroll
       for (int k = 0; k < width; ++k) pack.values[k] = store<T>(0.0f);
@@ -56,7 +56,7 @@ __global__ void crop(Packed outer, Packed inner, Corner corner, const T* __restr
     const std::uint32_t line = inner.by_packs.quotient(i), image = inner.by_rows.quotient(line);
     const std::uint32_t row = inner.by_rows.remainder(line, image) + corner.row;
     const std::uint32_t at = inner.by_packs.remainder(i, line) + corner.pack;
-    pack_at<width>(y + static_cast<std::int64_t>(i) * width) = pack_at<width>(x + outer.place(image, row, at) * width);
+    pack_at<width>(y + static_cast<std::int64_t>(i) * width) = pack_at<width>(x + outer.index(image, row, at) * width);
   }
 }
 

@@ -1,5 +1,5 @@
-// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that one thread computes
-// each value and rounds it once.
+// Pools NHWC images, forward and backward. Gradients are gathered by input pixel, so that one thread computes each
+// value and rounds it once.
 #include "core/backend/cuda/ops/images/pooling.h"
 
 #include "core/backend/cuda/device/channels.h"
@@ -13,7 +13,7 @@ namespace {
 template <class T, int width>
 __global__ void max_pool(PoolShape s, const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ winners) {
   for (auto i = static_cast<std::uint32_t>(first_element()); i < s.outputs; i += element_stride()) {
-    const auto read = [x](std::int64_t place) { return pack_at<width>(x + place); };
+    const auto read = [x](std::int64_t offset) { return pack_at<width>(x + offset); };
     Maxima<width>(s, output_spot(s, i, width), read).write(static_cast<std::int64_t>(i) * width, y, winners);
   }
 }
@@ -28,8 +28,8 @@ __global__ void average_pool(PoolShape s, const T* __restrict__ x, T* __restrict
     for (int r = top; r < bottom; ++r) {
       for (int c = left; c < right; ++c) {
         const Pack<T, width> pixel =
-            pack_at<width>(x + place_of(s, at, s.rows.input, s.columns.input, s.rows.position(at.row, r),
-                                        s.columns.position(at.column, c)));
+            pack_at<width>(x + offset_of(s, at, s.rows.input, s.columns.input, s.rows.position(at.row, r),
+                                         s.columns.position(at.column, c)));
 #pragma unroll
         for (int k = 0; k < width; ++k) sum[k] += load(pixel.values[k]);
       }
@@ -43,8 +43,8 @@ __global__ void average_pool(PoolShape s, const T* __restrict__ x, T* __restrict
   }
 }
 
-// Computes dx by input pixel: by the winners, or, where `winners` is null, as an equal share of each output whose
-// window holds the pixel.
+// Computes dx for each input pixel: from the winners or, if `winners` is null, as an equal share of each output whose
+// window contains the pixel.
 template <class T, int width>
 __global__ void pool_gradient(PoolShape s, const T* __restrict__ dy, const std::uint8_t* __restrict__ winners,
                               T* __restrict__ dx) {
@@ -60,7 +60,7 @@ __global__ void pool_gradient(PoolShape s, const T* __restrict__ dy, const std::
   }
 }
 
-// Images whose pixels are the rows of a ChannelGrid: block (x, y) takes tile x of the images y, y + gridDim.y, ...
+// Images whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y, ...
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     global_average_pool(ChannelGrid grid, std::int64_t images, const T* __restrict__ x, T* __restrict__ y) {

@@ -1,4 +1,4 @@
-// Windows over NHWC images, for the kernels of pooling.
+// Device functions for windows over NHWC images, for the kernels of pooling.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace trainctl::cuda {
 
 // One dimension of the window, and of the image.
 struct Axis {
-  int size, stride, dilation, before;  // before: padding
+  int size, stride, dilation, before;  // before: padding before the image
   int input, output;
   Divisor by_stride, by_dilation, by_input, by_output;
 
@@ -31,24 +31,24 @@ struct Axis {
         by_output(output) {}
 
   __device__ int position(int out, int index) const { return out * stride - before + index * dilation; }
-  // The indices of an output's window that lie inside the image: [begin, end).
+  // The indices of an output's window that are inside the image: [begin, end).
   __device__ int begin(int out) const {
     const int start = position(out, 0);
     return start < 0 ? min(divided(by_dilation, dilation - 1 - start), size) : 0;
   }
   __device__ int end(int out) const {
-    const int room = input - position(out, 0);
-    return max(begin(out), room <= 0 ? 0 : min(size, divided(by_dilation, room + dilation - 1)));
+    const int rest = input - position(out, 0);
+    return max(begin(out), rest <= 0 ? 0 : min(size, divided(by_dilation, rest + dilation - 1)));
   }
-  // Whether no position lies in the windows of more than two outputs.
+  // Whether each position is in the windows of at most two outputs.
   bool has_pairs() const { return dilation == 1 && size <= 2 * stride; }
-  // The outputs whose windows may hold a position: [first, last].
+  // The outputs whose windows may contain a position: [first, last].
   __device__ int first_holder(int position) const {
     const int start = position + before - (size - 1) * dilation;
     return start <= 0 ? 0 : divided(by_stride, start + stride - 1);
   }
   __device__ int last_holder(int position) const { return min(output - 1, divided(by_stride, position + before)); }
-  // The index of a position within an output's window that may hold it, or -1.
+  // The index of a position within an output's window; -1 if the window's dilation skips the position.
   __device__ int index(int out, int position) const {
     const int distance = position + before - out * stride, index = divided(by_dilation, distance);
     return index * dilation == distance ? index : -1;
@@ -59,8 +59,9 @@ struct Axis {
   }
 };
 
-// The two outputs whose windows may hold a position, where Axis::has_pairs(), and its indices within their windows: an
-// output that does not hold it has index none, and is another one that exists.
+// The two outputs whose windows may contain a position, if Axis::has_pairs(), and the indices of the position within
+// their windows. If a window does not contain the position, its index is `none` and its output is 0, which exists and
+// can be read.
 struct HolderPair {
   static constexpr int none = -1;
   int outputs[2], indices[2];
@@ -116,9 +117,9 @@ __device__ inline Spot output_spot(const PoolShape& s, std::uint32_t i, int widt
   return {i, width, s.by_packs, s.rows.by_output, s.columns.by_output};
 }
 
-// Where the values of a pixel's pack begin in a batch of images of this height and width.
-__device__ inline std::int64_t place_of(const PoolShape& s, const Spot& at, int height, int width, int row,
-                                        int column) {
+// The offset of a pixel's pack in a batch of images of this height and width.
+__device__ inline std::int64_t offset_of(const PoolShape& s, const Spot& at, int height, int width, int row,
+                                         int column) {
   return ((at.image * height + row) * width + column) * s.channels + at.channel;
 }
 
@@ -128,7 +129,7 @@ struct Maxima {
   float values[width];
   int winners[width];
 
-  // read(place) gives a Pack of a pixel's values.
+  // read(offset) returns a Pack of a pixel's values.
   template <class Read>
   __device__ Maxima(const PoolShape& s, const Spot& at, const Read& read) {
     const int top = s.rows.begin(at.row), bottom = s.rows.end(at.row);
@@ -140,8 +141,8 @@ struct Maxima {
     }
     for (int r = top; r < bottom; ++r) {
       for (int c = left; c < right; ++c) {
-        const auto pixel = read(place_of(s, at, s.rows.input, s.columns.input, s.rows.position(at.row, r),
-                                         s.columns.position(at.column, c)));
+        const auto pixel = read(offset_of(s, at, s.rows.input, s.columns.input, s.rows.position(at.row, r),
+                                          s.columns.position(at.column, c)));
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float value = load(pixel.values[k]);
@@ -155,7 +156,7 @@ struct Maxima {
 
   // Writes the maxima and their indices as an output's pack at an offset.
   template <class T>
-  __device__ void write(std::int64_t place, T* y, std::uint8_t* winner_indices) const {
+  __device__ void write(std::int64_t offset, T* y, std::uint8_t* winner_indices) const {
     Pack<T, width> pack;
     Pack<std::uint8_t, width> indices;
 #pragma unroll
@@ -163,15 +164,15 @@ struct Maxima {
       pack.values[k] = store<T>(values[k]);
       indices.values[k] = static_cast<std::uint8_t>(winners[k]);
     }
-    pack_at<width>(y + place) = pack;
-    if (winner_indices != nullptr) pack_at<width>(winner_indices + place) = indices;
+    pack_at<width>(y + offset) = pack;
+    if (winner_indices != nullptr) pack_at<width>(winner_indices + offset) = indices;
   }
 };
 
-// Sums the gradient of pack i of the input over the outputs whose windows hold the pack: term(pack of dy at an offset,
-// that offset, the index within the window, row and column of the output, sums) adds an output's part to the sums.
-// Indices within the window ascend. The loops are not unrolled: for the number of their rounds, max(max(-a, b), c),
-// ptxas 13.0 forgets the sign of a on sm_90 (scripts/check-kernels looks for such code).
+// Sums the gradient of pack i of the input over the outputs whose windows contain the pack: term(pack of dy at an
+// offset, that offset, the index within the window, row and column of the output, sums) adds an output's contribution
+// to the sums. Indices within the window ascend. The loops are not unrolled: in the number of their rounds,
+// max(max(-a, b), c), ptxas 13.0 drops the sign of a on sm_90 (scripts/check-kernels looks for such code).
 template <int width, class T, class Term>
 __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_t i, const Term& term) {
   const Spot at = input_spot(s, i, width);
@@ -185,8 +186,8 @@ __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_
     for (int column = s.columns.last_holder(at.column); column >= left; --column) {
       const int c = s.columns.index(column, at.column);
       if (c < 0) continue;
-      const std::int64_t place = place_of(s, at, s.rows.output, s.columns.output, row, column);
-      term(pack_at<width>(dy + place), place, r * s.columns.size + c, row, column, sums);
+      const std::int64_t offset = offset_of(s, at, s.rows.output, s.columns.output, row, column);
+      term(pack_at<width>(dy + offset), offset, r * s.columns.size + c, row, column, sums);
     }
   }
   Pack<T, width> pack;
@@ -195,7 +196,7 @@ __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_
   return pack;
 }
 
-// gathered_by_winners() where windows have pairs: the four outputs that may hold the pack are read at once.
+// gathered_by_winners() for windows with pairs: reads the four outputs whose windows may contain the pack at once.
 template <int width, class T>
 __device__ Pack<T, width> gathered_by_pairs(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                             std::uint32_t i) {
@@ -205,10 +206,10 @@ __device__ Pack<T, width> gathered_by_pairs(const PoolShape& s, const T* dy, con
   Pack<std::uint8_t, width> winner[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const std::int64_t place =
-        place_of(s, at, s.rows.output, s.columns.output, rows.outputs[k / 2], columns.outputs[k % 2]);
-    dys[k] = pack_at<width>(dy + place);
-    winner[k] = pack_at<width>(winners + place);
+    const std::int64_t offset =
+        offset_of(s, at, s.rows.output, s.columns.output, rows.outputs[k / 2], columns.outputs[k % 2]);
+    dys[k] = pack_at<width>(dy + offset);
+    winner[k] = pack_at<width>(winners + offset);
   }
   float sums[width] = {};
 #pragma unroll
@@ -229,13 +230,12 @@ template <int width, class T>
 __device__ Pack<T, width> gathered_by_winners(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                               std::uint32_t i) {
   if (s.pairs) return gathered_by_pairs<width>(s, dy, winners, i);
-  return gathered<width>(s, dy, i,
-                         [&](const Pack<T, width>& pack, std::int64_t place, int index, int, int, float(&sums)[width]) {
-                           const Pack<std::uint8_t, width> winner = pack_at<width>(winners + place);
+  return gathered<width>(
+      s, dy, i, [&](const Pack<T, width>& pack, std::int64_t offset, int index, int, int, float(&sums)[width]) {
+        const Pack<std::uint8_t, width> winner = pack_at<width>(winners + offset);
 #pragma unroll
-                           for (int k = 0; k < width; ++k)
-                             sums[k] += winner.values[k] == index ? load(pack.values[k]) : 0.0f;
-                         });
+        for (int k = 0; k < width; ++k) sums[k] += winner.values[k] == index ? load(pack.values[k]) : 0.0f;
+      });
 }
 
 }  // namespace trainctl::cuda

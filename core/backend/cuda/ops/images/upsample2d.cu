@@ -1,5 +1,5 @@
-// Enlarging images, forward and backward; each thread computes a pack of channels. Gradients are gathered by pixel of
-// the image, so that one thread computes each value and rounds it once.
+// Enlarges images, forward and backward; each thread computes a pack of channels. Gradients are gathered by input
+// pixel, so that one thread computes each value and rounds it once.
 #include "core/graph/ops/images/upsample2d.h"
 
 #include "core/backend/cuda/kernels.h"
@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Divides by two factors, as Enlarged::between() wants it.
+// Divides by twice the factor, as Enlarged::between() requires.
 struct Half {
   Divisor by;
 
@@ -56,8 +56,8 @@ __global__ void repeat_pixels(Geometry g, const T* __restrict__ x, T* __restrict
     const Spot at(i, width, g.by_packs, g.rows.by_output, g.columns.by_output);
     const int row = g.rows.between(Interpolation::nearest, at.row).first;
     const int column = g.columns.between(Interpolation::nearest, at.column).first;
-    const std::int64_t place = ((at.image * g.rows.input + row) * g.columns.input + column) * g.channels + at.channel;
-    pack_at<width>(y + static_cast<std::int64_t>(i) * width) = pack_at<width>(x + place);
+    const std::int64_t offset = ((at.image * g.rows.input + row) * g.columns.input + column) * g.channels + at.channel;
+    pack_at<width>(y + static_cast<std::int64_t>(i) * width) = pack_at<width>(x + offset);
   }
 }
 
@@ -68,8 +68,8 @@ __global__ void interpolate(Geometry g, const T* __restrict__ x, T* __restrict__
     const Between down = g.rows.between(Interpolation::bilinear, at.row);
     const Between right = g.columns.between(Interpolation::bilinear, at.column);
     const auto pixel = [&](int row, int column) {
-      const std::int64_t place = (at.image * g.rows.input + row) * g.columns.input + column;
-      return pack_at<width>(x + place * g.channels + at.channel);
+      const std::int64_t index = (at.image * g.rows.input + row) * g.columns.input + column;
+      return pack_at<width>(x + index * g.channels + at.channel);
     };
     const Pack<T, width> above_left = pixel(down.first, right.first), above_right = pixel(down.first, right.second);
     const Pack<T, width> below_left = pixel(down.second, right.first), below_right = pixel(down.second, right.second);
@@ -94,8 +94,8 @@ __global__ void gather_gradients(Geometry g, Interpolation how, const T* __restr
       const float row_share = g.rows.between(how, row).share(at.row);
       for (int column = right.first; column < right.end; ++column) {
         const float share = row_share * g.columns.between(how, column).share(at.column);
-        const std::int64_t place = (at.image * g.rows.output + row) * g.columns.output + column;
-        const Pack<T, width> pack = pack_at<width>(dy + place * g.channels + at.channel);
+        const std::int64_t index = (at.image * g.rows.output + row) * g.columns.output + column;
+        const Pack<T, width> pack = pack_at<width>(dy + index * g.channels + at.channel);
 #pragma unroll
         for (int k = 0; k < width; ++k) sums[k] += load(pack.values[k]) * share;
       }

@@ -32,7 +32,7 @@ Candidate gradient_candidate(const LowerContext& context) {
   return candidate;
 }
 
-constexpr std::int64_t least_timed = 1 << 20;  // elements, below which a choice is not worth its timing
+constexpr std::int64_t least_timed = 1 << 20;  // number of elements below which candidates are not worth timing
 
 template <class T, int width>
 Candidate gradient_candidate(const LowerContext& context) {

@@ -1,5 +1,5 @@
-// The passes of batch normalisation's gradient: sums by channel, then dx. dy is read from memory, or gathered from the
-// gradient of pooled images.
+// The passes of batch normalisation's gradient: first sums by channel, then dx. dy is read from memory, or gathered
+// from the gradient of pooled images.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ constexpr DType dtype_of(float) { return DType::float32; }
 constexpr DType dtype_of(__nv_bfloat16) { return DType::bfloat16; }
 constexpr DType dtype_of(__half) { return DType::float16; }
 
-// The tensors of a backward pass; null where the op has none.
+// The tensors of a backward pass; those that the op does not have are null.
 template <class T>
 struct Backward {
   const T* dy;
@@ -24,12 +24,12 @@ struct Backward {
   T* dresidual;
   float *dgamma, *dbeta;
   bool accumulate;
-  float* sums;  // [2][channels]; null where `means` follow from the sums of this rank alone
+  float* sums;  // [2][channels]; null if `means` are computed from the sums of this rank alone
 };
 
-// The places of the gradient's first pass, as BatchNormGrad and SynchronizedBatchNormSums have them: inputs dy, x, bits
-// or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
-// dbeta and dresidual. `b` has neither dx nor sums.
+// The addresses of the gradient's first pass, for BatchNormGrad and SynchronizedBatchNormSums. The inputs are dy, x,
+// bits or y if one of them is the source of the mask, gamma, beta, mean and variance; the outputs are dx or the sums,
+// dgamma, dbeta and dresidual. The caller sets dx or sums of `b`.
 template <class T, ReluMask mask>
 struct GradientBuffers {
   Backward<T> b{};
@@ -57,23 +57,23 @@ struct GradientBuffers {
 // The source that reads dy from memory.
 struct InPlaceGradient {
   template <int width, class T>
-  __device__ Pack<T, width> at(const T* dy, std::int64_t place) const {
-    return pack_at<width>(dy + place);
+  __device__ Pack<T, width> at(const T* dy, std::int64_t offset) const {
+    return pack_at<width>(dy + offset);
   }
 };
 
 // The values of a row that a thread of the backward pass reads; dy comes from a source.
 template <class T, int width, ReluMask mask>
 struct Row {
-  Pack<T, width> dy, x, y;  // y only where it is the source of the mask
-  unsigned bits;            // only where bits are the source of the mask
+  Pack<T, width> dy, x, y;  // y only if it is the source of the mask
+  unsigned bits;            // only if bits are the source of the mask
 
   template <class Source>
   __device__ Row(const Source& source, const T* dys, const T* xs, const T* ys, const std::uint8_t* mask_bits,
-                 std::int64_t place)
-      : dy(source.template at<width>(dys, place)), x(pack_at<width>(xs + place)) {
-    if constexpr (mask == ReluMask::y) y = pack_at<width>(ys + place);
-    if constexpr (mask == ReluMask::bits) bits = mask_bits[place / bits_of_byte];
+                 std::int64_t offset)
+      : dy(source.template at<width>(dys, offset)), x(pack_at<width>(xs + offset)) {
+    if constexpr (mask == ReluMask::y) y = pack_at<width>(ys + offset);
+    if constexpr (mask == ReluMask::bits) bits = mask_bits[offset / bits_of_byte];
   }
   Row() = default;
 
@@ -88,8 +88,9 @@ struct Row {
   }
 };
 
-// Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`, the (dy_mean, slope) of
-// each channel for dx, or are written as they are (Backward::sums). Writes dy f' to dresidual where there is one.
+// Sums dy f' and dy f' (x - mean) by channel. From these sums it computes dbeta, dgamma and `means`, the (dy_mean,
+// slope) of each channel for dx; if Backward::sums is not null, writes the sums instead of `means`. Writes dy f' to
+// dresidual if there is one.
 template <class T, int width, ReluMask mask, class Source>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_sums(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, Partials partials,
@@ -101,8 +102,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   float values[2][width] = {};
   if (at.inside) {
     const Factors<width> factors(n, at.channel);
-    const auto read = [&](std::int64_t place) { return Row<T, width, mask>(source, dy, x, y, bits, place); };
-    each_place<in_flight(width)>(grid, at, read, [&](std::int64_t place, const Row<T, width, mask>& row) {
+    const auto read = [&](std::int64_t offset) { return Row<T, width, mask>(source, dy, x, y, bits, offset); };
+    each_offset<in_flight(width)>(grid, at, read, [&](std::int64_t offset, const Row<T, width, mask>& row) {
       Pack<T, width> unmasked;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
         values[0][k] += gradient;
         values[1][k] += gradient * (load(row.x.values[k]) - factors.mean[k]);
       }
-      if (dresidual != nullptr) pack_at<width>(dresidual + place) = unmasked;
+      if (dresidual != nullptr) pack_at<width>(dresidual + offset) = unmasked;
     });
   }
   float sums[2];
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const auto read = [&](std::int64_t mirrored) {
     return Row<T, width, mask>(source, dy, x, nullptr, nullptr, mirror - mirrored);
   };
-  each_place<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Row<T, width, mask>& row) {
+  each_offset<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Row<T, width, mask>& row) {
     Pack<T, width> dxs;
 #pragma unroll
     for (int k = 0; k < width; ++k) {
@@ -176,8 +177,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   });
 }
 
-// The numbers of channels per thread, by which candidates for a gradient are recorded; the most promising first. In
-// float32 the factors of 8 channels would not fit into a thread's registers.
+// The numbers of channels per thread, of which each is a candidate for a gradient; the most promising first. In float32
+// the factors of 8 channels would not fit into a thread's registers.
 inline std::vector<int> gradient_widths(const TensorType& x) {
   const std::int64_t channels = x.shape.back();
   if (channels % 8 == 0 && x.dtype != DType::float32) return {4, 8};

@@ -1,6 +1,6 @@
-// Batch normalisation, ReLU and max pooling as one op, forward and backward. Unlike the separate ops, it neither writes
-// nor reads the normalised images and their gradient. The forward pass gives the same bits as the separate ops; the
-// backward pass may add sums in another order.
+// Batch normalisation, ReLU and max pooling as one op, forward and backward. Unlike the separate ops, this op neither
+// writes nor reads the normalised images and their gradient. The forward pass computes the same bits as the separate
+// ops; the backward pass may add sums in another order.
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 
 #include "core/backend/cuda/choice/candidates.h"
@@ -15,7 +15,7 @@ namespace trainctl::cuda {
 namespace {
 
 // Computes each window's maxima of relu((x - mean) * scale + beta), rounded to T before they are compared, and the
-// winners. The rows of the grid are the outputs' pixels.
+// winners. The rows of the grid are the pixels of the output.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     normalise_and_pool(ChannelGrid grid, PoolShape s, Normalisation n, const T* __restrict__ x, T* __restrict__ y,
@@ -23,8 +23,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const ChannelThread at(grid);
   if (!at.inside) return;
   const Factors<width> factors(n, at.channel);
-  const auto read = [&](std::int64_t place) {
-    Pack<T, width> pixel = pack_at<width>(x + place);
+  const auto read = [&](std::int64_t offset) {
+    Pack<T, width> pixel = pack_at<width>(x + offset);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float value = factors.normalised(load(pixel.values[k]), k);
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
     return pixel;
   };
   for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-    const std::int64_t place = row * grid.channels + at.channel;
-    Maxima<width>(s, output_spot(s, static_cast<std::uint32_t>(place / width), width), read).write(place, y, winners);
+    const std::int64_t offset = row * grid.channels + at.channel;
+    Maxima<width>(s, output_spot(s, static_cast<std::uint32_t>(offset / width), width), read).write(offset, y, winners);
   }
 }
 
@@ -44,8 +44,8 @@ struct PooledGradient {
   const std::uint8_t* winners;
 
   template <int width, class T>
-  __device__ Pack<T, width> at(const T* dy, std::int64_t place) const {
-    return gathered_by_winners<width>(s, dy, winners, static_cast<std::uint32_t>(place / width));
+  __device__ Pack<T, width> at(const T* dy, std::int64_t offset) const {
+    return gathered_by_winners<width>(s, dy, winners, static_cast<std::uint32_t>(offset / width));
   }
 };
 
@@ -100,7 +100,7 @@ Lowering fused_backward(const LowerContext& context) {
       grids.means_bytes() + grids.partials_bytes());
 }
 
-Lowering apart(const LowerContext& context) {
+Lowering lower_separately(const LowerContext& context) {
   return lower_decomposed(context, context.op.def->decomposition(), [&](const OpContext& part) {
     return lower_op({part, context.device, context.plans});
   });
@@ -112,7 +112,7 @@ struct Alternative {
   std::function<Lowering()> lower;
 };
 
-// The recorded or else the fastest alternative; the first one where nothing is recorded and x is too small to be worth
+// The recorded alternative, or else the fastest one; the first one if none is recorded and x is too small to be worth
 // timing.
 Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
   constexpr std::int64_t least_timed = 1 << 20;  // elements
@@ -137,7 +137,7 @@ Lowering lower_batch_norm_pool(const LowerContext& context) {
       return fused_forward<decltype(type), narrower<width>, width>(context);
     });
   };
-  return fastest(context, x.shape, {{"fused", fused}, {"apart", [&] { return apart(context); }}});
+  return fastest(context, x.shape, {{"fused", fused}, {"apart", [&] { return lower_separately(context); }}});
 }
 
 Lowering lower_batch_norm_pool_grad(const LowerContext& context) {
@@ -150,7 +150,7 @@ Lowering lower_batch_norm_pool_grad(const LowerContext& context) {
                               });
                             }});
   }
-  alternatives.push_back({"apart", [&] { return apart(context); }});
+  alternatives.push_back({"apart", [&] { return lower_separately(context); }});
   return fastest(context, x.shape, alternatives);
 }
 

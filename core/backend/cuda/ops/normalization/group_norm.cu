@@ -1,4 +1,5 @@
-// Group normalisation: moments by stripes, in two passes over each, statistics of the groups, and a pass over elements.
+// Group normalisation: the moments of stripes, in two passes over each stripe, then the statistics of the groups, and a
+// pass over elements.
 #include "core/graph/ops/normalization/group_norm.h"
 
 #include "core/backend/cuda/kernels.h"
@@ -7,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// A stripe's mean of each column and its sum of squares about that mean.
+// Computes the mean of each column of a stripe, and its sum of squares about that mean.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     stripe_moments(ChannelGrid grid, GroupedSamples samples, const T* __restrict__ x, Partials partials) {
@@ -18,19 +19,20 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const auto rows = static_cast<float>(grid.rows_of(stripe));
   for (std::int64_t sample = blockIdx.z; sample < samples.count; sample += gridDim.z) {
     const T* xs = x + sample * grid.rows * grid.channels;
-    const auto read = [&](std::int64_t place) { return pack_at<width>(xs + place); };
+    const auto read = [&](std::int64_t offset) { return pack_at<width>(xs + offset); };
     float values[2][width] = {}, about[2][width] = {}, sums[2];
     if (at.inside) {
-      each_place<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
+      each_offset<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
         for (int k = 0; k < width; ++k) values[0][k] += load(pack.values[k]);
       });
     }
-    sum_lanes(values, grid.tile, sums);  // of two quantities, as below: a kernel's shared memory holds one of them
+    // Sums two quantities, like the call below, so that both calls use the same shared memory.
+    sum_lanes(values, grid.tile, sums);
     if (channel >= 0) middle[threadIdx.x] = sums[0] / rows;
     __syncthreads();
     if (at.inside) {
-      each_place<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
+      each_offset<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float distance = load(pack.values[k]) - own_middle[k];
@@ -85,14 +87,14 @@ __global__ void __launch_bounds__(channel_threads, 2)
       average[k] = mean[group];
       scale[k] = rstd[group] * (gamma != nullptr ? gamma[at.channel + k] : 1.0f);
     }
-    const auto read = [&](std::int64_t place) { return pack_at<width>(x + first + place); };
-    each_place<2>(grid, at, read, [&](std::int64_t place, const Pack<T, width>& pack) {
+    const auto read = [&](std::int64_t offset) { return pack_at<width>(x + first + offset); };
+    each_offset<2>(grid, at, read, [&](std::int64_t offset, const Pack<T, width>& pack) {
       Pack<T, width> ys;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         ys.values[k] = store<T>((load(pack.values[k]) - average[k]) * scale[k] + shift[k]);
       }
-      pack_at<width>(y + first + place) = ys;
+      pack_at<width>(y + first + offset) = ys;
     });
   }
 }

@@ -1,5 +1,5 @@
-// The gradients of group normalisation: sums by stripes, from which those of the groups, of gamma and of beta follow,
-// and a pass over elements.
+// The gradients of group normalisation: sums by stripes, from which the sums of the groups and the gradients of gamma
+// and beta are computed, and a pass over elements.
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/normalization/grouped_samples.h"
 #include "core/graph/ops/normalization/group_norm.h"
@@ -7,13 +7,13 @@
 namespace trainctl::cuda {
 namespace {
 
-// The values of dy and x at one place.
+// The values of dy and x at one offset.
 template <class T, int width>
 struct GroupRow {
   Pack<T, width> dy, x;
 };
 
-// The sums of dy and of dy (x - mean) over each column of a stripe.
+// Sums dy and dy (x - mean) over each column of a stripe.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     stripe_gradients(ChannelGrid grid, GroupedSamples samples, NormBackward<T> b, Partials partials) {
@@ -26,10 +26,10 @@ __global__ void __launch_bounds__(channel_threads, 2)
       float average[width];
 #pragma unroll
       for (int k = 0; k < width; ++k) average[k] = b.mean[samples.group_of(sample, at.channel + k)];
-      const auto read = [&](std::int64_t place) {
-        return GroupRow<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
+      const auto read = [&](std::int64_t offset) {
+        return GroupRow<T, width>{pack_at<width>(b.dy + first + offset), pack_at<width>(b.x + first + offset)};
       };
-      each_place<2>(grid, at, read, [&](std::int64_t, const GroupRow<T, width>& row) {
+      each_offset<2>(grid, at, read, [&](std::int64_t, const GroupRow<T, width>& row) {
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float gradient = load(row.dy.values[k]);
@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
 }
 
-// What each group's dx lacks beside dy: a part along 1 and a part along x - mean.
+// Computes for each group the two coefficients by which dx differs from the scaled dy: a constant, and the factor of x
+// - mean.
 template <class T>
 __global__ void group_slopes(ChannelGrid grid, GroupedSamples samples, NormBackward<T> b, const float2* partials,
                              float2* slopes) {
@@ -79,22 +80,23 @@ __global__ void __launch_bounds__(channel_threads, 2)
       scale[k] = b.rstd[group] * (b.gamma != nullptr ? b.gamma[at.channel + k] : 1.0f);
       slope[k] = slopes[group];
     }
-    const auto read = [&](std::int64_t place) {
-      return GroupRow<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
+    const auto read = [&](std::int64_t offset) {
+      return GroupRow<T, width>{pack_at<width>(b.dy + first + offset), pack_at<width>(b.x + first + offset)};
     };
-    each_place<2>(grid, at, read, [&](std::int64_t place, const GroupRow<T, width>& row) {
+    each_offset<2>(grid, at, read, [&](std::int64_t offset, const GroupRow<T, width>& row) {
       Pack<T, width> dxs;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const float distance = load(row.x.values[k]) - average[k];
         dxs.values[k] = store<T>(load(row.dy.values[k]) * scale[k] - slope[k].x - distance * slope[k].y);
       }
-      pack_at<width>(b.dx + first + place) = dxs;
+      pack_at<width>(b.dx + first + offset) = dxs;
     });
   }
 }
 
-// dgamma and dbeta: the sums of all samples' stripes, in order, which `grid` sees as rows. One stripe of blocks.
+// Computes dgamma and dbeta as the sums of all samples' stripes, in order. The rows of `grid` are these stripes; the
+// grid itself has one stripe.
 template <class T>
 __global__ void __launch_bounds__(channel_threads)
     gradient_by_parameters(ChannelGrid grid, std::int64_t stripes, GroupedSamples samples, NormBackward<T> b,

@@ -1,6 +1,6 @@
-// How the kernels of group normalisation go through samples: blocks sum the columns of each sample's matrix [positions,
-// channels] by stripes of rows, and warps combine the sums of a group in float64. The stripes, and with them the order
-// of a sample's sums, depend on the sample's shape only.
+// Grids by which the kernels of group normalisation process samples: blocks sum the columns of each sample's matrix
+// [positions, channels] by stripes of rows, and warps combine the sums of a group in float64. The stripes, and with
+// them the order of a sample's sums, depend on the sample's shape only.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace trainctl::cuda {
 
-// The samples of a tensor and their groups of channels. Grids have a layer (z) for each sample.
+// The samples of a tensor and their groups of channels. In grids, the index z is the sample.
 struct GroupedSamples {
   std::int64_t count, groups, channels;
   int width;  // channels in a group
@@ -47,7 +47,7 @@ struct GroupedGrids {
   std::int64_t partials(const GroupedSamples& samples) const { return samples.count * sums.stripes * sums.channels; }
 };
 
-// A warp's part in a group: all threads of a warp process the same groups.
+// A warp's work on groups. All threads of a warp process the same groups.
 struct GroupWarp {
   __device__ static std::int64_t first() { return first_element() / 32; }
   __device__ static std::int64_t step() { return element_stride() / 32; }
@@ -61,7 +61,7 @@ struct GroupWarp {
       visit(stripe, own, partials[(sample * grid.stripes + stripe) * grid.channels + own]);
     }
   }
-  // The sum over the warp's threads, for each of them.
+  // The sum over the warp's threads, returned to all of them.
   __device__ static double sum(double value) {
     for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);
     return value;

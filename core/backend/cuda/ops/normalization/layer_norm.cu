@@ -55,8 +55,8 @@ __global__ void layer_gradient_by_input(RowGrid grid, NormBackward<T> b) {
   }
 }
 
-// dgamma and dbeta: blocks sum stripes of rows, and the last block of each tile of columns adds the stripes in order.
-// `partial` [quantity][stripe][column] is used where there are several stripes.
+// Computes dgamma and dbeta: blocks sum stripes of rows, and the last block of each tile of columns adds the stripes in
+// order. `partial` [quantity][stripe][column] is used if there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads)
     layer_gradient_by_parameters(ChannelGrid grid, NormBackward<T> b, bool accumulate, float* partial,
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(channel_threads)
   float values[2][width] = {};
   if (at.inside) {
     for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-      const std::int64_t place = row * grid.channels + at.channel;
-      const Pack<T, width> dy = pack_at<width>(b.dy + place), x = pack_at<width>(b.x + place);
+      const std::int64_t offset = row * grid.channels + at.channel;
+      const Pack<T, width> dy = pack_at<width>(b.dy + offset), x = pack_at<width>(b.x + offset);
       const float mean = b.mean[row], rstd = b.rstd[row];
 #pragma unroll
       for (int k = 0; k < width; ++k) {

@@ -1,9 +1,9 @@
-// Device functions, kernels and grids that the ops of batch normalisation share: statistics, a channel's factors, the
-// pass over elements.
+// Device functions, kernels and grids that the ops of batch normalisation share: statistics, the factors of a channel,
+// and the pass over elements.
 //
-// Statistics are taken by stripes of rows about the stripe's first row (shifted sums), and the stripes' means and sums
-// of squares are combined in float64, so that a large mean costs no digits of the variance. The passes after the sums
-// process the rows in reverse order, since the rows that the sums read last may still be in the cache.
+// Statistics are computed by stripes of rows, relative to the stripe's first row (shifted sums), and the stripes' means
+// and sums of squares are combined in float64, so that a large mean does not make the variance less precise. The passes
+// after the sums process the rows in reverse order, since the rows that the sums read last may still be in the cache.
 #pragma once
 
 #include "core/backend/cuda/device/channels.h"
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   float values[2][width] = {};
   if (at.inside) {
     const Pack<T, width> shift = pack_at<width>(first_row + at.channel);
-    const auto read = [&](std::int64_t place) { return pack_at<width>(x + place); };
-    each_place<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
+    const auto read = [&](std::int64_t offset) { return pack_at<width>(x + offset); };
+    each_offset<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const float shifted = load(pack.values[k]) - load(shift.values[k]);
@@ -66,14 +66,14 @@ __global__ void __launch_bounds__(channel_threads, 2)
   variance[channel] = squares < 0 ? 0.0f : static_cast<float>(squares);  // NaN stays NaN
 }
 
-// The vectors of a normalisation; gamma and beta may be null, and the mean where it is zero.
+// The vectors of a normalisation. gamma and beta may be null; the mean is null if it is zero.
 struct Normalisation {
   const float *mean, *variance, *gamma, *beta;
   float epsilon;
   bool relu;
 };
 
-// The factors for a thread's channels.
+// The factors of a thread's channels.
 template <int width>
 struct Factors {
   float mean[width] = {}, scale[width], beta[width] = {};
@@ -107,7 +107,7 @@ inline constexpr int narrower = widest_pack == 1 ? 1 : 4;
 
 constexpr int bits_of_byte = 8;  // pack width of kernels that write or read a mask
 
-// y = f((x - mean) * scale + beta [+ residual]); y may be x. Packs of 8 write the mask, y > 0, where it is not null.
+// y = f((x - mean) * scale + beta [+ residual]); y may be x. Packs of 8 write the mask, y > 0, if it is not null.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     normalise(ChannelGrid grid, Normalisation n, const T* x, const T* residual, T* y, std::uint8_t* mask) {
@@ -119,12 +119,12 @@ __global__ void __launch_bounds__(channel_threads, 2)
   };
   const std::int64_t mirror = (grid.rows - 1) * grid.channels + 2 * at.channel;  // from the last row to the first
   const auto read = [&](std::int64_t mirrored) {
-    const std::int64_t place = mirror - mirrored;
-    const Pack<T, width> xs = pack_at<width>(x + place);
-    return Pair{xs, residual != nullptr ? pack_at<width>(residual + place) : xs};
+    const std::int64_t offset = mirror - mirrored;
+    const Pack<T, width> xs = pack_at<width>(x + offset);
+    return Pair{xs, residual != nullptr ? pack_at<width>(residual + offset) : xs};
   };
-  each_place<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Pair& pair) {
-    const std::int64_t place = mirror - mirrored;
+  each_offset<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Pair& pair) {
+    const std::int64_t offset = mirror - mirrored;
     Pack<T, width> ys;
     unsigned bits = 0;
 #pragma unroll
@@ -134,9 +134,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
       ys.values[k] = store<T>(n.relu && value < 0 ? 0.0f : value);
       if constexpr (width == bits_of_byte) bits |= load(ys.values[k]) > 0 ? 1u << k : 0u;
     }
-    pack_at<width>(y + place) = ys;
+    pack_at<width>(y + offset) = ys;
     if constexpr (width == bits_of_byte) {
-      if (mask != nullptr) mask[place / bits_of_byte] = static_cast<std::uint8_t>(bits);
+      if (mask != nullptr) mask[offset / bits_of_byte] = static_cast<std::uint8_t>(bits);
     }
   });
 }

@@ -1,4 +1,4 @@
-// The conversion of stored samples into the network's input: scaled and shifted by channel.
+// Converts stored samples into the network's input: scales and shifts them by channel.
 #include "core/backend/cuda/cudnn/padded_images.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/device/pack.h"

@@ -9,8 +9,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// The part of one block: at most as many values of one statistic as the block has threads.
-struct Part {
+// The values of one statistic that one block updates: at most one for each thread of the block.
+struct StatisticSlice {
   Address from, to;
   int count;
   float momentum;  // of the update
@@ -20,41 +20,43 @@ struct Part {
   }
 };
 
-// The parts of all blocks, in GPU memory.
-struct Parts {
-  std::shared_ptr<const Part> data;
+// The slices of all blocks, in GPU memory.
+struct StatisticSlices {
+  std::shared_ptr<const StatisticSlice> data;
   int count = 0;
 
-  // `counts` are the numbers of values of the outputs. Without momenta each part's momentum is 0.
-  Parts(const Binding& binding, const std::vector<std::int64_t>& counts, const std::vector<float>& momenta) {
-    std::vector<Part> parts;
+  // `counts` are the numbers of values of the outputs. Without momenta the momentum of each slice is 0.
+  StatisticSlices(const Binding& binding, const std::vector<std::int64_t>& counts, const std::vector<float>& momenta) {
+    std::vector<StatisticSlice> slices;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       for (std::int64_t first = 0; first < counts[i]; first += block_threads) {
-        Part part{binding.inputs[i], binding.outputs[i],
-                  static_cast<int>(std::min<std::int64_t>(block_threads, counts[i] - first)),
-                  momenta.empty() ? 0.0f : momenta[i]};
-        part.from.offset += first * size_of(DType::float32);
-        part.to.offset += first * size_of(DType::float32);
-        parts.push_back(part);
+        StatisticSlice slice{binding.inputs[i], binding.outputs[i],
+                             static_cast<int>(std::min<std::int64_t>(block_threads, counts[i] - first)),
+                             momenta.empty() ? 0.0f : momenta[i]};
+        slice.from.offset += first * size_of(DType::float32);
+        slice.to.offset += first * size_of(DType::float32);
+        slices.push_back(slice);
       }
     }
-    count = static_cast<int>(parts.size());
-    data = on_device(parts);
+    count = static_cast<int>(slices.size());
+    data = on_device(slices);
   }
 };
 
-__global__ void update_statistics(const Part* parts, std::byte* slot, const float* count, const float* flags) {
-  const Part part = parts[blockIdx.x];
-  if (flags[agree_not_finite] != 0 || !(*count > 0) || static_cast<int>(threadIdx.x) >= part.count) return;
-  float& moving = Part::at(part.to, slot)[threadIdx.x];
-  moving = part.momentum * moving + (1.0f - part.momentum) * (Part::at(part.from, slot)[threadIdx.x] / *count);
+__global__ void update_statistics(const StatisticSlice* slices, std::byte* slot, const float* count,
+                                  const float* flags) {
+  const StatisticSlice slice = slices[blockIdx.x];
+  if (flags[agree_not_finite] != 0 || !(*count > 0) || static_cast<int>(threadIdx.x) >= slice.count) return;
+  float& moving = StatisticSlice::at(slice.to, slot)[threadIdx.x];
+  moving =
+      slice.momentum * moving + (1.0f - slice.momentum) * (StatisticSlice::at(slice.from, slot)[threadIdx.x] / *count);
 }
 
-__global__ void accumulate_statistics(const Part* parts, std::byte* slot, const float* samples, bool add) {
-  const Part part = parts[blockIdx.x];
-  if (static_cast<int>(threadIdx.x) >= part.count) return;
-  float& sum = Part::at(part.to, slot)[threadIdx.x];
-  sum = (add ? sum : 0.0f) + *samples * Part::at(part.from, slot)[threadIdx.x];
+__global__ void accumulate_statistics(const StatisticSlice* slices, std::byte* slot, const float* samples, bool add) {
+  const StatisticSlice slice = slices[blockIdx.x];
+  if (static_cast<int>(threadIdx.x) >= slice.count) return;
+  float& sum = StatisticSlice::at(slice.to, slot)[threadIdx.x];
+  sum = (add ? sum : 0.0f) + *samples * StatisticSlice::at(slice.from, slot)[threadIdx.x];
 }
 
 }  // namespace
@@ -62,8 +64,8 @@ __global__ void accumulate_statistics(const Part* parts, std::byte* slot, const 
 Lowering lower_update_statistics(const LowerContext& context) {
   return bound_kernel(context, [counts = context.output_counts(),
                                 momenta = context.op.as<UpdateStatistics>().momenta](const Binding& b) {
-    return [parts = Parts(b, counts, momenta), statistics = counts.size()](const Buffers& p) {
-      launch(update_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
+    return [slices = StatisticSlices(b, counts, momenta), statistics = counts.size()](const Buffers& p) {
+      launch(update_statistics, slices.count, block_threads, p.stream, slices.data.get(), p.slot.base,
              p.in<float>(statistics), p.in<float>(statistics + 1));
     };
   });
@@ -72,8 +74,8 @@ Lowering lower_update_statistics(const LowerContext& context) {
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
   return bound_kernel(context, [add, counts = context.output_counts()](const Binding& b) {
-    return [add, parts = Parts(b, counts, {}), statistics = counts.size()](const Buffers& p) {
-      launch(accumulate_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
+    return [add, slices = StatisticSlices(b, counts, {}), statistics = counts.size()](const Buffers& p) {
+      launch(accumulate_statistics, slices.count, block_threads, p.stream, slices.data.get(), p.slot.base,
              p.in<float>(statistics), add);
     };
   });

@@ -1,4 +1,5 @@
-// Batch normalisation by the statistics of all ranks: moments, their merging, normalisation, the gradient in two steps.
+// Batch normalisation by the statistics of all ranks: computes moments, merges them, normalises, and computes the
+// gradient in two steps.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 #include "core/backend/cuda/device/own_memory.h"
@@ -9,8 +10,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// Makes moments of a mean and a variance: rows `mean`, `squares` (which holds the variance) and, after it, the number
-// of values, 0 where the rank lacks the micro-batch.
+// Turns a mean and a variance into moments, the rows mean, `squares` and number of values. `squares` holds the variance
+// at first, and the number of values follows it. That number is 0 if the rank has no samples of the micro-batch.
 __global__ void finish_moments(float* squares, std::int64_t channels, float rows, const std::int64_t* samples) {
   const float count = *samples == no_sample ? 0.0f : rows;
   for (std::int64_t c = first_element(); c < channels; c += element_stride()) {

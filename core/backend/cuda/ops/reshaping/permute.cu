@@ -1,4 +1,4 @@
-// Permutations of dimensions: each thread finds the place in x of elements of y.
+// Permutes dimensions: each thread finds the offset in x of each pack of y.
 #include "core/graph/ops/reshaping/permute.h"
 
 #include "core/backend/cuda/device/pack.h"
@@ -28,9 +28,9 @@ __global__ void permute(const T* x, T* y, std::uint32_t packs, Loops loops) {
   }
 }
 
-// The loops over packs of `width` elements: the innermost loop is over neighbours in x where packs have several.
+// The loops over packs of `width` elements: the innermost loop is over neighbours in x if packs have several elements.
 Loops in_packs(const PermutedLoops& loops, int width) {
-  require(loops.sizes.size() <= most_loops, "a permutation of at most 8 dimensions");
+  require(loops.sizes.size() <= most_loops, "a permutation has at most 8 dimensions");
   Loops result;
   result.count = static_cast<int>(loops.sizes.size());
   for (int k = 0; k < result.count; ++k) {
@@ -47,7 +47,7 @@ Loops in_packs(const PermutedLoops& loops, int width) {
 Lowering lower_permute(const LowerContext& context) {
   const PermutedLoops loops = loops_of(context.input(0).shape, context.op.as<Permute>().order);
   const std::int64_t count = context.output(0).shape.count();
-  const std::int64_t together = loops.strides.back() == 1 ? loops.sizes.back() : 1;  // neighbours in both
+  const std::int64_t together = loops.strides.back() == 1 ? loops.sizes.back() : 1;  // neighbours in x and in y
   return with_packs(context.input(0).dtype, together, [&](auto type, auto packed) {
     using T = decltype(type);
     constexpr int width = decltype(packed)::value;

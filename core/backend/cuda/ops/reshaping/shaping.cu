@@ -1,4 +1,4 @@
-// Ops that move values without computing: concatenation, parts along the last dimension, and changes of dtype.
+// Ops that move values without computing: concatenation, splits along the last dimension, and changes of dtype.
 #include "core/graph/ops/reshaping/shaping.h"
 
 #include "core/backend/cuda/device/pack.h"
@@ -9,7 +9,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Each thread converts four neighbouring values at once where both sides are aligned, which parameters need not be.
+// Each thread converts four neighbouring values at once if both sides are aligned; parameters may be unaligned.
 template <class From, class To>
 __global__ void convert(const From* __restrict__ from, To* __restrict__ to, std::int64_t count) {
   constexpr int width = 4;
@@ -39,7 +39,7 @@ Lowering lower_conversion(const LowerContext& context, DType from, DType to) {
   });
 }
 
-// Copies between a wide tensor and its parts, which lie side by side along the last dimension.
+// Copies between a wide tensor and its parts, which are side by side along the last dimension.
 struct Columns {
   std::int64_t rows = 0, row_bytes = 0;
   std::vector<std::int64_t> part_bytes;
@@ -111,7 +111,8 @@ Lowering lower_reorder(const LowerContext& context) {
     require(from.format.empty(), "only parameters are reordered, from their logical layout");
     lowering = lower_conversion(context, from.dtype, to.dtype);
   } else {
-    require(to.format == "ohwi" && from.format.empty() && from.dtype == DType::float32, "a known layout");
+    require(to.format == "ohwi" && from.format.empty() && from.dtype == DType::float32,
+            "a kernel is reordered to ohwi, from its logical layout");
     const Shape& kernel = context.input(0).shape;
     lowering = own_kernel(
         context, [rows = kernel.count() / kernel.back(), columns = kernel.back(), dtype = to.dtype](const Buffers& p) {

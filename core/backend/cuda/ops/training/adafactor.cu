@@ -1,5 +1,6 @@
 // Adafactor over the flat regions in five launches: the means of squares over rows and over columns, the mean of the
-// rows' means, the length of the direction that they give, then the step, which also writes the compute copies.
+// rows' means, the length of the direction that these means determine, then the step, which also writes the compute
+// copies.
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/ops/training/optimizer_step.h"
 
@@ -9,15 +10,16 @@ namespace {
 constexpr int warp = 32, warps = block_threads / warp;
 constexpr unsigned blocks_of_parameter = 128;
 
-// A parameter in a step. Row means of all parameters lie one behind the other.
+// A parameter in a step. The row means of all parameters are stored one after the other.
 struct Parameter {
-  std::int64_t offset;  // of the flat layout
+  std::int64_t offset;  // in the flat layout
   Factors factors;
-  std::int64_t first_mean;  // of its matrices
+  std::int64_t first_mean;  // index of its first matrix in AdafactorRegions::row_means
 
+  // The number of kept means of a matrix.
   __host__ __device__ std::int64_t of_matrix() const { return (factors.vector ? 0 : factors.rows) + factors.columns; }
   __device__ std::int64_t all_rows() const { return factors.matrices * factors.rows; }
-  // The places of the kept means in the state's region.
+  // The offsets of the kept means in the state's region.
   __device__ std::int64_t row(std::int64_t row) const {
     return factors.offset + row / factors.rows * of_matrix() + row % factors.rows;
   }
@@ -33,40 +35,43 @@ struct AdafactorRegions {
   double* row_means;  // for each matrix the mean of its rows' means
 };
 
-// The means of squares over rows, a row for each warp; blocks along y are for the parameters, here and below.
+// Computes the means of squares over rows, a row for each warp. Here and below blockIdx.y is the index of the
+// parameter.
 __global__ void average_rows(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
                              AdafactorRegions regions) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
   const float scale = scalars.scale(clip_norm);
-  const Parameter of = parameters[blockIdx.y];
-  if (of.factors.vector) return;
+  const Parameter parameter = parameters[blockIdx.y];
+  if (parameter.factors.vector) return;
   const auto lane = static_cast<int>(threadIdx.x) % warp;
-  for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / warp; row < of.all_rows();
+  for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / warp; row < parameter.all_rows();
        row += std::int64_t{gridDim.x} * warps) {
-    const float* gradient = regions.gradient + of.offset + row * of.factors.columns;
+    const float* gradient = regions.gradient + parameter.offset + row * parameter.factors.columns;
     double sum = 0;
-    for (std::int64_t c = lane; c < of.factors.columns; c += warp) sum += rule.square(gradient[c] * scale);
+    for (std::int64_t c = lane; c < parameter.factors.columns; c += warp) sum += rule.square(gradient[c] * scale);
     for (int distance = warp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
-    float& kept = regions.kept[of.row(row)];
+    float& kept = regions.kept[parameter.row(row)];
     if (lane == 0)
-      kept = rule.average(factors, kept, static_cast<float>(sum / static_cast<double>(of.factors.columns)));
+      kept = rule.average(factors, kept, static_cast<float>(sum / static_cast<double>(parameter.factors.columns)));
   }
 }
 
-// The means of squares over columns: a block sums as many columns as a warp has threads, each of its warps some rows.
+// Computes the means of squares over columns: a block sums one column for each thread of a warp, and each of its warps
+// sums some of the rows.
 __global__ void average_columns(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
                                 AdafactorRegions regions) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
   const float scale = scalars.scale(clip_norm);
-  const Parameter of = parameters[blockIdx.y];
-  const std::int64_t columns = of.factors.columns, rows = of.factors.rows, tiles = (columns + warp - 1) / warp;
+  const Parameter parameter = parameters[blockIdx.y];
+  const std::int64_t columns = parameter.factors.columns, rows = parameter.factors.rows,
+                     tiles = (columns + warp - 1) / warp;
   const auto lane = static_cast<int>(threadIdx.x) % warp, own = static_cast<int>(threadIdx.x) / warp;
   __shared__ double sums[warps][warp];
-  for (std::int64_t tile = blockIdx.x; tile < of.factors.matrices * tiles; tile += gridDim.x) {
+  for (std::int64_t tile = blockIdx.x; tile < parameter.factors.matrices * tiles; tile += gridDim.x) {
     const std::int64_t matrix = tile / tiles, column = tile % tiles * warp + lane;
-    const float* gradient = regions.gradient + of.offset + matrix * rows * columns + column;
+    const float* gradient = regions.gradient + parameter.offset + matrix * rows * columns + column;
     double sum = 0;
     for (std::int64_t row = own; column < columns && row < rows; row += warps) {
       sum += rule.square(gradient[row * columns] * scale);
@@ -75,52 +80,54 @@ __global__ void average_columns(StepScalars scalars, Adafactor rule, float clip_
     __syncthreads();
     if (own == 0 && column < columns) {
       for (int w = 1; w < warps; ++w) sum += sums[w][lane];
-      float& kept = regions.kept[of.column(matrix, column)];
+      float& kept = regions.kept[parameter.column(matrix, column)];
       kept = rule.average(factors, kept, static_cast<float>(sum / static_cast<double>(rows)));
     }
     __syncthreads();
   }
 }
 
-// The mean of the rows' means of each matrix.
+// Computes the mean of the rows' means of each matrix.
 __global__ void average_row_means(StepScalars scalars, const Parameter* parameters, AdafactorRegions regions) {
   if (!scalars.apply()) return;
-  const Parameter of = parameters[blockIdx.y];
-  if (of.factors.vector) return;
+  const Parameter parameter = parameters[blockIdx.y];
+  if (parameter.factors.vector) return;
   __shared__ double shared[warp];
-  for (std::int64_t matrix = blockIdx.x; matrix < of.factors.matrices; matrix += gridDim.x) {
+  for (std::int64_t matrix = blockIdx.x; matrix < parameter.factors.matrices; matrix += gridDim.x) {
     double sum = 0;
-    for (std::int64_t row = threadIdx.x; row < of.factors.rows; row += blockDim.x) {
-      sum += regions.kept[of.row(matrix * of.factors.rows + row)];
+    for (std::int64_t row = threadIdx.x; row < parameter.factors.rows; row += blockDim.x) {
+      sum += regions.kept[parameter.row(matrix * parameter.factors.rows + row)];
     }
     sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) regions.row_means[of.first_mean + matrix] = sum / static_cast<double>(of.factors.rows);
+    if (threadIdx.x == 0)
+      regions.row_means[parameter.first_mean + matrix] = sum / static_cast<double>(parameter.factors.rows);
   }
 }
 
 // The direction of an element of the flat layout.
-__device__ inline float direction_at(const Adafactor& rule, const Parameter& of, const AdafactorRegions& regions,
+__device__ inline float direction_at(const Adafactor& rule, const Parameter& parameter, const AdafactorRegions& regions,
                                      float gradient, std::int64_t element) {
-  const std::int64_t at = element - of.offset, row = at / of.factors.columns, matrix = row / of.factors.rows;
-  const float column = regions.kept[of.column(matrix, at % of.factors.columns)];
-  if (of.factors.vector) return rule.direction(gradient, 1.0f, column);
-  const double relative = regions.kept[of.row(row)] / regions.row_means[of.first_mean + matrix];
+  const std::int64_t at = element - parameter.offset, row = at / parameter.factors.columns,
+                     matrix = row / parameter.factors.rows;
+  const float column = regions.kept[parameter.column(matrix, at % parameter.factors.columns)];
+  if (parameter.factors.vector) return rule.direction(gradient, 1.0f, column);
+  const double relative = regions.kept[parameter.row(row)] / regions.row_means[parameter.first_mean + matrix];
   return rule.direction(gradient, static_cast<float>(relative), column);
 }
 
-// Sums of the squares of the decayed weights and of their directions, a block for each chunk.
+// Sums the squares of the decayed weights and of their directions, with a block for each chunk.
 __global__ void find_lengths(StepScalars scalars, Adafactor rule, float clip_norm, const Chunk* chunks,
                              const int* parameter_of, const Parameter* parameters, AdafactorRegions regions,
                              Squares* of_chunks) {
   if (!scalars.apply()) return;
   const float scale = scalars.scale(clip_norm), rate = *scalars.learning_rate;
   const Chunk chunk = chunks[blockIdx.x];
-  const Parameter of = parameters[parameter_of[blockIdx.x]];
+  const Parameter parameter = parameters[parameter_of[blockIdx.x]];
   double weights = 0, directions = 0;
   each_vec4(chunk, [&](const Vec4& at) {
     const Pack<float, 4> gradient = at.read(regions.gradient), weight = at.read(regions.weight);
     for (int k = at.from; k < at.to; ++k) {
-      const double direction = direction_at(rule, of, regions, gradient.values[k] * scale, at.first + k);
+      const double direction = direction_at(rule, parameter, regions, gradient.values[k] * scale, at.first + k);
       const double decayed = rule.decayed(rate, chunk.decay, weight.values[k]);
       weights += decayed * decayed;
       directions += direction * direction;
@@ -137,9 +144,9 @@ __global__ void move(StepScalars scalars, Adafactor rule, float clip_norm, const
   const float* factors = factors_of(rule, scalars);
   const float scale = scalars.scale(clip_norm), learning_rate = *scalars.learning_rate;
   const Chunk chunk = chunks[blockIdx.x];
-  const Parameter of = parameters[parameter_of[blockIdx.x]];
+  const Parameter parameter = parameters[parameter_of[blockIdx.x]];
   const Squares sum = sum_of(chunks_of_parameter[blockIdx.x], of_chunks);
-  const auto count = static_cast<double>(of.all_rows() * of.factors.columns);
+  const auto count = static_cast<double>(parameter.all_rows() * parameter.factors.columns);
   const float rate = rule.rate(factors, learning_rate, static_cast<float>(sqrt(sum.weights / count)),
                                static_cast<float>(sqrt(sum.directions / count)));
   __shared__ Tile tile;
@@ -149,7 +156,7 @@ __global__ void move(StepScalars scalars, Adafactor rule, float clip_norm, const
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       if (k < at.from || k >= at.to) continue;
-      const float direction = direction_at(rule, of, regions, gradient.values[k] * scale, at.first + k);
+      const float direction = direction_at(rule, parameter, regions, gradient.values[k] * scale, at.first + k);
       weight.values[k] = rule.decayed(learning_rate, chunk.decay, weight.values[k]) - rate * direction;
     }
     at.write(weight, regions.weight);

@@ -20,13 +20,13 @@ std::map<std::int64_t, CopyBuffers> buffers_of(const std::vector<UpdateCopy>& co
   std::map<std::int64_t, CopyBuffers> buffers;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const UpdateCopy& copy = copies[i];
-    require(addresses[i].fixed != nullptr, "compute copies have a region of their own");
+    require(addresses[i].fixed != nullptr, "compute copies have their own region");
     const bool known = buffers.contains(copy.offset);
     CopyBuffers& at = buffers[copy.offset];
-    std::byte*& place = copy.layout.format.empty() ? at.copy : at.transposed;
-    require(place == nullptr && (!known || at.dtype == copy.layout.dtype),
+    std::byte*& address = copy.layout.format.empty() ? at.copy : at.transposed;
+    require(address == nullptr && (!known || at.dtype == copy.layout.dtype),
             "a parameter has one copy of each format, in one dtype");
-    place = addresses[i].fixed + addresses[i].offset;
+    address = addresses[i].fixed + addresses[i].offset;
     at.count = copy.shape.count();
     at.columns = copy.shape.rank() == 0 ? 1 : copy.shape.back();
     at.dtype = copy.layout.dtype;

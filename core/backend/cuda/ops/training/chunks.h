@@ -14,31 +14,31 @@ namespace trainctl::cuda {
 inline constexpr int tile_side = 64;
 inline constexpr int chunk_size = tile_side * tile_side;
 
-// Rows of elements of the regions. Copies have the dtype `copy_dtype`; their addresses are null where there are none.
+// Rows of elements of the regions. Copies have the dtype `copy_dtype`; their addresses are null if there are no copies.
 struct Chunk {
-  std::int64_t begin;       // of the first row
+  std::int64_t begin;       // offset of the first row
   std::int64_t row_stride;  // elements from a row to the next
   int rows, columns;
   float decay;
   DType copy_dtype;
-  std::byte* copy;           // address for the first row's first element; in the regions' order
-  std::byte* transposed;     // address for the first row's first element
+  std::byte* copy;           // address for the first row's first element, in a copy in the regions' order
+  std::byte* transposed;     // address for the first row's first element, in a transposed copy
   std::int64_t copy_stride;  // elements between columns of the transposed copy
 };
 
-// The chunks [begin, end) of a parameter, and whether weight decay spares it.
+// The chunks [begin, end) of a parameter, and whether the parameter is exempt from weight decay.
 struct ChunkRange {
   int begin, end;
   bool spared;
 };
 
-// The chunks of all ranges; those of range i end at ends[i]. `outputs`: the addresses of the op's outputs.
+// The chunks of all ranges; those of range i end at ends[i]. `outputs` are the addresses of the op's outputs.
 std::vector<Chunk> chunks_of(const OptimizerUpdate& update, std::span<const Address> outputs, std::vector<int>& ends);
 
 // For each chunk, the chunks of the update range that it belongs to.
 std::vector<ChunkRange> ranges_of_chunks(const OptimizerUpdate& update, const std::vector<int>& ends);
 
-// An optimizer's lowering that writes its copies in the layouts that were asked for.
+// The lowering of an optimizer, with the requested layouts for its compute copies.
 Lowering with_copies(const LowerContext& context, Lowering lowering);
 
 // Four neighbouring elements of a chunk's row, of which [from, to) belong to the chunk. Regions of state need not be
@@ -78,7 +78,7 @@ struct Vec4 {
 // Calls visit(vec4) for the block's chunk.
 template <class Visit>
 __device__ void each_vec4(const Chunk& chunk, const Visit& visit) {
-  const int groups = chunk.columns / 4 + 2;  // that a row may overlap
+  const int groups = chunk.columns / 4 + 2;  // number of groups that a row may overlap
   for (int i = static_cast<int>(threadIdx.x); i < chunk.rows * groups; i += static_cast<int>(blockDim.x)) {
     const Vec4 vec4(chunk, i / groups, i % groups);
     if (vec4.from < vec4.to) visit(vec4);
@@ -125,7 +125,7 @@ __device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pa
   }
 }
 
-// Writes the tile to the transposed copy, after all elements. All threads of the block call it.
+// Writes the tile to the transposed copy, after all elements. All threads of the block must call it.
 __device__ inline void write_transposed(const Chunk& chunk, const Tile& tile) {
   if (chunk.transposed == nullptr) return;
   __syncthreads();

@@ -1,4 +1,5 @@
-// Losses with their gradients, by their rules, one kernel over the predictions' rows: sums over samples.
+// Computes losses and their gradients by their rules, in one kernel over the predictions' rows. A loss is a sum over
+// samples.
 #include "core/graph/ops/losses/losses.h"
 
 #include "core/backend/cuda/device/last_block.h"
@@ -10,7 +11,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The targets of a row: a class, or a row of values; smoothed.
+// The smoothed targets of a row: a class, or a row of values.
 struct LossTarget {
   const float* row;
   int label;
@@ -60,7 +61,7 @@ struct LossRow {
   }
 };
 
-// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+// A rank's part of a row of classes, and the class sums of all ranks that have parts of the row.
 template <class T>
 struct PartOfRow {
   const LossRow<T>& own;
@@ -76,7 +77,8 @@ struct PartOfRow {
     for (int r = 1; r < ranks; ++r) top = fmaxf(top, of(r)[class_largest]);
     return top;
   }
-  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
+  // The whole row's sums of the rule's class_sums(), from the sums of each rank, which were computed with the rank's
+  // largest value instead of the row's.
   template <int n, class Term>
   __device__ Sums<n> sums(const Term&) const {
     static_assert(n == 3);
@@ -100,8 +102,8 @@ struct PartOfRow {
 template <class T>
 struct SampleRow {
   LossRow<T> own;
-  const float* weights;  // of positions; null: all positions weigh 1
-  int each;              // values of a position
+  const float* weights;  // of positions; null if all positions weigh 1
+  int each;              // number of values of a position
 
   __device__ bool trains() const { return own.trains(); }
   __device__ static float sigmoid(float value) { return Math::sigmoid(value); }
@@ -111,10 +113,10 @@ struct SampleRow {
     return own.template sums<n>([&](int k, float value) {
       const float share = weight(k);
       if (share == 0) return Sums<n>{};  // such positions may hold any values
-      Sums<n> part = term(k, value);
+      Sums<n> terms = term(k, value);
 #pragma unroll
-      for (int i = 0; i < n; ++i) part.of[i] *= share;
-      return part;
+      for (int i = 0; i < n; ++i) terms.of[i] *= share;
+      return terms;
     });
   }
   template <class Value>
@@ -126,7 +128,7 @@ struct SampleRow {
   }
 };
 
-// The target of a row with this number, from the part's first value on. Sets `valid` to false where a class number is
+// The target of row `row`, from the first column of this rank's part on. Sets `valid` to false if a class number is
 // outside of the classes.
 template <class Rule>
 __device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnRange& part,
@@ -159,9 +161,8 @@ __device__ float row_loss(const Rule& rule, const R& row, int values, const Loss
   }
 }
 
-// dx is null in evaluation, count where another loss counts the samples, of_all where predictions are of all classes. A
-// row of weight 0 may hold any values; a label
-// outside of the classes makes the loss NaN.
+// dx is null in evaluation, `count` if another loss counts the samples, `of_all` if predictions are of all classes. A
+// row of weight 0 may hold any values. A label outside of the classes makes the loss NaN.
 template <class T, class Rule>
 __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange part, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights,
@@ -193,7 +194,7 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange
   if (count != nullptr) sum_in_block(weights, grid.rows / rows_each, accumulate, count);
 }
 
-// A block takes a sample; its weights are those of `weights_each` positions, or of the whole sample.
+// A block processes a sample. A sample has `weights_each` weights: one for each position, or one for the whole sample.
 template <class T, class Rule>
 __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale, int positions,
                               int weights_each, const T* x, const float* targets, const float* weights, T* dx,
@@ -297,7 +298,7 @@ Lowering lower_class_sums(const LowerContext& context) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
           if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
-          require(false, "class_sums are of a loss over classes");
+          require(false, "class_sums has the rule of a loss over classes");
           return {};
         },
         def.rule);

@@ -1,4 +1,4 @@
-// Metrics, by their rules: weighted sums over samples, in a fixed order.
+// Computes metrics by their rules: weighted sums over samples, in a fixed order.
 #include "core/graph/ops/metrics/metrics.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// The index of the first of the largest values. NaN is the result only where it comes first, as with std::max_element.
+// The index of the first of the largest values. As with std::max_element, the index of a NaN is returned only if the
+// NaN is the first value.
 template <class T>
 __device__ int first_largest_of(const RowTeam& team, const T* x) {
   float top = -INFINITY;
@@ -29,7 +30,7 @@ __device__ int first_largest_of(const RowTeam& team, const T* x) {
 // The target of a row that a team processes: a class, or a row of values.
 struct MetricTarget {
   const RowTeam& team;
-  const std::int32_t* class_number;  // null where there are values
+  const std::int32_t* class_number;  // null if the target is values
   const float* row;
 
   __device__ float operator()(std::int64_t k) const { return row[k]; }
@@ -62,7 +63,7 @@ struct MetricRow {
   }
 };
 
-// The target of a row with this number.
+// The target of row `row`.
 __device__ MetricTarget metric_target(const RowTeam& team, const void* targets, bool class_numbers, std::int64_t row,
                                       int values) {
   if (class_numbers) return {team, static_cast<const std::int32_t*>(targets) + row, nullptr};
@@ -85,8 +86,8 @@ __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_su
   if (last_block(counter, gridDim.x)) sum_in_block(of_rows, grid.rows, accumulate, sum);
 }
 
-// Each team has sums of its own in of_teams, each thread of it those of its share of the outputs; the last block adds
-// up the teams' sums: of few sums, several threads a part of each.
+// Each team has its own sums in of_teams, and each of its threads adds to the sums of its share of the outputs. The
+// last block adds up the teams' sums; if there are fewer sums than threads, several threads add up each sum.
 template <class T, class Rule>
 __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
                             const T* x, const void* targets, const float* weights, float* of_teams, unsigned* counter,
@@ -94,7 +95,7 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   const RowTeam team(grid);
   const int n = rule.sums();
   float* const own = of_teams + team.first() * n;
-  team.each(x, [&](int k, float) {  // whatever x is: the same share as that of each row
+  team.each(x, [&](int k, float) {  // x does not matter: the share is the same for each row
 #pragma unroll
     for (int i = 0; i < Rule::terms; ++i) own[i * grid.values + k] = 0;
   });
@@ -132,7 +133,7 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   }
 }
 
-// Each block takes one sum after the other, of one term of one value, over all rows in float64.
+// Each block computes one sum after the other. A sum is over one term of one value of all rows, in float64.
 template <class T, class Rule>
 __global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each, std::int64_t values, bool accumulate,
                             const T* x, const float* targets, const float* weights, float* sums) {
@@ -155,14 +156,14 @@ __global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each
   }
 }
 
-// The weight of a row, and the number of the sum that it is added to.
+// The weight of a row, and the index of the sum to which it is added.
 struct Share {
   int cell;
   float weight;
 };
 
-// Each team finds the cells of its rows; each thread of the last block adds up those that are its own, in the rows'
-// order.
+// Each team finds the cells of its rows. Each thread of the last block adds up the weights of its own cells, in the
+// rows' order.
 template <class T, class Rule>
 __global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
                           const T* x, const void* targets, const float* weights, Share* of_rows, unsigned* counter,
@@ -191,7 +192,7 @@ template <class T, class Rule>
 __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
                              const float* targets, const float* weights, float* of_blocks, unsigned* counter,
                              float* sums) {
-  __shared__ int positions[block_threads];
+  __shared__ int indices[block_threads];
   __shared__ float shares[block_threads];
   const int n = rule.sums(), thread = static_cast<int>(threadIdx.x);
   float* own = of_blocks + static_cast<std::int64_t>(blockIdx.x) * n;
@@ -200,12 +201,12 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule 
        first += element_stride()) {
     const std::int64_t element = first + thread;
     const float weight = element < count ? weights[element / values_each] : 0.0f;
-    positions[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
+    indices[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
     shares[thread] = weight;
     __syncthreads();
     for (int i = thread; i < n; i += block_threads) {
       float sum = own[i];
-      for (int other = 0; other < block_threads; ++other) sum += positions[other] == i ? shares[other] : 0.0f;
+      for (int other = 0; other < block_threads; ++other) sum += indices[other] == i ? shares[other] : 0.0f;
       own[i] = sum;
     }
     __syncthreads();

@@ -1,4 +1,4 @@
-// The moving average of the parameters in GPU memory.
+// Updates the moving average of the parameters in GPU memory.
 #include "core/graph/ops/training/moving_average.h"
 
 #include "core/backend/cuda/device/grid.h"

@@ -1,5 +1,5 @@
-// Optimizers over the flat regions: their rules in one launch, which passes once over gradients, parameters and states
-// and also writes the compute copies; in two launches where a rule needs norms over parameters.
+// Optimizers over the flat regions. A rule runs in one launch, which passes once over gradients, parameters and states
+// and also writes the compute copies. A rule that needs the norms of parameters runs in two launches.
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/training/chunks.h"
@@ -66,7 +66,8 @@ __global__ void optimize(StepScalars scalars, Rule rule, float clip_norm, const 
   write_transposed(chunk, tile);
 }
 
-// The first pass of a rule by parameter, with a block for each chunk: updates states, and sums squares.
+// The first pass of a rule that needs the norms of parameters, with a block for each chunk: updates states, and sums
+// squares.
 template <class Rule>
 __global__ void find_directions(StepScalars scalars, Rule rule, float clip_norm, const Chunk* chunks,
                                 Regions<Rule> regions, Squares* of_chunks) {

@@ -1,4 +1,4 @@
-// Gradients of penalties on parameters.
+// Adds the gradients of penalties on parameters.
 #include "core/graph/ops/training/penalize.h"
 
 #include "core/backend/cuda/device/grid.h"

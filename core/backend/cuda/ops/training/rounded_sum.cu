@@ -1,4 +1,4 @@
-// Sums over ranks whose summands are bfloat16: rounding, adding in float32, widening.
+// Sums over ranks with bfloat16 summands: rounds the summands, adds them in float32, and widens the sums.
 #include "core/graph/ops/training/rounded_sum.h"
 
 #include "core/backend/cuda/device/grid.h"
@@ -7,7 +7,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Zeros behind the first `values`.
+// Rounds the first `values` elements, and writes zeros after them.
 __global__ void round_summands(const float* x, std::int64_t values, std::int64_t all, __nv_bfloat16* y) {
   for (std::int64_t i = first_element(); i < all; i += element_stride()) {
     y[i] = store<__nv_bfloat16>(i < values ? x[i] : 0.0f);

@@ -1,4 +1,4 @@
-// Sums in the order of a tree.
+// Adds values in the order of a tree.
 #include "core/graph/ops/training/tree_sum.h"
 
 #include "core/backend/cuda/device/grid.h"
@@ -7,12 +7,12 @@
 namespace trainctl::cuda {
 namespace {
 
-// The values that may wait on the stack: more than the levels of a tree of 256 summands.
+// The number of values that may be on the stack: more than a tree of 256 summands has levels.
 constexpr int most_waiting = 18;
 constexpr int most_inputs = 32;
 
-// What a sum reads, as an argument of its kernel: the inputs, and of each summand the input, the part and the additions
-// behind it.
+// The argument of the kernel: the inputs, and for each summand its input, its part of that input, and the number of
+// additions after it.
 struct Summands {
   const float* inputs[most_inputs];
   std::uint8_t input[most_summands];

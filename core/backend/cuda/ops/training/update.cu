@@ -1,4 +1,4 @@
-// The ops between the gradients and the optimizer: zeroing, agreement, the norm.
+// The ops between the gradients and the optimizer: they zero gradients, agree on flags, and compute the norm.
 #include "core/graph/ops/training/update.h"
 
 #include "core/backend/cuda/device/last_block.h"
@@ -9,7 +9,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The losses that agree() looks at.
+// The losses that agree() reads.
 struct LossSums {
   static constexpr std::size_t most = 16;
   const float* of[most];
@@ -42,8 +42,8 @@ __device__ double squares_of_block(const float* values, std::int64_t elements) {
   return block_sum(sum, shared);
 }
 
-// The sum of the blocks' sums, in one order, so that it has the same bits every time; valid in the first thread of the
-// only block that calls it.
+// The sum of the blocks' sums, in a fixed order, so that it has the same bits every time; valid in the first thread of
+// the only block that calls it.
 __device__ double sum_in_order(const double* sums, unsigned count) {
   double sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += fresh(sums + i);
@@ -61,7 +61,8 @@ __global__ void gradient_norm(const float* gradient, std::int64_t elements, doub
   if (threadIdx.x == 0) *norm = *count > 0 ? static_cast<float>(sqrt(sum) / *count) : 0.0f;
 }
 
-// The stripes of one range; of the last range, the last block adds the stripes of all ranges.
+// Each block sums the squares of its own stripe of one range. In the launch for the last range, the last block adds the
+// stripes of all ranges.
 __global__ void sum_of_squares(const float* values, std::int64_t elements, double* sums, unsigned* counter,
                                const double* all, unsigned all_count, float* result) {
   double sum = squares_of_block(values, elements);
@@ -71,57 +72,56 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
   if (threadIdx.x == 0) *result = static_cast<float>(sum);
 }
 
-// What a block of chunk_squares sums: elements of one of the inputs that its launch is given.
+// The elements that a block of chunk_squares sums: `count` elements from `begin` on, of one input of its launch.
 struct InputChunk {
   std::int64_t begin = 0;
-  std::int64_t chunk = 0;
+  std::int64_t index = 0;  // of its sum
   int count = 0;
   int input = 0;
 };
 
-constexpr int chunk_inputs = 256;  // of one launch
+constexpr int chunk_inputs = 256;  // inputs of one launch
 struct ChunkInputs {
   const float* values[chunk_inputs];
 };
 
-__global__ void chunk_squares(const ChunkInputs inputs, const InputChunk* input_chunks, float* sums) {
-  const InputChunk part = input_chunks[blockIdx.x];
-  const float* values = inputs.values[part.input] + part.begin;
+__global__ void chunk_squares(const ChunkInputs inputs, const InputChunk* chunks, float* sums) {
+  const InputChunk own = chunks[blockIdx.x];
+  const float* values = inputs.values[own.input] + own.begin;
   double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < part.count; i += static_cast<int>(blockDim.x)) {
+  for (int i = static_cast<int>(threadIdx.x); i < own.count; i += static_cast<int>(blockDim.x)) {
     sum += static_cast<double>(values[i]) * values[i];
   }
   __shared__ double shared[32];
   sum = block_sum(sum, shared);
-  if (threadIdx.x == 0) sums[part.chunk] = static_cast<float>(sum);
+  if (threadIdx.x == 0) sums[own.index] = static_cast<float>(sum);
 }
 
-// One launch of chunk_squares: inputs from the first on, and the chunks in them.
+// One launch of chunk_squares: its inputs, from `first_input` on, and the chunks in them.
 struct ChunkLaunch {
   std::size_t first_input = 0;
   int blocks = 0;
-  std::shared_ptr<InputChunk> input_chunks;
+  std::shared_ptr<InputChunk> chunks;
 };
 
 std::vector<ChunkLaunch> launches_of(const ChunkSquares& op, std::size_t inputs) {
   std::vector<ChunkLaunch> launches;
   for (std::size_t first = 0; first < inputs; first += chunk_inputs) {
-    std::vector<InputChunk> input_chunks;
+    std::vector<InputChunk> chunks;
     for (const auto& [of, chunk] : op.ranges) {
       const int input = of.input - static_cast<int>(first);
       if (input < 0 || input >= chunk_inputs) continue;
       for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
         const std::int64_t count = std::min(of.count - c * norm_chunk, norm_chunk);
-        input_chunks.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
+        chunks.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
       }
     }
-    if (!input_chunks.empty())
-      launches.push_back({first, static_cast<int>(input_chunks.size()), on_device(input_chunks)});
+    if (!chunks.empty()) launches.push_back({first, static_cast<int>(chunks.size()), on_device(chunks)});
   }
   return launches;
 }
 
-// On one block.
+// Runs on one block.
 __global__ void sum_of_chunks(const float* sums, std::int64_t chunks, float* result) {
   double sum = 0;
   for (std::int64_t c = threadIdx.x; c < chunks; c += blockDim.x) sum += sums[c];
@@ -140,7 +140,7 @@ struct Gaps {
   ZeroGaps::Gap of[most];
 };
 
-// A block for each gap.
+// Each block zeroes one gap.
 __global__ void zero_gaps(const Gaps gaps, float* y) {
   const ZeroGaps::Gap gap = gaps.of[blockIdx.x];
   for (std::int64_t i = threadIdx.x; i < gap.count; i += blockDim.x) y[gap.first + i] = 0;
@@ -181,7 +181,7 @@ Lowering lower_zero_input(const LowerContext& context) {
 
 Lowering lower_agree(const LowerContext& context) {
   const std::size_t count = context.op.inputs.size() - 1;
-  require(count <= LossSums::most, "agree looks at 16 losses at most");
+  require(count <= LossSums::most, "agree reads at most 16 losses");
   return own_kernel(context, [count](const Buffers& p) {
     LossSums losses{{}, count};
     for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
@@ -232,7 +232,7 @@ Lowering lower_chunk_squares(const LowerContext& context) {
       for (std::size_t i = of.first_input; i < std::min(inputs, of.first_input + chunk_inputs); ++i) {
         x.values[i - of.first_input] = p.in<float>(i);
       }
-      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.input_chunks.get(), sums);
+      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.chunks.get(), sums);
     }
   });
 }
