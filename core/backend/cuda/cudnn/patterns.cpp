@@ -101,7 +101,7 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
       }
       const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
       const double milliseconds =
-          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, addresses, workspace.get()); });
+          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, buffers, workspace.get()); });
       if (result.milliseconds && *result.milliseconds <= milliseconds) continue;
       result.milliseconds = milliseconds;
       result.engine = engine;
