@@ -6,8 +6,8 @@
 
 namespace trainctl {
 
-// Blocks every signal in the calling thread for as long as the object lives. A thread that is started meanwhile
-// inherits the mask and keeps it.
+// Blocks all signals in the calling thread while the object exists. A thread that is started in that time inherits the
+// mask and keeps it.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -1,4 +1,4 @@
-// Reads the notes of the running program (ELF).
+// Reads the build id from the ELF notes of the running program.
 #include "core/base/build_id.h"
 
 #include <elf.h>
@@ -22,7 +22,7 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
 
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-// The build id among the notes in a segment, or "".
+// Returns the build id from the notes of an ELF segment, or "" if it has none.
 std::string find_build_id(const unsigned char* notes, std::size_t bytes) {
   ElfW(Nhdr) note{};
   for (std::size_t at = 0; at + sizeof note <= bytes;) {
@@ -36,7 +36,8 @@ std::string find_build_id(const unsigned char* notes, std::size_t bytes) {
   return "";
 }
 
-// The callback of dl_iterate_phdr for each loaded object; the program itself comes first, and ends the search.
+// The callback of dl_iterate_phdr(), called for each loaded object. The program itself comes first; returning 1 ends
+// the iteration after it.
 int read_program_build_id(dl_phdr_info* object, std::size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

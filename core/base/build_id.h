@@ -1,11 +1,11 @@
-// Which build of the program this process runs.
+// Identifies the build of the program that this process runs.
 #pragma once
 
 #include <string>
 
 namespace trainctl {
 
-// Returns hexadecimal digits that identify the running program file: the linker's build id, or a hash of the file where
+// Returns hexadecimal digits that identify the running program file: the linker's build id, or a hash of the file if
 // the linker wrote none.
 std::string build_id();
 

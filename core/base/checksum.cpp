@@ -1,4 +1,4 @@
-// Writing and checking the line with the checksum.
+// Writes and checks the line that holds the checksum.
 #include "core/base/checksum.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string_view checked_lines(std::string_view kind, std::string_view text) {
   const std::size_t head = std::min(text.find('\n'), text.size() - 1) + 1;
   const std::string_view lines = text.substr(head);
   if (text.substr(0, head) != head_of(kind, lines)) {
-    throw Error(ErrorKind::data, "its first line is not the checksum of the others");
+    throw Error(ErrorKind::data, "its first line does not hold the checksum of the lines after it");
   }
   return lines;
 }

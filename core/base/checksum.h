@@ -1,4 +1,4 @@
-// Lines of text behind a line with their checksum: small files that are kept between runs, whose damage is noticed.
+// Small text files that are kept between runs: a line with a checksum, which reveals damage, and then the content.
 #pragma once
 
 #include <string>
@@ -6,10 +6,12 @@
 
 namespace trainctl {
 
-// The lines behind "trainctl KIND 1 CHECKSUM", `kind` saying in words what they are: "kernel choices".
+// Returns the line "trainctl KIND 1 CHECKSUM" followed by `lines`. `kind` names the content, for example "kernel
+// choices".
 std::string with_checksum(std::string_view kind, std::string_view lines);
 
-// The lines of such a text. Throws Error{data} where its first line is not the one that belongs to the others.
+// Returns the lines after the first line of a text that with_checksum() wrote. Throws Error{data} if the first line
+// does not hold this kind and the checksum of the other lines.
 std::string_view checked_lines(std::string_view kind, std::string_view text);
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Joins /proc/self/cgroup, which names the groups, and /proc/self/mountinfo, which tells where their folders are.
+// Finds the control groups of this process from /proc/self/cgroup, which lists the groups, and /proc/self/mountinfo,
+// which lists where the folders of the groups are mounted.
 #include "core/base/control_groups.h"
 
 #include <algorithm>
@@ -15,18 +16,18 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-bool holds(const std::vector<std::string>& names, std::string_view name) {
+bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// A folder under which groups appear as folders.
+// A mounted file system of control groups, in which every group is a folder.
 struct Hierarchy {
   int version = 0;
-  std::string top;    // the group that is mounted, as a path among all groups: "/" outside containers
-  std::string mount;  // where it is mounted
+  std::string top;    // path of the mounted group in the tree of all groups: "/" outside containers
+  std::string mount;  // folder where the group is mounted
 };
 
-// mountinfo writes a space, a tab, a line end and a backslash in octal: "\040".
+// Decodes the octal escapes, such as "\040", by which mountinfo writes spaces, tabs, line feeds and backslashes.
 std::string without_escapes(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -41,7 +42,8 @@ std::string without_escapes(const std::string& text) {
   return plain;
 }
 
-// A line is "ID PARENT DEVICE TOP MOUNT OPTIONS [TAGS...] - TYPE SOURCE SUPER_OPTIONS".
+// The hierarchies that have the controller. A line of mountinfo is "ID PARENT DEVICE TOP MOUNT OPTIONS [TAGS...] - TYPE
+// SOURCE SUPER_OPTIONS".
 std::vector<Hierarchy> hierarchies(std::string_view controller, const std::string& root) {
   std::vector<Hierarchy> found;
   std::ifstream file(root + "/proc/self/mountinfo");
@@ -50,28 +52,29 @@ std::vector<Hierarchy> hierarchies(std::string_view controller, const std::strin
     if (dash == std::string::npos) continue;
     const std::vector<std::string> mount = split(line.substr(0, dash), ' '), type = split(line.substr(dash + 3), ' ');
     if (mount.size() < 5 || type.size() < 3) continue;
-    const bool first = type[0] == "cgroup" && holds(split(type[2], ','), controller);
+    const bool first = type[0] == "cgroup" && contains(split(type[2], ','), controller);
     if (!first && type[0] != "cgroup2") continue;
     found.push_back({first ? 1 : 2, without_escapes(mount[3]), without_escapes(mount[4])});
   }
   return found;
 }
 
-// This process's group among all groups of a hierarchy; nothing where it is in none.
+// The path of this process's group in the tree of all groups; empty if the process is in no group of that version.
 std::optional<std::string> own_group(int version, std::string_view controller, const std::string& root) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {  // "ID:CONTROLLERS:PATH"; version 2 has id 0 and no controllers
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool own = version == 2 ? line.starts_with("0::") : holds(split(controllers, ','), controller);
+    const bool own = version == 2 ? line.starts_with("0::") : contains(split(controllers, ','), controller);
     if (own) return line.substr(second + 1);
   }
   return {};
 }
 
-// The path of a group below the mounted one, "" for that one itself. Where the group lies elsewhere, as a container
-// without a namespace for groups may see it, only the mounted group is known to hold this process.
+// The path of a group below the mounted group, "" for the mounted group itself. In a container without a cgroup
+// namespace, the path may point outside the mounted group. Then only the mounted group is known to hold this process,
+// and the result is "".
 std::string path_below(const std::string& top, const std::string& group) {
   const std::string outer = top == "/" ? "" : top;
   const bool below = group.starts_with(outer + "/") && group.find("/..") == std::string::npos;

@@ -1,5 +1,5 @@
-// The control groups of Linux that hold this process: batch systems, containers and service managers limit memory,
-// processor time and the number of processes by them, each group within the limits of the group around it.
+// Finds the Linux control groups of this process. Batch systems, containers and service managers use them to limit
+// memory, CPU time and the number of processes. The limits of a group also apply to the groups inside it.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace trainctl {
 // A control group, as a folder whose files hold its limits.
 struct ControlGroup {
   std::string folder;
-  int version = 2;  // of the interface, 1 or 2: the names of the files depend on it
+  int version = 2;  // version of the cgroup interface, 1 or 2, which decides the names of the files
 };
 
 // The groups that limit this process by a controller ("memory", "cpu", "pids"), from the innermost group to the
-// outermost group that this process can see. `root` is the folder in front of /proc and /sys, "" for the system's own.
+// outermost that this process can see. `root` is a prefix of /proc and /sys for tests; "" means the real file system.
 std::vector<ControlGroup> control_groups(std::string_view controller, const std::string& root = "");
 
-// The whole number in a group's file; nothing where the file is missing or holds no number, such as "max".
+// The integer in a group's file; empty if the file is missing or holds no integer (for example "max").
 std::optional<std::int64_t> number_in(const ControlGroup& group, const std::string& file);
 
-// The number behind a key in a group's file that has one key and one number in each line, such as memory.stat.
+// The number after a key in a group's file whose lines are "KEY NUMBER", such as memory.stat; empty if the key is
+// missing.
 std::optional<std::int64_t> number_of_key(const ControlGroup& group, const std::string& file, std::string_view key);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Computes CRC-32C, eight bytes at a time.
+// Computes CRC-32C by table lookup, eight bytes at a time (slicing-by-8).
 #include "core/base/crc32c.h"
 
 #include <array>

@@ -8,7 +8,8 @@ namespace trainctl {
 
 std::uint32_t crc32c(const void* data, std::size_t bytes);
 
-// The check sum as these files store it: rotated and shifted, since their data may hold check sums itself.
+// The checksum as these files store it: rotated and with a constant added, because their data may itself contain
+// checksums.
 std::uint32_t masked_crc32c(const void* data, std::size_t bytes);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Building, describing, comparing and printing document values.
+// Builds, describes, compares and prints the values of documents.
 #include "core/base/document.h"
 
 #include <algorithm>
@@ -57,11 +57,11 @@ std::string scalar_text(const std::string& text, bool quoted) {
   return quoted || !plain(escaped) ? escape(escaped) : escaped;
 }
 
-// The part of a text that a message shows: all of it, or its beginning, cut between characters of UTF-8.
+// Shortens a text for a message to at most 100 bytes and "...", cut between two UTF-8 characters.
 std::string shortened(const std::string& text) {
-  constexpr std::size_t most = 100;
-  if (text.size() <= most) return text;
-  std::size_t end = most;
+  constexpr std::size_t longest = 100;
+  if (text.size() <= longest) return text;
+  std::size_t end = longest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "...";
 }
@@ -80,10 +80,10 @@ void compare(const Node& before, const Node& now, const std::string& path, std::
   const std::string prefix = path.empty() ? "" : path + ".";
   if (before.is_map() && now.is_map()) {
     for (const std::string& key : keys_of(before, now)) {
-      static const Node nothing;
+      static const Node null;
       const Node* first = before.find(key);
       const Node* second = now.find(key);
-      compare(first ? *first : nothing, second ? *second : nothing, prefix + key, lines);
+      compare(first ? *first : null, second ? *second : null, prefix + key, lines);
     }
     return;
   }
@@ -97,7 +97,7 @@ void compare(const Node& before, const Node& now, const std::string& path, std::
   const std::string new_text = flow_text(now);
   if (before.kind == now.kind && old_text == new_text) return;
   auto shown = [](const Node& node, const std::string& text) { return node.is_null() ? "absent" : text; };
-  lines.push_back((path.empty() ? "the whole" : path) + ": " + shown(before, old_text) + " before, " +
+  lines.push_back((path.empty() ? "the document" : path) + ": " + shown(before, old_text) + " before, " +
                   shown(now, new_text) + " now");
 }
 
@@ -112,8 +112,8 @@ const Node* Node::find(std::string_view key) const {
 
 Extent extent_of(const Node& node) {
   Extent whole{1, node.text.size(), 0};
-  const auto add = [&whole](const Node& part) {
-    const Extent extent = extent_of(part);
+  const auto add = [&whole](const Node& child) {
+    const Extent extent = extent_of(child);
     whole.values += extent.values;
     whole.bytes += extent.bytes;
     whole.levels = std::max(whole.levels, extent.levels);

@@ -1,4 +1,5 @@
-// A tree of values that know their file, line and column: the form of a config file before it becomes a RunSpec.
+// The tree of values that a config file is parsed into before it becomes a RunSpec; each value has its file, line and
+// column.
 #pragma once
 
 #include <string>
@@ -17,19 +18,20 @@ struct Node {
   struct Entry;
 
   Kind kind = Kind::null;
-  std::string text;            // scalar only, after ${VAR} was replaced
+  std::string text;            // scalar only, with ${VAR} replaced
   bool quoted = false;         // scalar only: '5' in quotes is a string, never a number
   std::vector<Node> items;     // sequence only
-  std::vector<Entry> entries;  // map only, in the order of the file; repeated keys stay (the reader reports them)
-  SourceLocation location;     // of the value's first character
-  std::string base_directory;  // the folder in which a relative path in this value starts
+  std::vector<Entry> entries;  // map only, in the order of the file; repeated keys are kept (the reader reports them)
+  SourceLocation location;     // location of the value's first character
+  std::string base_directory;  // the folder that relative paths in this value refer to
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_sequence() const { return kind == Kind::sequence; }
   bool is_map() const { return kind == Kind::map; }
 
-  // The value under a key, the first one where the key is repeated; null where this node is no map or has no such key.
+  // The value of a key, the first one if the key is repeated; nullptr if this node is not a map or does not have the
+  // key.
   const Node* find(std::string_view key) const;
 };
 
@@ -41,28 +43,29 @@ struct Node::Entry {
 
 // How large a document is.
 struct Extent {
-  std::size_t values = 0;  // maps, lists and scalars
-  std::size_t bytes = 0;   // of the texts of scalars and keys
-  std::size_t levels = 0;  // of nesting
+  std::size_t values = 0;  // number of maps, lists and scalars
+  std::size_t bytes = 0;   // total length of the scalars and keys
+  std::size_t levels = 0;  // depth of nesting
 };
 Extent extent_of(const Node& node);
 
-// Names a value in a message: "a map", "a list", "'abc'", "nothing".
+// Describes a value for a message: "a map", "a list", "'abc'", "nothing" (null).
 std::string describe(const Node& node);
 
-// Nodes without a place, for documents that the program writes.
+// Nodes without a location, for documents that the program writes.
 Node scalar_node(std::string text, bool quoted = false);
 Node sequence_node(std::vector<Node> items = {});
 Node map_node();
 void append(Node& map, std::string key, Node value);
 
-// One line of YAML: `[1, 2]`, `{name: adam, beta_1: 0.9}`, quoted where it must be; a literal "${" is escaped as "$${".
+// The value as one line of YAML, with quotes where YAML needs them: `[1, 2]`, `{name: adam, beta_1: 0.9}`. A literal
+// "${" is escaped as "$${".
 std::string flow_text(const Node& node);
-// A key as YAML, quoted where it must be.
+// A key as YAML, with quotes if YAML needs them.
 std::string key_text(const std::string& key);
 
-// One line for each difference between two values: "train.epochs: 5 before, 6 now". Places are not compared. Empty
-// where the values are equal.
+// One line for each difference between two values: "train.epochs: 5 before, 6 now". Locations are not compared. The
+// result is empty if the values are equal.
 std::vector<std::string> differences(const Node& before, const Node& now);
 
 }  // namespace trainctl

@@ -83,7 +83,7 @@ ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
     : Error(ErrorKind::config, join(diagnostics)), diagnostics_(std::move(diagnostics)) {}
 
 OverflowError::OverflowError()
-    : Error(ErrorKind::config, "a size is larger than 64 bits can count", "look for a number that is far too large") {}
+    : Error(ErrorKind::config, "a size does not fit into 64 bits", "look for a number that is far too large") {}
 
 void throw_overflow() { throw OverflowError(); }
 

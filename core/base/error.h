@@ -1,4 +1,5 @@
-// One error policy: every failure is an Error with a kind (the exit code), a place and what to do.
+// The exceptions of the program: every failure is an Error with a kind (which decides the exit code), the location of
+// its cause, a message and a remedy.
 #pragma once
 
 #include <stdexcept>
@@ -8,10 +9,10 @@
 
 namespace trainctl {
 
-// The kind of a failure, and with it the exit code of the process (see interfaces: "Exit codes").
+// The kind of a failure, which decides the exit code of the process (see the interfaces page: "Exit codes").
 enum class ErrorKind {
   answer_is_no,  // 1: a verification failed
-  internal,      // 1: a defect of trainctl itself
+  internal,      // 1: a bug in trainctl
   config,        // 2: the command line or the config is wrong; nothing was started
   data,          // 3: data or a checkpoint cannot be read
   diverged,      // 4: NaN or Inf in training
@@ -23,7 +24,7 @@ enum class ErrorKind {
 
 int exit_code(ErrorKind kind);
 
-// The place of a value in a text; line and column count from 1, 0 means unknown.
+// The location of a value in a text file. Line and column count from 1; 0 means unknown.
 struct SourceLocation {
   std::string file;
   int line = 0;
@@ -33,10 +34,11 @@ struct SourceLocation {
   bool operator==(const SourceLocation&) const = default;
 };
 
-// "mnist.yaml:14:5", or the file alone, or "" where nothing is known.
+// "mnist.yaml:14:5", or the file name alone, or "" if the location is unknown.
 std::string to_string(const SourceLocation& location);
 
-// One finding about a config: where, what, and the other place involved (its `related` sentence may be empty).
+// One error in a config: its location and message, and optionally a related location with a text that explains it
+// (`related` may be empty).
 struct Diagnostic {
   SourceLocation location;
   std::string message;
@@ -49,7 +51,7 @@ struct Diagnostic {
 // "mnist.yaml:14:5: conv2d 'c1': kernel 5 exceeds input 4 (from 'pool2' at 12:5)".
 std::string to_string(const Diagnostic& diagnostic);
 
-// The exception that everything throws. `what()` is the whole text a user reads, remedy included.
+// The base class of all exceptions of the program. what() is the whole text for the user: location, message and remedy.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string_view message, std::string_view remedy = {});
@@ -63,14 +65,14 @@ class Error : public std::runtime_error {
   SourceLocation location_;
 };
 
-// An error that all ranks of a run throw together, at the same step: one rank reports the error, and all ranks leave in
-// order.
+// An error that all ranks of a run throw together, at the same step: one rank reports the error, and all ranks end in
+// an orderly way.
 class CollectiveError : public Error {
  public:
   using Error::Error;
 };
 
-// All errors of a config at once; what() has one line for each.
+// All errors of a config together; what() has one line for each error.
 class ConfigError : public Error {
  public:
   explicit ConfigError(std::vector<Diagnostic> diagnostics);

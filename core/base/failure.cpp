@@ -1,4 +1,4 @@
-// From exceptions to failures, and failures as JSON.
+// Converts exceptions to failures, and failures to JSON.
 #include "core/base/failure.h"
 
 #include <cerrno>
@@ -40,14 +40,15 @@ Failure of_file(const std::filesystem::filesystem_error& error) {
 
 Failure of_system(const std::system_error& error) {
   if (error.code() == std::errc::resource_unavailable_try_again) {
-    return failure(ErrorKind::resource,
-                   "no more threads can be started; raise the limit of processes (ulimit -u, or the container's), or "
-                   "use fewer ranks or threads (data.workers)");
+    return failure(
+        ErrorKind::resource,
+        "no more threads can be started; raise the limit on processes (ulimit -u, or the container's limit), or "
+        "use fewer ranks or threads (data.workers)");
   }
-  return failure(ErrorKind::resource, format("the system refuses: {}", error.code().message()));
+  return failure(ErrorKind::resource, format("a system call failed: {}", error.code().message()));
 }
 
-// The exceptions of std::stoi and its relatives carry the function's name as their message.
+// The exceptions of std::stoi, std::stod and similar functions have the function's name as their message.
 bool is_of_a_number(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
 
 Json related(const Diagnostic& found) {
@@ -70,7 +71,7 @@ Json entries(const std::vector<Diagnostic>& diagnostics) {
   return all;
 }
 
-SourceLocation read_place(const Json& json) {
+SourceLocation read_location(const Json& json) {
   return {json.at("file").get<std::string>(), json.at("line").get<int>(), json.at("column").get<int>()};
 }
 
@@ -85,7 +86,7 @@ Failure described(const std::exception_ptr& exception) {
     return failure(ErrorKind::resource, "memory ran out on the host; use a smaller batch or fewer ranks on it");
   } catch (const std::length_error&) {
     return failure(ErrorKind::resource,
-                   "more memory is asked for than a host can have; use a smaller batch or network");
+                   "an allocation is larger than the memory of any host; use a smaller batch or network");
   } catch (const std::filesystem::filesystem_error& error) {
     return of_file(error);
   } catch (const std::ios_base::failure& error) {
@@ -95,9 +96,9 @@ Failure described(const std::exception_ptr& exception) {
   } catch (const std::overflow_error& error) {
     return failure(ErrorKind::config, format("a number is too large: {}", error.what()));
   } catch (const Json::exception& error) {
-    return failure(ErrorKind::data, format("a file holds other JSON than it should: {}", error.what()));
+    return failure(ErrorKind::data, format("a file holds unexpected JSON: {}", error.what()));
   } catch (const std::exception& error) {
-    if (is_of_a_number(error)) return failure(ErrorKind::data, "a number in a file is too large, or is none");
+    if (is_of_a_number(error)) return failure(ErrorKind::data, "a number in a file is too large or is not a number");
     return failure(ErrorKind::internal, format("internal error: {}", error.what()));
   } catch (...) {
     return failure(ErrorKind::internal, "internal error: an unknown exception");
@@ -135,9 +136,9 @@ std::vector<Diagnostic> read_diagnostics(const std::string& text) {
   std::vector<Diagnostic> all;
   try {
     for (const Json& entry : Json::parse(text)) {
-      Diagnostic found{read_place(entry), entry.at("message").get<std::string>(), SourceLocation{}, ""};
+      Diagnostic found{read_location(entry), entry.at("message").get<std::string>(), SourceLocation{}, ""};
       if (const Json& other = entry.at("related"); !other.is_null()) {
-        found.related_location = read_place(other);
+        found.related_location = read_location(other);
         found.related = other.at("message").get<std::string>();
       }
       all.push_back(std::move(found));

@@ -1,4 +1,4 @@
-// Files and folders through POSIX calls, every failure an Error.
+// Reads files and folders through POSIX calls and throws an Error for every failed call.
 #include "core/base/files.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ std::string_view remedy_for(int error, const FileRole& role) {
     case EPERM:
       return "give this user the permission to read it, and to enter the folders above it";
     case ELOOP:
-      return "a symbolic link leads back to itself: mend it";
+      return "a symbolic link points to itself: correct the link";
     case ENAMETOOLONG:
       return "shorten the path";
     case EMFILE:
@@ -35,16 +35,16 @@ std::string_view remedy_for(int error, const FileRole& role) {
       return "allow more open files (ulimit -n)";
     case EIO:
     case ESTALE:
-      return "the disk or the file server fails: see the system's log";
+      return "the disk or the file server failed: see the system log";
     default:
       return {};
   }
 }
 
-// Refuses a path with a zero byte: as a C string it would name another file.
+// Rejects a path that contains a zero byte: passed on as a C string, it would name another file.
 void check_name(const std::string& path, const FileRole& role) {
   if (path.find('\0') == std::string::npos) return;
-  throw Error(role.kind, SourceLocation{path.substr(0, path.find('\0'))}, "its name holds a zero byte");
+  throw Error(role.kind, SourceLocation{path.substr(0, path.find('\0'))}, "its name contains a zero byte");
 }
 
 FileType type_of(mode_t mode) {
@@ -109,7 +109,7 @@ std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& ro
   if (!folder) throw_file_error(path, "cannot be read", errno, role);
   std::vector<FolderEntry> entries;
   for (;;) {
-    errno = 0;  // null from readdir means the end only where errno stays 0
+    errno = 0;  // readdir returns null at the end, and on an error, which also sets errno
     const dirent* entry = readdir(folder.get());
     if (!entry && errno != 0) throw_file_error(path, "cannot be read", errno, role);
     if (!entry) break;
@@ -123,7 +123,7 @@ std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& ro
 InputFile::InputFile(std::string path, const FileRole& role) : path_(std::move(path)), role_(role) {
   check_name(path_, role_);
   do {
-    // Without O_NONBLOCK a pipe would wait here for a writer.
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } while (descriptor_ < 0 && errno == EINTR);
   if (descriptor_ < 0 && errno == ENXIO)
@@ -142,11 +142,11 @@ InputFile::InputFile(std::string path, const FileRole& role) : path_(std::move(p
 
 InputFile::~InputFile() { close(descriptor_); }
 
-std::int64_t InputFile::read_some(std::int64_t offset, void* to, std::int64_t most) const {
+std::int64_t InputFile::read_some(std::int64_t offset, void* to, std::int64_t limit) const {
   auto* next = static_cast<std::byte*>(to);
   std::int64_t done = 0;
-  while (done < most) {
-    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(most - done, 1 << 30));
+  while (done < limit) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(limit - done, 1 << 30));
     const ssize_t got = pread(descriptor_, next + done, wanted, offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_file_error(path_, "cannot be read", errno, role_);
@@ -159,20 +159,20 @@ std::int64_t InputFile::read_some(std::int64_t offset, void* to, std::int64_t mo
 void InputFile::read(std::int64_t offset, void* to, std::int64_t count) const {
   if (read_some(offset, to, count) == count) return;
   throw Error(role_.kind, SourceLocation{path_}, "has become shorter since it was opened",
-              "leave the file as it is while it is in use");
+              "do not change the file while it is in use");
 }
 
-std::string read_file(const std::string& path, std::int64_t most, const FileRole& role) {
+std::string read_file(const std::string& path, std::int64_t limit, const FileRole& role) {
   const InputFile file(path, role);
   std::string text;
-  // Reads on beyond size(), which is 0 for files of /proc.
-  for (std::int64_t room = std::min(most, file.size()) + 1;; room = std::min(2 * room, most + 1)) {
+  // Reads until the end of the file, not just size() bytes: the size is 0 for files in /proc.
+  for (std::int64_t capacity = std::min(limit, file.size()) + 1;; capacity = std::min(2 * capacity, limit + 1)) {
     const auto before = static_cast<std::int64_t>(text.size());
-    text.resize(static_cast<std::size_t>(room));
-    const std::int64_t got = file.read_some(before, text.data() + before, room - before);
+    text.resize(static_cast<std::size_t>(capacity));
+    const std::int64_t got = file.read_some(before, text.data() + before, capacity - before);
     text.resize(static_cast<std::size_t>(before + got));
-    if (before + got > most) throw Error(role.kind, SourceLocation{path}, format("is larger than {} bytes", most));
-    if (before + got < room) return text;
+    if (before + got > limit) throw Error(role.kind, SourceLocation{path}, format("is larger than {} bytes", limit));
+    if (before + got < capacity) return text;
   }
 }
 

@@ -1,5 +1,5 @@
-// Reading the user's files and folders: each failure of the file system becomes one Error that names the file, says
-// what is wrong with it and what to do. Only regular files are read, so that no call waits for another process.
+// Reads the user's files and folders. Each failed system call throws an Error with the file's name, the problem and a
+// remedy. Only regular files are read, so that no call waits for another process.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace trainctl {
 
-// The role of a file: the kind of the errors that concern the file, and the remedy where the file is missing.
+// The role of a file: the kind of the errors about the file, and the remedy if the file is missing.
 struct FileRole {
   ErrorKind kind = ErrorKind::data;
   std::string_view if_missing = {};
 };
 
-// Throws the Error of a failed call, such as "cannot be opened", with errno's sentence and a remedy.
+// Throws the Error of a failed call: `failed`, such as "cannot be opened", then the text of the errno value `error` and
+// a remedy.
 [[noreturn]] void throw_file_error(const std::string& path, std::string_view failed, int error,
                                    const FileRole& role = {});
 
 enum class FileType { absent, regular, folder, link, other };
 
-// The type of the file that a path leads to, links followed; absent where the name or a folder above it does not exist.
-// Throws where the type cannot be found out, for example in a folder without permission.
+// The type of the file at a path, following links; absent if the file or a folder above it does not exist. Throws if
+// the type cannot be read, for example in a folder without permission.
 FileType file_type(const std::string& path, const FileRole& role = {});
 inline bool exists(const std::string& path, const FileRole& role = {}) {
   return file_type(path, role) != FileType::absent;
@@ -38,11 +39,11 @@ struct FolderEntry {
   FileType type = FileType::other;  // links are not followed
 };
 
-// The entries of a folder in bytewise order, without "." and "..".
+// The entries of a folder, sorted bytewise by name, without "." and "..".
 std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& role = {});
 
-// A regular file that is open for reading. Any thread may read it. The constructor throws where the path leads to no
-// regular file or the file cannot be opened.
+// A regular file that is open for reading. Several threads may read it at the same time. The constructor throws if the
+// path does not lead to a regular file or the file cannot be opened.
 class InputFile {
  public:
   explicit InputFile(std::string path, const FileRole& role = {});
@@ -54,10 +55,10 @@ class InputFile {
   // The size in bytes at the time when the file was opened.
   std::int64_t size() const { return size_; }
 
-  // Reads bytes [offset, offset + count), all of them; throws where the file has become shorter.
+  // Reads all bytes [offset, offset + count); throws if the file has become shorter.
   void read(std::int64_t offset, void* to, std::int64_t count) const;
-  // Reads up to `most` bytes, fewer only at the end of the file; returns how many.
-  std::int64_t read_some(std::int64_t offset, void* to, std::int64_t most) const;
+  // Reads `limit` bytes, or fewer if the file ends before; returns the number of bytes read.
+  std::int64_t read_some(std::int64_t offset, void* to, std::int64_t limit) const;
 
  private:
   std::string path_;
@@ -66,7 +67,7 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
-// A regular file's whole content; throws where the content is more than `most` bytes.
-std::string read_file(const std::string& path, std::int64_t most, const FileRole& role = {});
+// The whole content of a regular file; throws if it has more than `limit` bytes.
+std::string read_file(const std::string& path, std::int64_t limit, const FileRole& role = {});
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Numbers for people.
+// Writes a number of bytes with a unit.
 #include "core/base/format.h"
 
 namespace trainctl {

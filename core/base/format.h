@@ -1,4 +1,4 @@
-// The home of {fmt}: string formatting until std::format is in every supported compiler.
+// String formatting by {fmt}, until every supported compiler has std::format. Only this header includes {fmt}.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 
 namespace trainctl {
 
-// Calls fmt::format. It is an object and no function, so that arguments of types from std do not bring std::format into
-// the overload set.
+// Calls fmt::format. It is an object instead of a function, so that arguments of types from std do not add std::format
+// to the overload set.
 struct Format {
   template <class... T>
   std::string operator()(fmt::format_string<T...> text, T&&... values) const {

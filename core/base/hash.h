@@ -1,5 +1,4 @@
-// Hashes: SHA-256 (the home of OpenSSL's libcrypto) for data that is stored, XXH3 (the home of xxHash) for checksums
-// and keys.
+// Hash functions: SHA-256 by OpenSSL's libcrypto for stored data, and XXH3 by xxHash for checksums and keys.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace trainctl {
 
-// SHA-256 of bytes given piece by piece.
+// Computes SHA-256 of data that arrives in pieces.
 class Sha256 {
  public:
   Sha256();
@@ -17,7 +16,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(const void* data, std::size_t bytes);
-  // 64 lower-case hexadecimal digits; the object must not be used afterwards.
+  // Returns the hash as 64 lower-case hexadecimal digits; the object must not be used afterwards.
   std::string finish();
 
  private:
@@ -25,6 +24,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
+// The SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256(const void* data, std::size_t bytes);
 
 // XXH3, 64 bits: fast, not cryptographic.

@@ -1,4 +1,4 @@
-// HMAC by OpenSSL's libcrypto.
+// Computes HMAC and random bytes by OpenSSL's libcrypto.
 #include "core/base/hmac.h"
 
 #include <openssl/crypto.h>
@@ -16,7 +16,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const unsigned char* done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(),
                                    reinterpret_cast<unsigned char*>(result.data()), &size);
-  require(done != nullptr && size == result.size(), "HMAC-SHA-256 gives 32 bytes");
+  require(done != nullptr && size == result.size(), "HMAC-SHA-256 returns 32 bytes");
   return result;
 }
 
@@ -27,7 +27,7 @@ bool equal_secretly(std::string_view a, std::string_view b) {
 std::string random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) {
-    throw Error(ErrorKind::resource, "the system gives no random numbers");
+    throw Error(ErrorKind::resource, "the system's random number generator failed");
   }
   return bytes;
 }

@@ -1,4 +1,5 @@
-// Proof that a peer knows a secret: HMAC-SHA-256, and numbers that nobody can guess.
+// Authentication of peers that share a secret: HMAC-SHA-256, comparison in constant time, and cryptographic random
+// bytes.
 #pragma once
 
 #include <string>
@@ -9,10 +10,10 @@ namespace trainctl {
 // The 32 bytes of HMAC-SHA-256.
 std::string hmac_sha256(std::string_view key, std::string_view text);
 
-// Whether two texts are equal, in a time that tells nothing of where they differ.
+// Compares two texts in constant time, so that the time does not reveal where they differ.
 bool equal_secretly(std::string_view a, std::string_view b);
 
-// So many bytes of the system's generator. Throws Error{resource} where it has none.
+// `count` bytes from the system's random number generator. Throws Error{resource} if it fails.
 std::string random_bytes(std::size_t count);
 
 }  // namespace trainctl

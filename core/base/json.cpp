@@ -1,4 +1,4 @@
-// Writing JSON.
+// Writes JSON values as text.
 #include "core/base/json.h"
 
 #include "core/base/json_fwd.h"

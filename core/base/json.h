@@ -1,4 +1,5 @@
-// The home of nlohmann/json. A slow header: include it from .cpp files that write or read JSON, never from a header.
+// JSON values by nlohmann/json. The header compiles slowly: include it in .cpp files that write or read JSON, never in
+// headers (use core/base/json_fwd.h there).
 #pragma once
 
 #include <cmath>
@@ -10,8 +11,8 @@ namespace trainctl {
 
 using Json = nlohmann::ordered_json;
 
-// A number as JSON; NaN and the infinities, which JSON cannot express as numbers, become "NaN", "Infinity",
-// "-Infinity".
+// A number as JSON. NaN and the infinities, which JSON cannot express as numbers, become the strings "NaN", "Infinity"
+// and "-Infinity".
 inline Json json_number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";

@@ -7,7 +7,7 @@
 namespace trainctl {
 using Json = nlohmann::ordered_json;
 
-// Writes a value as one line with its line break. Bytes that are not UTF-8, which names of files may hold, become
+// Writes a value as one line that ends with a line feed. Bytes that are not UTF-8 (file names may contain them) become
 // U+FFFD.
 std::string json_line(const Json& json);
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Reading JSON of foreign make. A slow header, as json.h is.
+// Reads JSON that other programs wrote. The header compiles slowly, as core/base/json.h does.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,12 @@
 
 namespace trainctl {
 
-// The deepest nesting of lists and objects: nobody writes more, and each level takes room on the stack.
-inline constexpr int most_json_levels = 100;
+// The deepest nesting of lists and objects that is read. Real files have less, and each level needs memory on the
+// stack.
+inline constexpr int max_json_levels = 100;
 
-// The value that a text stands for. Throws Json::exception if it is no JSON, and Error{data} at `place` if it is nested
-// deeper than most_json_levels; memory stays in proportion to the text.
+// Parses a text. Throws Json::exception if it is not JSON, and Error{data} at `location` if it is nested deeper than
+// max_json_levels. The memory used is proportional to the length of the text.
 Json parse_json(std::string_view text, const SourceLocation& location);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// Macros for functions that the kernels of every device inline: every compiler compiles them for the processor, nvcc
-// for GPUs too.
+// Macros that mark functions which the kernels of every device inline. All compilers compile such functions for the
+// CPU; nvcc also compiles them for GPUs.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// The home of spdlog: a terminal sink that yields to a progress bar, and a file sink.
+// Logging by spdlog: a sink for the terminal, which calls the hooks of a progress bar, and a sink for files.
 #include "core/base/log.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 namespace trainctl::log {
 namespace {
 
-// Writes whole lines to standard error, each between the two hooks of a progress bar.
+// Writes whole lines to standard error, and calls the hooks of a progress bar before and after each line.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void set_hooks(std::function<void()> before, std::function<void()> after) {
@@ -47,9 +47,9 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::function<void()> before_, after_;
 };
 
-std::string why(int error) { return std::generic_category().message(error); }
+std::string error_text(int error) { return std::generic_category().message(error); }
 
-// Appends each line with one write, so that lines of several processes stay whole.
+// Appends each line with one write, so that lines of several processes do not mix.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FileSink(const std::string& path, std::shared_ptr<TerminalSink> terminal)
@@ -61,7 +61,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     if (error == 0 && S_ISREG(status.st_mode)) return;
     if (descriptor_ >= 0) close(descriptor_);
     throw Error(ErrorKind::resource, SourceLocation{path},
-                error == 0 || error == ENXIO ? "is not a regular file" : "cannot write: " + why(error),
+                error == 0 || error == ENXIO ? "is not a regular file" : "cannot write: " + error_text(error),
                 "choose a run directory that can be written (--run-dir)");
   }
   ~FileSink() override { close(descriptor_); }
@@ -72,9 +72,11 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    const int error = write_all(descriptor_, terminal_text({line.data(), line.size()}));  // people show it by cat
+    const int error =
+        write_all(descriptor_, terminal_text({line.data(), line.size()}));  // the file may be shown by `cat`
     if (error == 0 || std::exchange(failed_, true)) return;
-    const std::string warning = format("{}: cannot write: {}; lines are missing there", path_, why(error));
+    const std::string warning =
+        format("{}: cannot write: {}; lines are missing in this file", path_, error_text(error));
     terminal_->log({message.logger_name, spdlog::level::warn, spdlog::string_view_t(warning.data(), warning.size())});
   }
   void flush_() override {}
@@ -96,11 +98,11 @@ struct Logger {
     apply_pattern();
     terminal->set_level(spdlog::level::info);
   }
-  std::string who() const { return prefix.empty() ? "" : "[" + prefix + "] "; }
-  void apply_pattern() { terminal->set_pattern(who() + "%v"); }
+  std::string line_prefix() const { return prefix.empty() ? "" : "[" + prefix + "] "; }
+  void apply_pattern() { terminal->set_pattern(line_prefix() + "%v"); }
 };
 
-// The only process-wide object, since a process has one terminal.
+// The only global object: a process has one terminal.
 Logger& logger() {
   static Logger instance;
   return instance;
@@ -138,7 +140,7 @@ void set_prefix(std::string_view prefix) {
 void add_file(const std::string& path, Level level) {
   auto sink = std::make_shared<FileSink>(path, logger().terminal);
   sink->set_level(spdlog_level(level));
-  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %L " + logger().who() + "%v");
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %L " + logger().line_prefix() + "%v");
   logger().logger->sinks().push_back(std::move(sink));
 }
 

@@ -1,4 +1,5 @@
-// Log lines for people: one logger per process writes to standard error and, once a run directory exists, to files.
+// Logging for users: each process has one logger, which writes to standard error and, once a run directory exists, to
+// files.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,12 @@ enum class Level { debug, info, warning, error, off };
 // errors only.
 void set_level(Level level);
 
-// Sets a prefix such as "rank 3" for every line on the terminal and in files that are added later; empty for none.
+// Sets a prefix such as "rank 3" for all later lines on the terminal and in files that are added later; "" means no
+// prefix.
 void set_prefix(std::string_view prefix);
 
-// Adds a file that receives every line of the level and above. Each line is appended whole, so that several processes
-// may write to one file. Throws Error{resource} when the file cannot be opened; when a later write fails, one warning
+// Adds a file that receives all lines of `level` and above. Each line is appended as a whole, so that several processes
+// may write to one file. Throws Error{resource} if the file cannot be opened. If a later write fails, one warning
 // appears on the terminal.
 void add_file(const std::string& path, Level level = Level::info);
 
@@ -27,8 +29,8 @@ void warning(std::string_view line);
 void error(std::string_view line);
 
 // Sets functions that are called before and after every line on the terminal, so that a progress bar can clear itself
-// and draw again; empty for none. The hooks must not log. Once this call returns, earlier hooks are not running and are
-// not called again.
+// and draw itself again; empty functions mean no hooks. The hooks must not log. Once this call returns, earlier hooks
+// are not running and are not called again.
 void set_terminal_hooks(std::function<void()> before, std::function<void()> after);
 
 }  // namespace trainctl::log

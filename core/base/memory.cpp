@@ -1,4 +1,4 @@
-// Free memory as Linux states it.
+// Reads the available memory from /proc/meminfo and the control groups.
 #include "core/base/memory.h"
 
 #include <algorithm>
@@ -9,22 +9,22 @@
 namespace trainctl {
 namespace {
 
-// What the files of a control group are called.
+// The names of the files of a control group.
 struct GroupFiles {
   const char *limit, *used;
   const char *active_files, *inactive_files;  // keys of memory.stat
 };
 
-constexpr GroupFiles files_of_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
-                                   "total_inactive_file"};
-constexpr GroupFiles files_of_2 = {"memory.max", "memory.current", "active_file", "inactive_file"};
+constexpr GroupFiles version_1_files = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
+                                        "total_inactive_file"};
+constexpr GroupFiles version_2_files = {"memory.max", "memory.current", "active_file", "inactive_file"};
 
-// Bytes that a group has left, nothing where it sets no limit. Memory that holds the contents of files counts as free:
-// the kernel takes it back before it ends a process.
-std::optional<std::int64_t> left_in(const ControlGroup& group) {
-  const GroupFiles& files = group.version == 1 ? files_of_1 : files_of_2;
+// The number of bytes that a group may still allocate; empty if the group has no limit. The page cache counts as free:
+// the kernel reclaims it before it kills a process.
+std::optional<std::int64_t> bytes_left(const ControlGroup& group) {
+  const GroupFiles& files = group.version == 1 ? version_1_files : version_2_files;
   std::optional<std::int64_t> limit = number_in(group, files.limit);
-  if (group.version == 1) {  // this one also has the limits of groups that a container cannot see
+  if (group.version == 1) {  // this key includes the limits of outer groups that a container cannot see
     const auto inherited = number_of_key(group, "memory.stat", "hierarchical_memory_limit");
     if (inherited) limit = std::min(limit.value_or(*inherited), *inherited);
   }
@@ -47,7 +47,7 @@ std::optional<std::int64_t> available_memory(const std::string& root) {
     if (key == "MemAvailable:") available = kilobytes * 1024;
   }
   for (const ControlGroup& group : control_groups("memory", root)) {
-    if (const auto left = left_in(group)) available = std::min(available.value_or(*left), *left);
+    if (const auto left = bytes_left(group)) available = std::min(available.value_or(*left), *left);
   }
   return available;
 }

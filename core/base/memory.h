@@ -1,4 +1,4 @@
-// The memory of this machine.
+// Finds out how much memory this process may still allocate.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace trainctl {
 
-// Bytes that this process may still allocate: the least of what the machine has available and of what the control
-// groups around this process (core/base/control_groups.h) allow. Empty where nothing is known. `root` is the folder in
-// front of /proc and /sys, "" for the system's own.
+// The number of bytes that this process may still allocate: the minimum of the machine's available memory and of the
+// memory left in the control groups of this process (core/base/control_groups.h). Empty if neither is known. `root` is
+// a prefix of /proc and /sys for tests; "" means the real file system.
 std::optional<std::int64_t> available_memory(const std::string& root = "");
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Writing to descriptors.
+// Writes text and bytes to file descriptors.
 #include "core/base/output.h"
 
 #include <fcntl.h>
@@ -16,7 +16,8 @@ namespace trainctl {
 
 void prepare_descriptors() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDWR);  // takes the lowest free number
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      open("/dev/null", O_RDWR);  // open() returns the lowest free number
   }
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);

@@ -1,24 +1,25 @@
-// Writing a command's answer to standard output, and the preparation of the standard descriptors.
+// Prepares the standard file descriptors, and writes a command's output to standard output.
 #pragma once
 
 #include <string_view>
 
 namespace trainctl {
 
-// Called first in main. Opens standard input, output and error on /dev/null where the caller has closed them, so that
-// no file of the program takes their numbers. Ignores SIGPIPE and SIGXFSZ, so that a closed pipe and a file at its size
-// limit are errors of the call that writes.
+// Must be called first in main. Opens /dev/null as standard input, output and error if the caller has closed them, so
+// that no file of the program gets their numbers. Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or
+// beyond the limit of file sizes fails with an error instead of a signal.
 void prepare_descriptors();
 
-// Writes the whole text, waiting for a slow reader. Returns 0, or errno of the write that failed.
+// Writes the whole text; waits if the reader is slow. Returns 0, or the errno of the write that failed.
 int write_all(int descriptor, std::string_view text);
 
-// Writes a command's answer to standard output, as terminal_text() shows it: what a file, a name or a value holds does
-// not steer a terminal. A reader that has closed the pipe is no error: the rest of the text is dropped, and the result
-// is false. Throws Error{resource} if the write fails otherwise.
+// Writes a command's output to standard output, with control characters escaped by terminal_text(). If the reader has
+// closed the pipe, drops the rest of the text and returns false. Throws Error{resource} if the write fails for another
+// reason.
 bool write_output(std::string_view text);
 
-// The same for bytes that are no text, and for text that steers the terminal on purpose.
+// As write_output(), without escapes: for bytes that are not text, and for text with intended terminal control
+// sequences.
 bool write_output_bytes(std::string_view bytes);
 
 }  // namespace trainctl

@@ -1,7 +1,8 @@
-// Randomness as a function: Philox 4x32-10 keyed by (seed, purpose, step or epoch, sample, hash of a name).
+// Counter-based random numbers: Philox 4x32-10 with the key (seed, purpose, step or epoch, sample, hash of a name).
 //
-// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). No stream and no state: the
-// value at a position depends on its key only, so neither ranks, threads, workers nor a restart can change it.
+// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). There is no stream and no state:
+// a number depends only on its key and position, so that it is the same for any number of ranks, threads and workers,
+// and after a restart.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 
 namespace trainctl {
 
-// The purpose of a random number; part of the key, so that no two uses share numbers. Values are part of the
-// reproducibility promise: never renumber.
+// The purpose of a random number. It is part of the key, so that no two uses share numbers. Never renumber: equal seeds
+// must produce equal numbers in every version.
 enum class Purpose : std::uint32_t {
   initialize = 1,
   shuffle = 2,
@@ -24,7 +25,7 @@ enum class Purpose : std::uint32_t {
   skipped = 9,
 };
 
-constexpr int philox_words = 4;  // in a block
+constexpr int philox_words = 4;  // number of words in a block
 using PhiloxBlock = std::array<std::uint32_t, philox_words>;
 
 // The Philox 4x32-10 block function.
@@ -40,21 +41,22 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> k
   return counter;
 }
 
-// FNV-1a of a name, 32 bits: the layer part of a key.
+// The 32-bit FNV-1a hash of a name, such as a layer's: one component of the key.
 constexpr std::uint32_t name_hash(std::string_view name) {
   std::uint32_t hash = 2166136261u;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   return hash;
 }
 
-// A family of random numbers: the key without the position. `round` is the epoch or the step, `name` a name_hash().
+// The key of a family of random numbers, without the position. `round` is the epoch or the step; `name` is a
+// name_hash().
 struct RandomKey {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::initialize;
   std::uint32_t round = 0;
   std::uint32_t name = 0;
 
-  // Philox's counter for a sample and an index within the sample; the index counts blocks of four words.
+  // Philox's counter for a sample and an index within the sample; `index` counts blocks of four words.
   constexpr PhiloxBlock counter(std::uint64_t sample, std::uint32_t index = 0) const {
     const std::uint32_t mixed = name ^ (static_cast<std::uint32_t>(purpose) * 0x85EBCA6B);
     return {static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32) ^ mixed, index, round};
@@ -65,7 +67,7 @@ struct RandomKey {
   }
 };
 
-// The upper 24 bits of a word as a number in [0, 1), exact in float32.
+// Converts the upper 24 bits of a word to a number in [0, 1), exactly in float32.
 constexpr float uniform01(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Limits of stacks: of the main thread by the kernel, of others by the C library.
+// Sets and checks stack sizes: the kernel limits the stack of the main thread, and the C library those of other
+// threads.
 #include "core/base/stack.h"
 
 #include <pthread.h>
@@ -14,23 +15,23 @@
 namespace trainctl {
 namespace {
 
-constexpr rlim_t usual_stack = rlim_t{8} << 20;
-constexpr rlim_t least_stack = rlim_t{1} << 20;  // a run with MPI was seen to take a quarter of it
+constexpr rlim_t default_stack = rlim_t{8} << 20;  // as on most Linux systems
+constexpr rlim_t min_stack = rlim_t{1} << 20;      // four times the use that was measured in a run with MPI
 
 }  // namespace
 
 void prepare_stack() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < usual_stack) {
-    limit.rlim_cur = std::min(limit.rlim_max, usual_stack);
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < default_stack) {
+    limit.rlim_cur = std::min(limit.rlim_max, default_stack);
     setrlimit(RLIMIT_STACK, &limit);
   }
-  // The C library has read the limit before main began.
+  // The C library read the limit before main() began, so the default size of new threads is raised separately.
   pthread_attr_t defaults;
   if (pthread_getattr_default_np(&defaults) != 0) return;
   std::size_t bytes = 0;
-  if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes < usual_stack / 4 &&
-      pthread_attr_setstacksize(&defaults, usual_stack) == 0) {
+  if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes < default_stack / 4 &&
+      pthread_attr_setstacksize(&defaults, default_stack) == 0) {
     pthread_setattr_default_np(&defaults);
   }
   pthread_attr_destroy(&defaults);
@@ -38,12 +39,12 @@ void prepare_stack() {
 
 void require_stack() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least_stack) return;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= min_stack) return;
   throw Error(
       ErrorKind::resource,
-      format("the stack may grow to {}, and {} are needed", byte_text(static_cast<std::int64_t>(limit.rlim_cur)),
-             byte_text(static_cast<std::int64_t>(least_stack))),
-      format("raise the limit (ulimit -s {})", usual_stack / 1024));
+      format("the stack is limited to {}, and {} are needed", byte_text(static_cast<std::int64_t>(limit.rlim_cur)),
+             byte_text(static_cast<std::int64_t>(min_stack))),
+      format("raise the limit (ulimit -s {})", default_stack / 1024));
 }
 
 }  // namespace trainctl

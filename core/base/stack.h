@@ -1,13 +1,13 @@
-// The room that functions have for their variables.
+// Raises and checks the stack size limits of this process.
 #pragma once
 
 namespace trainctl {
 
-// Gives the threads of this process, and the programs that it starts, stacks of the usual size where a smaller limit
-// (ulimit -s) can be raised. The first thing in main: threads that run already keep what they have.
+// Raises a small stack size limit (ulimit -s) to 8 MiB, as far as permitted, for the threads of this process and the
+// programs that it starts. Must be called at the start of main(): running threads keep their stack size.
 void prepare_stack();
 
-// Throws Error{resource} where the main thread's stack is smaller than this program needs.
+// Throws Error{resource} if the main thread's stack is smaller than this program needs.
 void require_stack();
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Tables of text, and numbers as people read them.
+// Formats tables as text, and numbers for people.
 #include "core/base/table.h"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ std::string grouped(long long number) {
 }
 
 std::string counted(long long count, std::string_view noun) {
-  const bool hisses = noun.ends_with('s') || noun.ends_with("tch") || noun.ends_with("sh") || noun.ends_with('x');
-  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : hisses ? "es" : "s");
+  const bool takes_es = noun.ends_with('s') || noun.ends_with("tch") || noun.ends_with("sh") || noun.ends_with('x');
+  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : takes_es ? "es" : "s");
 }
 
 std::string flops_text(double flops) {

@@ -1,4 +1,4 @@
-// Tables of text for a terminal, whose columns are as wide as their widest cell; and numbers as people read them.
+// Tables of text for a terminal, with columns as wide as their widest cell, and numbers formatted for people.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // The lines of the table; a cell is shown as terminal_word() writes it.
+  // The lines of the table; cells are escaped by terminal_word().
   std::string text() const;
 
  private:
@@ -27,7 +27,7 @@ class TextTable {
 
 // 1234567 -> "1,234,567".
 std::string grouped(long long number);
-// "1 epoch", "1,234 steps", "2 classes": a count with its noun, which is given in the singular.
+// "1 epoch", "1,234 steps", "2 classes": a count and its noun, which the caller passes in the singular.
 std::string counted(long long count, std::string_view noun);
 // "30.1 MFLOP".
 std::string flops_text(double flops);

@@ -1,4 +1,4 @@
-// The rules of RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Validates UTF-8 by the rules of RFC 3629: no overlong encodings, no surrogates, no characters above U+10FFFF.
 #include "core/base/utf8.h"
 
 #include "core/base/format.h"

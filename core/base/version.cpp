@@ -1,4 +1,4 @@
-// The version of this build, from the build system.
+// Returns the version that the build system defines.
 #include "core/base/version.h"
 
 namespace trainctl {
