@@ -40,16 +40,15 @@ Failure of_file(const std::filesystem::filesystem_error& error) {
 
 Failure of_system(const std::system_error& error) {
   if (error.code() == std::errc::resource_unavailable_try_again) {
-    return failure(
-        ErrorKind::resource,
-        "no more threads can be started; raise the limit on processes (ulimit -u, or the container's limit), or "
-        "use fewer ranks or threads (data.workers)");
+    return failure(ErrorKind::resource,
+                   "no more threads can be started; raise the process limit (ulimit -u, or the container's), or "
+                   "use fewer ranks or threads (data.workers)");
   }
   return failure(ErrorKind::resource, format("a system call failed: {}", error.code().message()));
 }
 
 // The exceptions of std::stoi, std::stod and similar functions have the function's name as their message.
-bool is_of_a_number(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
+bool is_number_error(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
 
 Json related(const Diagnostic& found) {
   if (found.related.empty() && !found.related_location.known()) return nullptr;
@@ -98,7 +97,7 @@ Failure described(const std::exception_ptr& exception) {
   } catch (const Json::exception& error) {
     return failure(ErrorKind::data, format("a file holds unexpected JSON: {}", error.what()));
   } catch (const std::exception& error) {
-    if (is_of_a_number(error)) return failure(ErrorKind::data, "a number in a file is too large or is not a number");
+    if (is_number_error(error)) return failure(ErrorKind::data, "a number in a file is too large or is not a number");
     return failure(ErrorKind::internal, format("internal error: {}", error.what()));
   } catch (...) {
     return failure(ErrorKind::internal, "internal error: an unknown exception");

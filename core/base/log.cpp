@@ -72,8 +72,8 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    const int error =
-        write_all(descriptor_, terminal_text({line.data(), line.size()}));  // the file may be shown by `cat`
+    // Control characters are escaped here too, because users show the file on a terminal.
+    const int error = write_all(descriptor_, terminal_text({line.data(), line.size()}));
     if (error == 0 || std::exchange(failed_, true)) return;
     const std::string warning =
         format("{}: cannot write: {}; lines are missing in this file", path_, error_text(error));

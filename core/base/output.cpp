@@ -16,8 +16,8 @@ namespace trainctl {
 
 void prepare_descriptors() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-      open("/dev/null", O_RDWR);  // open() returns the lowest free number
+    // open() returns the lowest free number.
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDWR);
   }
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);

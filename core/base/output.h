@@ -7,7 +7,7 @@ namespace trainctl {
 
 // Must be called first in main. Opens /dev/null as standard input, output and error if the caller has closed them, so
 // that no file of the program gets their numbers. Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or
-// beyond the limit of file sizes fails with an error instead of a signal.
+// beyond the file size limit fails with an error instead of a signal.
 void prepare_descriptors();
 
 // Writes the whole text; waits if the reader is slow. Returns 0, or the errno of the write that failed.

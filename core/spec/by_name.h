@@ -1,5 +1,5 @@
-// ByName<T>: a value for a single input or output, or one value for each by name, as Keras takes losses: `loss: huber`,
-// or `loss: {digit: sparse_categorical_crossentropy, size: huber}`. T must not be a map type.
+// ByName<T>: one value without a name, or a value for each input or output by name, like the losses in Keras: `loss:
+// huber`, or `loss: {digit: sparse_categorical_crossentropy, size: huber}`. T must not be a map type.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ template <class T>
 struct ByName {
   struct Entry {
     std::string name;         // empty: the value was given without a name
-    SourceLocation location;  // of the name or, without a name, of the value
+    SourceLocation location;  // location of the name or, without a name, of the value
     T value;
   };
-  std::vector<Entry> entries;  // empty: not given; otherwise one without a name, or all with names
+  std::vector<Entry> entries;  // empty: not set; otherwise one entry without a name, or entries with names
 
   bool empty() const { return entries.empty(); }
   void add(const std::string& name, T value) {
@@ -30,13 +30,13 @@ struct ByName {
     entry.value = std::move(value);
   }
   bool named() const { return !entries.empty() && !entries.front().name.empty(); }
-  // The value under that name, or the one given without a name; null where there is neither.
+  // The value with that name, or the value without a name; nullptr if there is neither.
   const T* find(std::string_view name) const {
     const auto found = std::find_if(entries.begin(), entries.end(),
                                     [&](const Entry& entry) { return entry.name.empty() || entry.name == name; });
     return found == entries.end() ? nullptr : &found->value;
   }
-  // The value of find(), or T's default where there is none.
+  // The value that find() returns, or T's default if there is none.
   const T& of(std::string_view name) const {
     static const T none{};
     const T* found = find(name);
@@ -53,7 +53,8 @@ struct Value<ByName<T>> {
   }
   static bool read(const Node& node, Reader& reader, ByName<T>& value) {
     value.entries.clear();
-    const bool choice = Value<T>::type().kind == TypeInfo::Kind::choice;  // {name: sgd, momentum: 0.9} is one
+    // For a choice, a map with the key `name` is one value: {name: sgd, momentum: 0.9}.
+    const bool choice = Value<T>::type().kind == TypeInfo::Kind::choice;
     if (!node.is_map() || node.entries.empty() || (choice && node.find("name"))) {
       value.entries.push_back({"", node.location, {}});
       return Value<T>::read(node, reader, value.entries.back().value);
@@ -74,12 +75,12 @@ struct Value<ByName<T>> {
   }
 };
 
-// Whether values must be given for all names, or may be given for some.
+// Whether all names need a value.
 enum class Coverage { all, some };
 
-// Reports names that are not among `names`; one value for several names; with Coverage::all, names without a value; and
-// any name where the model has a single one without a name ({""}). `what` is what the names name, for messages:
-// "output".
+// Reports entries whose names are not among `names`, a value without a name if there are several names, and with
+// Coverage::all names without a value. `names` is {""} for a model whose only input or output has no name; then any
+// entry with a name is reported. `what` is the noun for messages: "input" or "output".
 template <class T>
 void check_names(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
                  Coverage coverage, Reader& reader) {
@@ -87,14 +88,15 @@ void check_names(const ByName<T>& values, const std::vector<std::string>& names,
   const SourceLocation& location = values.entries.front().location;
   if (!values.named()) {
     if (names.size() == 1) return;
-    reader.error(location, format("the model has several {}s: state one for each, {{{}: ..., {}: ...}}", what, names[0],
-                                  names[1]));
+    reader.error(location, format("the model has several {}s: set one value for each, {{{}: ..., {}: ...}}", what,
+                                  names[0], names[1]));
     return;
   }
   if (names.front().empty()) {
-    reader.error(location, format("'{}' names an {}, and the model names none: state the value alone, or `{}s` under "
-                                  "`model`",
-                                  values.entries.front().name, what, what));
+    reader.error(location,
+                 format("'{}' names an {}, but the model names none: write the value without a name, or set `{}s` "
+                        "under `model`",
+                        values.entries.front().name, what, what));
     return;
   }
   for (const auto& entry : values.entries) {
@@ -105,7 +107,7 @@ void check_names(const ByName<T>& values, const std::vector<std::string>& names,
   }
   for (const std::string& name : names) {
     if (coverage == Coverage::all && !values.find(name)) {
-      reader.error(location, format("nothing is stated for the {} '{}'", what, name));
+      reader.error(location, format("no value is set for the {} '{}'", what, name));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Reading and writing of choices.
+// Reads and writes choices.
 #include "core/spec/choice.h"
 
 #include "core/base/format.h"
@@ -22,7 +22,7 @@ const Section* find(const ChoiceTable& table, const std::string& name, const Sou
   return nullptr;
 }
 
-// Reads a choice's options from a node: a map, the shorthand's value, or null for all defaults.
+// Reads a choice's options from a node: a map, the value of the shorthand key, or null for all defaults.
 bool fill(const Section& section, const Node& node, const SourceLocation& location, Reader& reader, Choice& choice,
           std::string_view ignored = {}) {
   const auto options = section.make();
@@ -32,15 +32,15 @@ bool fill(const Section& section, const Node& node, const SourceLocation& locati
   return good;
 }
 
-// A null node at the place of a bare name, which stands for all defaults.
-Node nothing_at(const Node& node) {
-  Node nothing;
-  nothing.location = node.location;
-  nothing.base_directory = node.base_directory;
-  return nothing;
+// A null node, which means all defaults, at the location of a bare name.
+Node null_at(const Node& node) {
+  Node null;
+  null.location = node.location;
+  null.base_directory = node.base_directory;
+  return null;
 }
 
-// Reads the form `{name: adam, learning_rate: 1e-3}`.
+// Reads a map with the key `name`: `{name: adam, learning_rate: 1e-3}`.
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
   if (!open.section) return false;
@@ -52,13 +52,14 @@ bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choic
     const Node::Entry& entry = node.entries[0];
     const Section* section = find(table, entry.key, entry.key_location, reader);
     return section &&
-           fill(*section, entry.value.is_null() ? nothing_at(node) : entry.value, node.location, reader, choice);
+           fill(*section, entry.value.is_null() ? null_at(node) : entry.value, node.location, reader, choice);
   }
   if (node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key)) {
     const Node::Entry& second = node.entries[1];
-    reader.error(second.key_location,
-                 format("'{}' stands beside {} '{}', not below it", second.key, table.what, node.entries[0].key),
-                 node.entries[0].key_location, "indent it further, or begin a list item with '-';");
+    reader.error(
+        second.key_location,
+        format("'{}' is on the same level as {} '{}', not below it", second.key, table.what, node.entries[0].key),
+        node.entries[0].key_location, "indent it further, or begin a list item with '-';");
     return false;
   }
   return read_choice(table, node, reader, choice);
@@ -83,7 +84,7 @@ OpenChoice open_choice(const ChoiceTable& table, const Node& name, Reader& reade
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   if (node.is_scalar()) {
     const Section* section = find(table, node.text, node.location, reader);
-    return section && fill(*section, nothing_at(node), node.location, reader, choice);
+    return section && fill(*section, null_at(node), node.location, reader, choice);
   }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
   reader.expected(node, format("the name of one {} or a map with its name", table.what));
@@ -131,7 +132,7 @@ Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices)
 
 Choice default_choice(const ChoiceTable& table, const std::string& name) {
   const Section* section = table.find(name);
-  require(section, "a default names no " + table.what + ": " + name);
+  require(section, "the default is not a known " + table.what + ": " + name);
   return {name, {}, section->make()};
 }
 

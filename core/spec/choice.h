@@ -1,5 +1,5 @@
-// A choice: a value from a table of alternatives, with its options. Written as `adam`, `{name: adam, learning_rate:
-// 1e-3}`, or in a list `- dense: {units: 10}`.
+// A choice: one of a table of alternatives, and its options. A config writes it as `adam`, as `{name: adam,
+// learning_rate: 1e-3}`, or in a list as `- dense: {units: 10}`.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ namespace trainctl {
 struct ChoiceTable;
 struct Section;
 
-// Base of the options that a choice (a layer, an optimizer, a dataset) carries.
+// The base class of the options of a choice (a layer, an optimizer, a data set).
 struct Options {
   virtual ~Options() = default;
 };
 
 struct Choice {
-  std::string name;  // empty: not given
+  std::string name;  // empty: not set
   SourceLocation location;
   std::shared_ptr<const Options> options;
 
@@ -31,19 +31,20 @@ struct Choice {
   }
 };
 
-// Reads `adam` or `{name: adam, learning_rate: 1e-3}`. False after reporting an error.
+// Reads `adam` or `{name: adam, learning_rate: 1e-3}`. Returns false after reporting an error.
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice);
-// Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`. False after
-// reporting an error; wrong items are then empty choices in the list.
+// Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`. Returns false
+// after reporting an error; each wrong item is then an empty choice in the list.
 bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices);
-// Writes a choice so that reading gives an equal one: the bare name of options without keys, otherwise `{name: adam,
-// ...}`, and in a list `- adam: {...}`.
+// Writes a choice so that reading returns an equal choice: the bare name if the options have no keys, otherwise `{name:
+// adam, ...}`, or in a list `- adam: {...}`.
 Node write_choice(const ChoiceTable& table, const Choice& choice);
 Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices);
 // The choice of this name with default options.
 Choice default_choice(const ChoiceTable& table, const std::string& name);
 
-// A choice whose name was read and whose options were not; `section` is null after an unknown name was reported.
+// A choice with its name read and default options. `section` is null if the name is unknown, which open_choice()
+// reports.
 struct OpenChoice {
   const Section* section = nullptr;
   std::shared_ptr<Options> options;

@@ -1,4 +1,4 @@
-// How values between pixels are found, under Keras' names.
+// The interpolation methods for values between pixels, with Keras' names.
 #pragma once
 
 #include "core/spec/type_info.h"

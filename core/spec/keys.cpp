@@ -1,4 +1,4 @@
-// Reading and writing a section: keys, defaults, rules.
+// Reads and writes sections: keys, defaults and rules across keys.
 #include "core/spec/keys.h"
 
 #include <unordered_set>
@@ -12,16 +12,16 @@
 namespace trainctl {
 namespace {
 
-// A section and the object that it fills: the map's own section, or that of a choice whose keys stand beside the map's
-// (a flattened choice).
+// A section and the object that it fills: the section of the map itself, or the section of a flattened choice, whose
+// keys are in the same map.
 struct Target {
   const Section* section;
   void* object;
   std::string what;  // for a choice: the noun of its table ("optimizer")
 };
 
-// The names of all keys that the map may hold; where a flattened choice is unknown, the keys of all its alternatives
-// too.
+// The names of all keys that the map may have. If the name of a flattened choice is unknown, the keys of all its
+// alternatives are included.
 std::vector<std::string> known_keys(const Section& section, const std::vector<Target>& targets) {
   std::vector<std::string> names;
   for (const Target& target : targets) {
@@ -37,7 +37,7 @@ std::vector<std::string> known_keys(const Section& section, const std::vector<Ta
   return names;
 }
 
-// The end of a message about an unknown key: " in train", " in data with data set idx".
+// The context of an unknown key, for its message: " in train", " in data with data set idx".
 std::string within(const std::vector<Target>& targets) {
   if (targets[0].section->name.empty()) return "";
   std::string text = " in " + targets[0].section->name;
@@ -52,7 +52,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return false;
 }
 
-// What other frameworks and papers call keys that have no similar name here.
+// Names that other frameworks and papers use for keys, if they are not similar to our names.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"lr", "learning_rate"},
                                                                       {"wd", "weight_decay"},
                                                                       {"decay", "weight_decay"},
@@ -69,7 +69,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"lr", "le
                                                                       {"step_size", "every"},
                                                                       {"factor", "alpha"}};
 
-// The end of a message about an unknown key: "; did you mean 'learning_rate'?", or "".
+// A suggestion for the message about an unknown key: "; did you mean 'learning_rate'?", or "".
 std::string hint(const std::string& key, const std::vector<std::string>& names) {
   for (const auto& [word, name] : synonyms) {
     if (key == word && contains(names, std::string(name))) return format("; did you mean '{}'?", name);
@@ -77,24 +77,24 @@ std::string hint(const std::string& key, const std::vector<std::string>& names) 
   return suggestion(key, names);
 }
 
-// The result of reading a map: `sound` while all values that rules across keys need were read.
-struct Outcome {
+// The result of reading a map.
+struct ReadResult {
   bool good = true;
-  bool sound = true;
+  bool complete = true;  // whether all values that rules across keys need were read
 
-  // Records that a key could not be read; `value` is null where the key is missing. A list of choices stays usable when
-  // only items are wrong.
+  // Records that a key could not be read; `value` is null if the key is missing. A list of choices with wrong items is
+  // still usable by the rules.
   void failed(const Key& key, const Node* value) {
     using Kind = TypeInfo::Kind;
     good = false;
     const bool list = key.type.kind == Kind::choices && value && value->is_sequence();
-    if (!list && key.type.kind != Kind::section && key.type.kind != Kind::choice) sound = false;
+    if (!list && key.type.kind != Kind::section && key.type.kind != Kind::choice) complete = false;
   }
 };
 
 void read_entries(const Section& section, const std::vector<Target>& targets, const Node& map, Reader& reader,
-                  std::string_view ignored, Outcome& outcome) {
-  if (!keys_are_unique(map, reader)) outcome.good = false;
+                  std::string_view ignored, ReadResult& result) {
+  if (!keys_are_unique(map, reader)) result.good = false;
   const std::vector<std::string> names = known_keys(section, targets);
   std::unordered_set<std::string_view> seen;
   for (const Node::Entry& entry : map.entries) {
@@ -107,25 +107,25 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       const ReadingContext context(reader, entry.key);
       const bool wrong =
           reader.reported(entry.value.location) || (!key->flatten && !key->read(entry.value, reader, target.object));
-      if (wrong) outcome.failed(*key, &entry.value);
+      if (wrong) result.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
     reader.error(entry.key_location,
                  format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
-    outcome.good = false;
+    result.good = false;
   }
 }
 
-void report_missing(const Section& section, const Node& map, Reader& reader, Outcome& outcome) {
+void report_missing(const Section& section, const Node& map, Reader& reader, ReadResult& result) {
   for (const Key& key : section.keys) {
     if (!key.required || map.find(key.name)) continue;
-    const std::string who = section.name.empty() ? "the config" : section.name;
-    reader.error(map.location, format("{} needs '{}': {}", who, key.name, key.meaning));
-    outcome.failed(key, nullptr);
+    const std::string owner = section.name.empty() ? "the config" : section.name;
+    reader.error(map.location, format("{} needs '{}': {}", owner, key.name, key.meaning));
+    result.failed(key, nullptr);
   }
 }
 
-// The value of a key; null where the key is missing.
+// The value of a key; nullptr if the key is missing or has no value: null, "none", an empty list or an empty map.
 const Node* value_of(const Node& map, const std::string& key) {
   const Node* value = map.find(key);
   if (!value || value->is_null() || is_word(*value, "none")) return nullptr;
@@ -141,7 +141,8 @@ void check_groups(const Section& section, const Node& map, Reader& reader) {
       const Node* value = value_of(map, key);
       if (!value) continue;
       if (first) {
-        reader.error(value->location, format("{} beside {}; state one of them", key, name), first->location, name);
+        reader.error(value->location, format("{} and {} exclude each other; set only one of them", key, name),
+                     first->location, name);
       } else {
         first = value;
         name = key;
@@ -173,7 +174,7 @@ std::string range_phrase(const Range& range) {
   return parts.size() < 2 ? parts.front() : parts.front() + " and " + parts.back();
 }
 
-// The number at the start of a scalar: 10 for "10 steps".
+// The amount in a scalar that may have a unit: 10 for "10 steps".
 std::optional<double> leading_number(const std::string& text) {
   if (const auto number = parse_number(text)) return number;
   if (const auto duration = parse_duration(text)) return duration->amount;
@@ -205,7 +206,7 @@ bool Section::read(const Node& node, Reader& reader, void* object, std::string_v
 
 bool Section::read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const {
   std::vector<Target> targets{{this, object, {}}};
-  Outcome outcome;
+  ReadResult result;
   for (const Key& key : keys) {
     const Node* name = key.flatten ? map.find(key.name) : nullptr;
     if (!name || reader.reported(name->location)) continue;
@@ -213,15 +214,15 @@ bool Section::read_map(const Node& map, Reader& reader, void* object, std::strin
     const Key::Flattened choice = key.flatten(*name, reader, object);
     if (choice.section) targets.push_back({choice.section, choice.object, key.type.table().what});
   }
-  read_entries(*this, targets, map, reader, ignored, outcome);
-  for (const Target& target : targets) report_missing(*target.section, map, reader, outcome);
-  if (!outcome.sound) return false;
+  read_entries(*this, targets, map, reader, ignored, result);
+  for (const Target& target : targets) report_missing(*target.section, map, reader, result);
+  if (!result.complete) return false;
   const std::size_t before = reader.count();
   for (const Target& target : targets) {
     check_groups(*target.section, map, reader);
     for (const auto& check : target.section->checks) check(target.object, map, reader);
   }
-  return outcome.good && reader.count() == before;
+  return result.good && reader.count() == before;
 }
 
 Node Section::write(const void* object) const {

@@ -1,6 +1,6 @@
-// One declaration per key: from it come parsing, checking, the JSON Schema and the reference.
+// Declarations of config keys. Parsing, checks, the JSON Schema and the reference are derived from them.
 //
-// An options struct declares its keys beside itself:
+// An options struct declares its keys in a static function keys():
 //
 //   Keys<DenseOptions> DenseOptions::keys() {
 //     return Keys<DenseOptions>("dense", "A fully connected layer: y = activation(x kernel + bias).")
@@ -8,8 +8,8 @@
 //         .key("use_bias", &DenseOptions::use_bias, "Whether a bias is added.");
 //   }
 //
-// The default of a key is the member's value in a default-constructed struct. How a member's type is read, described
-// and written is Value<Type> (core/spec/values.h).
+// The default of a key is the member's value in a default-constructed struct. Value<Type> (core/spec/values.h) reads,
+// describes and writes a member of that type.
 #pragma once
 
 #include <functional>
@@ -27,25 +27,26 @@
 
 namespace trainctl {
 
-// How values of type T are read from a document, described for the schema, and written.
+// Value<T> reads values of type T from a document, describes the type for the schema, and writes values:
 //   static TypeInfo type();
 //   static bool read(const Node& node, Reader& reader, T& value);   // false after reporting an error
-//   static Node write(const T& value);                              // reads back equal; null where there is no value
+//   static Node write(const T& value);
+// read() makes an equal value from the node that write() returns. write() returns null if there is no value.
 template <class T>
 struct Value;
 
-// A key of a section, with its member's type erased: functions take the object that the section fills as void*.
+// A key of a section. The type of its member is erased: the functions take the options struct as void*.
 struct Key {
   std::string name;
   std::string meaning;  // one sentence, with units
   TypeInfo type;
   bool required = false;
-  std::string default_text;  // a line of YAML; empty where there is no default
+  std::string default_text;  // one line of YAML; empty if there is no default
   std::function<bool(const Node&, Reader&, void*)> read;
   std::function<Node(const void*)> write;
 
-  // The section and the object of a flattened choice, whose keys stand beside this key; set by `flatten`, which reads
-  // the choice's name.
+  // The section and the options of a flattened choice, whose keys are in the same map as this key. `flatten` reads the
+  // choice's name and returns them. It is empty for all other keys.
   struct Flattened {
     const Section* section = nullptr;
     void* object = nullptr;
@@ -57,35 +58,35 @@ struct Key {
 struct Section {
   std::string name;
   std::string meaning;
-  std::vector<std::string> aliases;  // of a choice: other names that it may be written with; it is shown under its own
-  std::string shorthand;             // the key that takes the value where it is not a map: `resize: 256`
+  std::vector<std::string> aliases;  // for a choice: other names that configs may use; output always shows `name`
+  std::string shorthand;             // the key that a value sets that is not a map: `resize: 256`
   std::vector<Key> keys;
-  std::function<std::shared_ptr<Options>()> make;  // set where the struct derives from Options
-  // A group of keys: of `exclusive` at most one may have a value, of `needed` at least one must. The schema states
-  // both.
+  std::function<std::shared_ptr<Options>()> make;  // set if the struct derives from Options
+  // A group of keys. At most one key of an `exclusive` group may have a value; at least one key of a `needed` group
+  // must have a value. The schema contains both rules.
   struct Group {
     std::vector<std::string> keys;
-    std::string meaning;  // what they state together
+    std::string meaning;  // what the group sets, for messages
   };
   std::vector<Group> exclusive;
   std::vector<Group> needed;
-  // Rules across keys. They run only where the section's own keys are present and were read without error; a section or
-  // choice below it may have errors, and the choice is then empty.
+  // Rules across keys. They run only if all required keys of the section are present and its own values were read
+  // without error. Nested sections and choices may have errors; such a choice is then empty.
   std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
   const Key* find(std::string_view key) const;
-  // Reads a map (or the shorthand's value, or null for all defaults) into the object. Reports unknown keys (with a
-  // suggestion), repeated and missing keys, wrong types and values out of range. False when something was reported. The
-  // key `ignored` is skipped: the caller reads it.
+  // Reads a map (or the value of the shorthand key, or null for all defaults) into the object. Reports unknown keys
+  // (with a suggestion), repeated and missing keys, wrong types and values out of range; returns false if it reported
+  // an error. Skips the key `ignored`, which the caller reads.
   bool read(const Node& node, Reader& reader, void* object, std::string_view ignored = {}) const;
-  // Writes a map with every key that has a value, defaults included; read() gives an equal object from the map.
+  // Writes a map with every key that has a value, including defaults; read() makes an equal object from the map.
   Node write(const void* object) const;
 
  private:
   bool read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const;
 };
 
-// Reports a number outside the range ("units must be at least 1, not 0"); for lists and maps, every number in them.
+// Reports a number outside the range ("units must be at least 1, not 0"); in lists and maps, checks every number.
 bool check_range(const Range& range, const Node& node, Reader& reader);
 
 template <class T>
@@ -109,8 +110,8 @@ class Keys {
     add(std::move(name), member, std::move(meaning), range, true);
     return std::move(*this);
   }
-  // Declares a choice (a ChoiceOf) whose options' keys stand beside this key: `dataset: idx`, with idx's `images` next
-  // to it. The key is required unless the member has a default.
+  // Declares a flattened choice (a ChoiceOf): the keys of its options are in the same map as this key. Example:
+  // `dataset: idx`, next to the key `images` of idx. The key is required unless the member has a default.
   template <class Member, class Owner>
   Keys&& flattened(std::string name, Member Owner::*member, std::string meaning) && {
     const bool required = !(T{}.*member);
@@ -123,17 +124,17 @@ class Keys {
     };
     return std::move(*this);
   }
-  // Another name that the choice may be written with.
+  // Adds another name that configs may use for the choice.
   Keys&& alias(std::string name) && {
     section_.aliases.push_back(std::move(name));
     return std::move(*this);
   }
-  // Names the key that takes the value where the options are not a map.
+  // Names the key that is set if the config has a value instead of a map of options.
   Keys&& shorthand(std::string name) && {
     section_.shorthand = std::move(name);
     return std::move(*this);
   }
-  // At most one of these keys may have a value ("none", an empty list and an empty map are no value).
+  // At most one of these keys may have a value ("none", an empty list and an empty map do not count as values).
   Keys&& exclusive(std::vector<std::string> names) && {
     section_.exclusive.push_back({std::move(names), ""});
     return std::move(*this);
@@ -153,7 +154,7 @@ class Keys {
     return std::move(*this);
   }
 
-  operator Section() && { return std::move(section_); }  // NOLINT: a Keys exists to become a Section
+  operator Section() && { return std::move(section_); }  // NOLINT: a Keys object is a builder of a Section
 
  private:
   template <class Member, class Owner>
@@ -181,12 +182,12 @@ class Keys {
   Section section_;
 };
 
-// The alternatives of a choice, one section each, with unique names and aliases.
+// The alternatives of a choice: one section for each, with unique names and aliases.
 struct ChoiceTable {
   std::string what;  // noun for messages: "optimizer"
   std::vector<Section> choices;
 
-  // The alternative with this name or alias.
+  // The alternative with this name or alias; nullptr if there is none.
   const Section* find(std::string_view name) const;
 };
 

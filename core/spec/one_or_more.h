@@ -1,4 +1,4 @@
-// OneOrMore<T>: a list whose only item may be written without brackets.
+// OneOrMore<T>: a list. A list of one item may be written without brackets.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The messages of the reader: what was expected at a place of the config.
+// Composes the error messages about a config, and throws all of them as one ConfigError.
 #include "core/spec/reader.h"
 
 #include <algorithm>
@@ -64,10 +64,10 @@ std::string join_or(const std::vector<std::string>& words) {
 std::string describe(const TypeInfo& type) {
   std::vector<std::string> words = type.names;
   if (const std::string text = type_phrase(type); !text.empty()) words.push_back(text);
-  // Words such as "none" go behind the kind's own name: "a whole number or none".
+  // Words such as "none" come last: "a whole number or none".
   std::stable_partition(words.begin(), words.end(),
                         [](const std::string& word) { return word != "none" && word != "auto"; });
-  return join_or(words) + (type.by_name ? ", or a map of names to such" : "");
+  return join_or(words) + (type.by_name ? ", or a map from names to such values" : "");
 }
 
 void Reader::error(const SourceLocation& location, std::string message, const SourceLocation& related_location,
@@ -79,9 +79,9 @@ void Reader::error(const SourceLocation& location, std::string message, const So
   diagnostics_.push_back({location, std::move(message), related_location, std::move(related)});
 }
 
-bool Reader::refuse(const SourceLocation& location, std::size_t most, const char* what) {
+bool Reader::refuse(const SourceLocation& location, std::size_t limit, const char* what) {
   if (!std::exchange(refused_, true)) {
-    error(location, format("the config comes to more than {} {}, with all that it includes and repeats", most, what));
+    error(location, format("the config has more than {} {}, with its included files and aliases", limit, what));
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// The config language as JSON Schema for editors and as Markdown for people, made from the declarations of its keys.
+// Generates the JSON Schema of configs, for editors, and the Markdown reference from the declarations of the keys.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace trainctl {
 
-// Parses a value written as YAML: a key's default (Key::default_text).
+// Parses a value in YAML, such as a key's default (Key::default_text).
 using ParseValue = std::function<Node(const std::string& text)>;
 
-// The JSON Schema (draft 2020-12) of configs whose top level is the section.
+// The JSON Schema (draft 2020-12) of configs with `root` as the top level.
 std::string json_schema(const Section& root, const ParseValue& parse);
 
 // The reference in Markdown: all sections and choices with their keys, types, defaults and meanings.

@@ -1,4 +1,4 @@
-// Writes the JSON Schema from the declarations of keys. Choice tables become definitions, since layers may contain
+// Writes the JSON Schema from the declarations of keys. Choice tables become definitions, because layers may contain
 // layers.
 #include "core/spec/schema.h"
 
@@ -73,8 +73,8 @@ class JsonWriter {
   }
 
  private:
-  // The schema of a map with the keys of a section. Required keys are stated by required_unless_included and by
-  // choices.
+  // The schema of a map with the keys of a section. It has no "required" keyword: required_unless_included() and the
+  // callers for choices add it.
   Json object(const Section& section, bool includes = true) {
     Json properties = Json::object();
     for (const Key& key : section.keys) {
@@ -94,7 +94,7 @@ class JsonWriter {
     return schema;
   }
 
-  // Adds the rule that at most one of the keys has a value.
+  // Adds the rules that at most one of the keys has a value.
   static void add_exclusive(const std::vector<std::string>& keys, Json& rules) {
     const Json value = {{"not", {{"enum", Json::array({"none", nullptr, Json::object(), Json::array()})}}}};
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -106,7 +106,7 @@ class JsonWriter {
     }
   }
 
-  // The alternative of a flattened choice: its name, its own keys, and the keys shared by the section.
+  // The schema of one alternative of a flattened choice: its name, its own keys, and the other keys of the section.
   Json branch(const Key& key, const Section& choice, const Json& shared) {
     Json properties = {{key.name, name_schema(choice)}};
     properties[key.name]["description"] = choice.meaning;
@@ -115,15 +115,15 @@ class JsonWriter {
     return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
   }
 
-  // The rule that these keys are required, unless the config has an include that may set them.
+  // The rule that the required keys of a section must be present unless the map has an include, which may set them.
   Json required_unless_included(const Section& section) {
     Json required = Json::array();
-    Json below = Json::object();
+    Json nested = Json::object();
     for (const Key& key : section.keys) {
       if (key.required) required.push_back(key.name);
       if (key.type.kind != Kind::section) continue;
       Json inner = required_unless_included(key.type.section());
-      if (!inner.empty()) below[key.name] = inner;
+      if (!inner.empty()) nested[key.name] = inner;
     }
     Json needed = Json::array();
     for (const Section::Group& group : section.needed) {
@@ -131,11 +131,11 @@ class JsonWriter {
       for (const std::string& name : group.keys) any.push_back({{"required", Json::array({name})}});
       needed.push_back({{"anyOf", any}});
     }
-    if (required.empty() && below.empty() && needed.empty()) return Json::object();
+    if (required.empty() && nested.empty() && needed.empty()) return Json::object();
     Json then = Json::object();
     if (!needed.empty()) then["allOf"] = needed;
     if (!required.empty()) then["required"] = required;
-    if (!below.empty()) then["properties"] = below;
+    if (!nested.empty()) then["properties"] = nested;
     return {{"if", {{"not", {{"required", Json::array({"include"})}}}}}, {"then", then}};
   }
 
@@ -160,7 +160,7 @@ class JsonWriter {
     return alternatives.size() == 1 ? alternatives[0] : Json{{"anyOf", alternatives}};
   }
 
-  // Adds the schemas of the values that a kind accepts. Returns whether a variable may stand in place of the value.
+  // Adds the schemas of the values that a kind accepts. Returns whether a ${VARIABLE} needs a schema of its own.
   bool add_kind(const TypeInfo& info, const Range& range, Json& alternatives) {
     switch (info.kind) {
       case Kind::boolean:
@@ -220,7 +220,7 @@ class JsonWriter {
     return false;
   }
 
-  // Adds the schemas of a section's value: a map, or the value of its shorthand.
+  // Adds the schemas of a section's value: a map, or the value of its shorthand key.
   void add_section(const Section& section, Json& alternatives, bool includes) {
     alternatives.push_back(object(section, includes));
     if (section.shorthand.empty()) return;
@@ -236,7 +236,7 @@ class JsonWriter {
     return required;
   }
 
-  // The names of choices that may stand alone, since they have no required key.
+  // The names of the choices that may be written as a bare name because they have no required key.
   static Json bare_names(const ChoiceTable& table) {
     Json names = Json::array();
     for (const Section& choice : table.choices) {
@@ -264,11 +264,11 @@ class JsonWriter {
     return name;
   }
 
-  // Returns the name of the definition of a choice: its name, or a map with `name`.
+  // Defines a single choice, which is its name or a map with `name`; returns the name of the definition.
   std::string single(const ChoiceTable& table) {
     const std::string name = definition_name(table);
     if (definitions_.contains(name)) return name;
-    definitions_[name] = Json::object();  // entered first: the tables below may refer to this definition
+    definitions_[name] = Json::object();  // entered first, because nested tables may refer to this definition
     Json alternatives = Json::array({Json{{"enum", bare_names(table)}}});
     for (const Section& choice : table.choices) alternatives.push_back(named(choice));
     alternatives.push_back({{"$ref", "#/$defs/variable"}});
@@ -276,8 +276,8 @@ class JsonWriter {
     return name;
   }
 
-  // Returns the name of the definition of an item in a list of choices: a name, `{dense: {units: 10}}`, or a map with
-  // `name`.
+  // Defines an item of a list of choices, which is a name, `{dense: {units: 10}}`, or a map with `name`; returns the
+  // name of the definition.
   std::string listed(const ChoiceTable& table) {
     const std::string name = definition_name(table) + "_item";
     if (definitions_.contains(name)) return name;

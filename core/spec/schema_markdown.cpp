@@ -1,4 +1,4 @@
-// Writes the reference of the config language from the declarations of keys.
+// Writes the Markdown reference of config keys from their declarations.
 #include "core/spec/schema.h"
 
 #include <algorithm>
@@ -23,11 +23,11 @@ A config is one YAML file. How its values are written:
 - **Numbers** may be fractions: `1/255`.
 - **Durations** are `10 steps`, `1 epoch` or `30 s`; a bare number counts steps. **Times** are `30 s`, `5 min` or `2 h`; a bare
   number is in seconds. **Sizes** are `25 MB` (decimal) or `16 MiB`; a bare number is in bytes.
-- **Relative paths** are relative to the file that names them; those that begin with a variable or come from `--set`, to the
-  working directory.
+- **Relative paths** are relative to the folder of the config file that contains them. Paths that begin with a variable or are
+  set by `--set` are relative to the working directory.
 - `${VAR}` and `${VAR:-default}` are replaced in values by environment variables; a literal `${` is written `$${`. Inside `[ ]`
   and `{ }` such values need quotes.
-- `include: FILE` in a map adds the keys of that file's map; the including map wins.
+- `include: FILE` in a map adds the keys of that file's map; keys of the including map take precedence.
 - `--set train.epochs=5` on the command line replaces a value; items of lists are counted from 0: `model.layers.0.dense.units=5`.
 
 )";
@@ -50,7 +50,7 @@ std::string limits(const Range& range) {
   return text;
 }
 
-// The anchor that GitHub gives to a heading.
+// The anchor of a heading on GitHub.
 std::string anchor(const std::string& heading) {
   std::string text;
   for (char c : heading) {
@@ -77,8 +77,8 @@ class MarkdownWriter {
     out_ = introduction;
     out_ += "## Top level\n\n";
     table(root, "");
-    // Writing a table appends the sections and choices that it refers to; each is written once: sections in their
-    // order, and as long as there are none, the next choices, which may refer to further sections.
+    // Writing a table of keys appends the sections and choice tables that it refers to, each once. Sections are written
+    // first. Each choice table may refer to further sections, which are written after it.
     std::size_t next = 0;
     write_sections(next);
     for (std::size_t choice = 0; choice < tables_.size(); ++choice) {
@@ -102,7 +102,7 @@ class MarkdownWriter {
     for (const Section& choice : table_of.choices) {
       out_ += "### " + table_of.what + " " + choice.name + "\n\n" + choice.meaning;
       if (!choice.shorthand.empty()) {
-        out_ += " A value in place of the map is its " + code(choice.shorthand) + ".";
+        out_ += " A value instead of the map sets " + code(choice.shorthand) + ".";
       }
       if (!choice.aliases.empty()) out_ += " Also written " + join_or(codes(choice.aliases)) + ".";
       out_ += "\n\n";
@@ -113,11 +113,11 @@ class MarkdownWriter {
   void table(const Section& section, const std::string& path) {
     out_ += "| key | value | default | meaning |\n| --- | --- | --- | --- |\n";
     for (const Key& key : section.keys) {
-      const std::string below = path.empty() ? key.name : path + "." + key.name;
+      const std::string key_path = path.empty() ? key.name : path + "." + key.name;
       const std::string fallback = key.required ? "required" : key.default_text.empty() ? "" : code(key.default_text);
-      out_ += "| " + code(key.name) + " | " + type(key.type, key.type.range, below) + " | " + fallback + " | " +
+      out_ += "| " + code(key.name) + " | " + type(key.type, key.type.range, key_path) + " | " + fallback + " | " +
               key.meaning;
-      if (key.flatten) out_ += " The keys of the choice stand beside it.";
+      if (key.flatten) out_ += " The options of the choice are keys next to this one.";
       out_ += " |\n";
     }
     out_ += "\n";
@@ -129,7 +129,7 @@ class MarkdownWriter {
     if (const std::string text = kind(info, range, path); !text.empty()) parts.push_back(text);
     std::stable_partition(parts.begin(), parts.end(),
                           [](const std::string& part) { return part != "`none`" && part != "`auto`"; });
-    return join_or(parts) + (info.by_name ? ", or a map of names to such" : "");
+    return join_or(parts) + (info.by_name ? ", or a map from names to such values" : "");
   }
 
   std::string kind(const TypeInfo& info, const Range& range, const std::string& path) {
@@ -158,7 +158,7 @@ class MarkdownWriter {
         return info.single_item_allowed ? item + ", or " + list : list;
       }
       case Kind::map:
-        return "map of names to: " + type(*info.item, range, path);
+        return "map from names to: " + type(*info.item, range, path);
       case Kind::section:
         return link("map", section(info.section(), path));
       case Kind::choice:
@@ -171,7 +171,7 @@ class MarkdownWriter {
     return "";
   }
 
-  // Adds a section to those that are written, once; returns its heading.
+  // Adds a section to the list of sections to write, unless it is there already; returns its heading.
   std::string section(const Section& section, const std::string& path) {
     for (const auto& [known, heading] : sections_) {
       if (known == &section) return heading;

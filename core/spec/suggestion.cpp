@@ -1,4 +1,4 @@
-// Names that are near: by other frameworks' words, by edit distance and by common words.
+// Finds similar names: by the words of other frameworks, by common beginnings and endings, and by edit distance.
 #include "core/spec/suggestion.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// In lower case and without '-' and '_'.
+// A name in lower case and without '-' and '_'.
 std::string folded(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -18,7 +18,7 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-// Words of PyTorch, Keras and everyday use, folded, and the names that they stand for here.
+// Words of PyTorch, Keras and everyday use, folded, and the corresponding names of this program.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_words{{
     {"gpu", "cuda"},
     {"linear", "dense"},
@@ -65,7 +65,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_
     {"iou", "mean_iou"},
 }};
 
-// The edit distance, with transpositions of neighbours; upper and lower case are equal, and so are '-' and '_'.
+// The edit distance that counts a swap of two adjacent characters as one edit. Upper and lower case are equal, and so
+// are '-' and '_'.
 std::size_t distance(std::string_view a, std::string_view b) {
   auto fold = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
   std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -100,12 +101,12 @@ std::string by_beginning(std::string_view name, const std::vector<std::string>& 
   return *std::find_if(names.begin(), names.end(), begins);
 }
 
-// The nearest name that differs by no more than `most` edits.
-std::string by_distance(std::string_view name, const std::vector<std::string>& names, std::size_t most) {
-  constexpr std::size_t longest = 100;  // longer names are no misspellings
+// The nearest name that differs by at most `max_edits` edits.
+std::string by_distance(std::string_view name, const std::vector<std::string>& names, std::size_t max_edits) {
+  constexpr std::size_t longest = 100;  // longer names are not misspellings
   if (name.size() > longest) return "";
   std::string best;
-  std::size_t best_distance = most + 1;
+  std::size_t best_distance = max_edits + 1;
   for (const std::string& candidate : names) {
     const std::size_t found = distance(name, candidate);
     if (found < best_distance) {
@@ -116,7 +117,7 @@ std::string by_distance(std::string_view name, const std::vector<std::string>& n
   return best;
 }
 
-// The longest of the names that `name` ends with, as whole words: "categorical_accuracy" ends with "accuracy".
+// The longest of `names` that `name` ends with, as whole words: "categorical_accuracy" ends with "accuracy".
 std::string by_last_words(std::string_view name, const std::vector<std::string>& names) {
   std::string best;
   for (const std::string& candidate : names) {
@@ -130,12 +131,12 @@ std::string by_last_words(std::string_view name, const std::vector<std::string>&
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {
   constexpr std::size_t typing_error = 2;
-  const std::size_t most = std::max<std::size_t>(1, name.size() / 3);
+  const std::size_t max_edits = std::max<std::size_t>(1, name.size() / 3);
   std::string found = by_foreign_word(name, names);
   if (found.empty()) found = by_beginning(name, names);
-  if (found.empty()) found = by_distance(name, names, std::min(most, typing_error));
+  if (found.empty()) found = by_distance(name, names, std::min(max_edits, typing_error));
   if (found.empty()) found = by_last_words(name, names);
-  return found.empty() ? by_distance(name, names, most) : found;
+  return found.empty() ? by_distance(name, names, max_edits) : found;
 }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {

@@ -1,4 +1,4 @@
-// Names that a user has probably meant by a name that is unknown.
+// Suggests known names for an unknown name.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace trainctl {
 
-// The one of `names` that the user has probably meant; "" if none is near. In this order: the name that a word of
-// PyTorch, Keras or everyday use stands for ("Linear": dense, "gpu": cuda), the single name that begins with `name`,
-// one that differs by a typing error, the longest one that `name` ends with ("sparse_categorical_accuracy": accuracy),
-// and the nearest one by edit distance.
+// The one of `names` that the user probably meant; "" if none is similar. Tries in this order: the name that
+// corresponds to a word of PyTorch, Keras or everyday use ("Linear": dense, "gpu": cuda), the only name that begins
+// with `name`, a name that differs by a typing error, the longest name that `name` ends with
+// ("sparse_categorical_accuracy": accuracy), and the nearest name by edit distance.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 
-// "; did you mean 'units'?", or "" if no name is near.
+// "; did you mean 'units'?", or "" if no name is similar.
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace trainctl

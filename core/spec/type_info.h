@@ -1,4 +1,4 @@
-// The description of a key's type, from which schema and reference are written, and the words of enums.
+// The description of a key's type, for the schema and the reference, and the words of enums.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace trainctl {
 struct ChoiceTable;
 struct Section;
 
-// The words of an enum, in the order of the reference:
+// The words of an enum, in the order in which the reference lists them:
 //   template <> struct EnumNames<Padding> {
 //     static constexpr EnumName<Padding> names[] = {{Padding::same, "same"}, {Padding::valid, "valid"}};
 //   };
@@ -44,7 +44,7 @@ struct Range {
 inline Range at_least(double bound) { return {bound, {}, {}, {}}; }
 inline Range more_than(double bound) { return {{}, bound, {}, {}}; }
 inline Range between(double low, double high) { return {low, {}, high, {}}; }
-// The half-open range [0, bound), as for rates.
+// The half-open range [0, bound), for example of a dropout rate.
 inline Range from_zero_to_below(double bound) { return {0.0, {}, {}, bound}; }
 
 struct TypeInfo {
@@ -58,8 +58,8 @@ struct TypeInfo {
     time,         // "30 s", "5 min"
     size,         // "25 MB"
     enumeration,  // one of `names`
-    list,         // of `item`
-    map,          // from names to `item`
+    list,         // a list of `item`
+    map,          // a map from names to `item`
     section,      // a map with the keys of `section`
     choice,       // one of `table`
     choices,      // a list of choices of `table`
@@ -67,16 +67,17 @@ struct TypeInfo {
   };
 
   Kind kind = Kind::any;
-  std::vector<std::string> names;  // of an enumeration; for other kinds words that are accepted as well: "none", "auto"
-  std::shared_ptr<const TypeInfo> item;  // of a list or map
-  std::size_t length = 0;                // of a list: the number of items; 0: any
-  bool single_item_allowed = false;      // of a list: one value stands for all items (kernel_size: 3)
-  bool by_name = false;  // a map from names to values of this type is accepted as well (core/spec/by_name.h)
-  // Functions instead of values, since a layer's options may contain layers: they are called after all tables are
-  // built.
+  // The words of an enumeration. For other kinds: words that are accepted as well, such as "none" and "auto".
+  std::vector<std::string> names;
+  std::shared_ptr<const TypeInfo> item;  // type of the items of a list or map
+  std::size_t length = 0;                // number of items of a list; 0: any number
+  bool single_item_allowed = false;      // for a list: one value may be given instead (kernel_size: 3)
+  bool by_name = false;  // whether a map from names to such values is accepted as well (core/spec/by_name.h)
+  // Functions instead of references, because a layer's options may contain layers: they are called after all tables
+  // have been built.
   const Section& (*section)() = nullptr;
   const ChoiceTable& (*table)() = nullptr;
-  Range range;  // of a number, or of each number in a list or map
+  Range range;  // range of the number, or of each number in a list or map
 };
 
 // The expected value in words, for messages: "a whole number", "same, valid or a whole number".

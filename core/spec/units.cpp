@@ -1,4 +1,4 @@
-// Parsing and printing of numbers and quantities.
+// Parses and prints numbers and quantities with units.
 #include "core/spec/units.h"
 
 #include <charconv>
@@ -59,10 +59,10 @@ std::optional<double> scaled(const Quantity& quantity, const Unit (&units)[count
 std::optional<double> parse_number(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return plain_number(text);
-  const auto above = plain_number(text.substr(0, slash));
-  const auto below = plain_number(text.substr(slash + 1));
-  if (!above || !below || *below == 0) return {};
-  const double quotient = *above / *below;
+  const auto numerator = plain_number(text.substr(0, slash));
+  const auto denominator = plain_number(text.substr(slash + 1));
+  if (!numerator || !denominator || *denominator == 0) return {};
+  const double quotient = *numerator / *denominator;
   return std::isfinite(quotient) ? std::optional(quotient) : std::nullopt;
 }
 
@@ -72,7 +72,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (error == std::errc() && end == text.data() + text.size()) return whole;
   const auto number = plain_number(text);
-  // Above 2^53 a double does not hold every whole number.
+  // Above 2^53, a double cannot represent every whole number.
   if (!number || std::floor(*number) != *number || std::abs(*number) > 0x1p53) return {};
   return static_cast<std::int64_t>(*number);
 }

@@ -1,4 +1,4 @@
-// Quantities with units: durations, times and sizes.
+// Quantities with units in configs: durations, times and sizes.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,15 @@ struct Size {
 
 std::string to_string(const Duration& duration);  // "10 steps"
 std::string to_string(const Seconds& time);       // "30 s"
-std::string to_string(const Size& size);          // "25 MB"; plain bytes where no unit gives them exactly
+std::string to_string(const Size& size);          // "25 MB"; a number of bytes if no unit expresses it exactly
 
 std::optional<Duration> parse_duration(std::string_view text);
 std::optional<Seconds> parse_seconds(std::string_view text);
 std::optional<Size> parse_size(std::string_view text);
 
-// Parses a finite number: "0.1", "1e-3", "1/255". Nothing where the text is not a number.
+// Parses a finite number: "0.1", "1e-3", "1/255". Empty if the text is not a number.
 std::optional<double> parse_number(std::string_view text);
-// Parses a whole number: "64", "1e6". Nothing where the text is not a whole number, or exceeds the type.
+// Parses a whole number: "64", "1e6". Empty if the text is not a whole number or the number does not fit.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace trainctl

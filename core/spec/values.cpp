@@ -1,4 +1,4 @@
-// Reads and writes scalar types.
+// Reads and writes values of scalar types.
 #include "core/spec/values.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = TypeInfo::Kind;
 
-// Reads an unquoted scalar with `parse`; reports the expected type where it returns nothing.
+// Reads an unquoted scalar with `parse`; reports the expected type if `parse` returns no value.
 template <class T, class Parse>
 bool read_unquoted(const Node& node, Reader& reader, Kind kind, T& value, Parse parse) {
   if (node.is_scalar() && !node.quoted) {
@@ -29,14 +29,14 @@ bool read_unquoted(const Node& node, Reader& reader, Kind kind, T& value, Parse 
   return false;
 }
 
-// Reports an amount above `most`, the largest that clocks and counters hold; `text` is that limit with its unit.
-bool in_bounds(const Node& node, Reader& reader, double amount, double most, std::string_view text) {
-  if (std::abs(amount) <= most) return true;
+// Reports an amount above `limit`, the largest that clocks and counters support; `text` is the limit with its unit.
+bool in_bounds(const Node& node, Reader& reader, double amount, double limit, std::string_view text) {
+  if (std::abs(amount) <= limit) return true;
   reader.error(node.location, format("{} must be at most {}, not {}", reader.key(), text, describe(node)));
   return false;
 }
 
-// The limits are some 30 years, and more steps than any run has.
+// The limits are about 30 years, and more steps or epochs than any run has.
 bool in_bounds(const Node& node, Reader& reader, const Duration& duration) {
   return duration.unit == Duration::Unit::seconds ? in_bounds(node, reader, duration.amount, 1e9, "1e9 s")
                                                   : in_bounds(node, reader, duration.amount, 1e12, "1e12");
@@ -68,7 +68,7 @@ std::optional<float> parse_float(std::string_view text) {
   return static_cast<float>(*value);
 }
 
-// Whether the text, unquoted, would read as a number, a boolean, `none` or `auto`.
+// Whether the text without quotes would be read as a number, a boolean, `none` or `auto`.
 bool looks_typed(const std::string& text) {
   return parse_number(text) || parse_boolean(text) || text == "none" || text == "auto";
 }
@@ -149,7 +149,7 @@ bool Value<Path>::ScalarValue::read(const Node& node, Reader& reader, Path& valu
     reader.expected(node, type());
     return false;
   }
-  std::error_code failure;  // set for example where the current folder was removed: the path then stays relative
+  std::error_code failure;  // set for example if the working directory was removed; the path then stays relative
   const fs::path base =
       node.base_directory.empty() ? fs::current_path(failure) : fs::absolute(node.base_directory, failure);
   value.text = (base / node.text).lexically_normal().string();

@@ -1,7 +1,7 @@
-// Value<T>: reads, describes and writes an option of each type.
+// Value<T> for every type of option: reads, describes and writes its values.
 //
-// bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node (any
-// value); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
+// The types are: bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds,
+// Size, Node (any value); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
 // Located<T>, std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
 // std::map<std::string, T>; structs with keys(); ChoiceOf<table> and ChoicesOf<table>.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace trainctl {
 
-// A file or folder: in the config relative to the node's base_directory, absolute once it is read.
+// A file or folder. In the config it may be relative to the node's base_directory; reading makes it absolute.
 struct Path {
   std::string text;
 
@@ -30,7 +30,7 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-// An option that trainctl determines itself where the config says `auto`.
+// An option that trainctl determines itself if the config sets `auto`.
 template <class T>
 struct Auto {
   std::optional<T> stated;  // empty: auto
@@ -40,28 +40,29 @@ struct Auto {
   bool operator==(const Auto&) const = default;
 };
 
-// An option with the place in the config where its value stands, for errors that come to light later.
+// An option and the location of its value in the config, for errors that are found later.
 template <class T>
 struct Located {
   T value;
-  SourceLocation location;  // unknown where the value is the default
+  SourceLocation location;  // unknown if the value is the default
 
-  Located(T v = {}, SourceLocation p = {}) : value(std::move(v)), location(std::move(p)) {}
+  Located(T v = {}, SourceLocation l = {}) : value(std::move(v)), location(std::move(l)) {}
   bool operator==(const Located& other) const { return value == other.value; }
 };
 
-// The section of a struct that declares keys(), built once.
+// The section of a struct that declares keys(); it is built at the first call.
 template <class T>
 const Section& section_of() {
   static const Section section = T::keys();
   return section;
 }
 
-// A choice of the table that a function returns: `ChoiceOf<optimizer_table> optimizer{"sgd"};` has the default sgd.
+// A choice from the table that the function `table` returns. `ChoiceOf<optimizer_table> optimizer{"sgd"};` declares a
+// member with the default sgd.
 template <const ChoiceTable& (*table)()>
 struct ChoiceOf : Choice {
   ChoiceOf() = default;
-  ChoiceOf(const char* name) : Choice(default_choice(table(), name)) {}  // NOLINT: a default reads as its name
+  ChoiceOf(const char* name) : Choice(default_choice(table(), name)) {}  // NOLINT: implicit, for defaults
 };
 
 // A list of choices: layers, metrics, transforms.
@@ -99,7 +100,7 @@ struct Value<Seconds> : ScalarValue<Seconds, TypeInfo::Kind::time> {};
 template <>
 struct Value<Size> : ScalarValue<Size, TypeInfo::Kind::size> {};
 
-// A node that is kept unread, for a value whose meaning depends on another one.
+// A node that is stored unread, for a value whose meaning depends on another value.
 template <>
 struct Value<Node> {
   static TypeInfo type() { return {}; }
@@ -110,7 +111,8 @@ struct Value<Node> {
   static Node write(const Node& value) { return value; }
 };
 
-// Reads a word of an enum: its index in `words`, or -1; with `report`, any other value is reported as an error.
+// Reads a word of an enum and returns its index in `words`, or -1 for any other value, which is reported as an error if
+// `report` is true.
 int read_word(const Node& node, Reader& reader, const std::vector<std::string>& words, bool report);
 
 template <class E>
@@ -138,8 +140,8 @@ struct Value<T> {
   static Node write(const T& value) { return section_of<T>().write(&value); }
 };
 
-// Words that are accepted beside the values of T, as optional and Auto have them: whether the node is the word, and T's
-// description with words added.
+// For types that accept words in addition to the values of T, such as std::optional and Auto: is_word() tells whether
+// the node is the word, and with_words() adds words to the description of T.
 bool is_word(const Node& node, std::string_view word);
 TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words);
 
@@ -246,7 +248,7 @@ struct Value<std::array<T, count>> {
   }
 };
 
-// Reports keys of a map that occur more than once; false where there are any.
+// Reports keys that occur more than once in a map; returns false if there are any.
 bool keys_are_unique(const Node& map, Reader& reader);
 
 template <class T>

@@ -130,7 +130,8 @@ TEST_CASE("wrong types") {
       {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: {learning_rate: 0.1}",
        "c.yaml:16:14: optimizer must be the name of one optimizer or a map with its name, not a map"},
       {"- dense: {units: 10, activation: softmax}", "- dense:\n      units: 10",
-       "c.yaml:11:7: 'units' stands beside layer 'dense', not below it (indent it further, or begin a list item with "
+       "c.yaml:11:7: 'units' is on the same level as layer 'dense', not below it (indent it further, or begin a list "
+       "item with "
        "'-'; "
        "at 10:7)"},
   });
@@ -179,7 +180,7 @@ TEST_CASE("what a run would find out only after its start") {
        "monitor 'accuracy'"},
       {"{every: 1 epoch}", "{monitor: accuracy}", ""},
       {"  layers:\n    - flatten\n", "  preset: mlp\n  layers:\n    - flatten\n",
-       "c.yaml:10:5: layers beside preset; state one of them (preset at 8:11)"},
+       "c.yaml:10:5: layers and preset exclude each other; set only one of them (preset at 8:11)"},
       {"  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "  layers: []",
        "c.yaml:8:3: model needs 'layers' or 'preset': the network"},
   });
@@ -208,7 +209,8 @@ TEST_CASE("missing keys and rules across keys") {
        "c.yaml:12:3: train needs 'batch_size' or 'batch_size_per_rank': samples of a step, of all ranks together or of "
        "each"},
       {"  epochs: 2", "  epochs: 2\n  batch_size_per_rank: 8",
-       "c.yaml:14:24: batch_size_per_rank beside batch_size; state one of them (batch_size at 12:15)"},
+       "c.yaml:14:24: batch_size_per_rank and batch_size exclude each other; set only one of them (batch_size at "
+       "12:15)"},
       {"  epochs: 2", "  epochs: 2\n  gradient_accumulation: 5",
        "c.yaml:14:26: gradient_accumulation 5 does not divide batch_size 32 (batch_size at 12:15)"},
       {"    - flatten\n", "    - residual: {activation: relu}\n",
@@ -223,7 +225,7 @@ TEST_CASE("missing keys and rules across keys") {
       {"name: test", "version: 2",
        "c.yaml:1:10: this config is of version 2, and this trainctl reads version 1 at most; use a newer trainctl"},
       {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1}, hostfile: b}",
-       "c.yaml:19:36: hostfile beside hosts; state one of them (hosts at 19:18)"},
+       "c.yaml:19:36: hostfile and hosts exclude each other; set only one of them (hosts at 19:18)"},
       {"warmup: 1 epoch", "warmup: 30 s", "c.yaml:17:36: warmup must be a number of steps or epochs, not '30 s'"},
   });
 }

@@ -192,15 +192,15 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
     const char* message;
   };
   for (const auto& [setting, message] : {
-           Case{"train.loss=huber", "the model has several outputs: state one for each, {kind: ..., size: ...}"},
-           Case{"train.loss={kind: sparse_categorical_crossentropy}", "nothing is stated for the output 'size'"},
+           Case{"train.loss=huber", "the model has several outputs: set one value for each, {kind: ..., size: ...}"},
+           Case{"train.loss={kind: sparse_categorical_crossentropy}", "no value is set for the output 'size'"},
            Case{"train.loss={kind: sparse_categorical_crossentropy, sise: huber}", "did you mean 'size'?"},
            Case{"train.loss_weights={sise: 2}", "the model has no output 'sise'; did you mean 'size'?"},
            Case{"train.metrics=[accuracy]", "the model has several outputs"},
            Case{"data.transform=[{rescale: 1/255}]", "the model has several inputs"},
-           Case{"data.x={image: image.npy}", "nothing is stated for the input 'table'"},
+           Case{"data.x={image: image.npy}", "no value is set for the input 'table'"},
            Case{"model.outputs=[kind, sise]", "there is no layer 'sise' for this output; did you mean 'size'?"},
-           Case{"model.inputs=[image, table, more]", "nothing is stated for the input 'more'"},
+           Case{"model.inputs=[image, table, more]", "no value is set for the input 'more'"},
            Case{"model.layers.0={conv2d: {filters: 6, kernel_size: 3}}", "state which one conv2d takes"},
            Case{"model.outputs=[kind, size, kind]", "output 'kind' is given twice"},
            Case{"checkpoint.monitor=val_accuracy", "val_kind_accuracy"},

@@ -60,7 +60,7 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) ==
         "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
-        "m.yaml:2:9: layers beside preset; state one of them (preset at 1:9)");
+        "m.yaml:2:9: layers and preset exclude each other; set only one of them (preset at 1:9)");
   CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs 'layers' or 'preset': the network");
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a preset's parameters are bounded where they stand") {
   for (int i = 0; i < 1000; ++i) list += ", 1";
   const std::string found = errors(list + "]\n", {4});
   std::filesystem::remove(file);
-  CHECK(found.find("the config comes to more than 200000 values") != std::string::npos);
+  CHECK(found.find("the config has more than 200000 values") != std::string::npos);
 }
 
 }  // namespace trainctl::testing::presets_test

@@ -96,10 +96,10 @@ TEST_CASE("names are those of the model") {
   CHECK(problems(some, {"a", "b"}, Coverage::some).empty());
   CHECK(problems(Losses(), {"a", "b"}, Coverage::some).empty());
   CHECK(problems(one, {"a", "b"}, Coverage::some) ==
-        "the model has several outputs: state one for each, {a: ..., b: ...}\n");
-  CHECK(problems(some, {"a", "b"}, Coverage::all) == "nothing is stated for the output 'b'\n");
+        "the model has several outputs: set one value for each, {a: ..., b: ...}\n");
+  CHECK(problems(some, {"a", "b"}, Coverage::all) == "no value is set for the output 'b'\n");
   CHECK(problems(two, {"a", "bb"}, Coverage::some) == "the model has no output 'b'; did you mean 'bb'?\n");
-  CHECK(problems(two, {""}, Coverage::some).find("'a' names an output, and the model names none") == 0);
+  CHECK(problems(two, {""}, Coverage::some).find("'a' names an output, but the model names none") == 0);
 }
 
 }  // namespace trainctl::by_name_test
