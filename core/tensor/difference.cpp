@@ -1,4 +1,4 @@
-// The difference of two tensors' values.
+// Compares the values of two tensors.
 #include "core/tensor/difference.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void Difference::add(const Difference& other) {
 }
 
 Difference difference(std::span<const float> a, std::span<const float> b) {
-  require(a.size() == b.size(), "tensors of equal size are compared");
+  require(a.size() == b.size(), "compared tensors have the same size");
   constexpr double infinite = std::numeric_limits<double>::infinity();
   Difference result{static_cast<std::int64_t>(a.size()), 0, 0, 0};
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -1,4 +1,4 @@
-// Element types, their sizes and names.
+// The dtypes of tensor elements, their sizes and names.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace trainctl {
 
 enum class DType { float32, float64, bfloat16, float16, int32, int64, uint8 };
 
-// Bytes of one element.
+// The size of one element in bytes.
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -26,7 +26,7 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
-// "float32", as in the config.
+// The name of a dtype as in the config: "float32".
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::float32:

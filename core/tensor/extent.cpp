@@ -1,4 +1,5 @@
-// Extents as ascending runs of consecutive elements: what two have in common, and what several cover.
+// Extents as ascending runs of consecutive elements: copies the elements that two extents share, and checks that
+// several extents cover a tensor.
 #include "core/tensor/extent.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 namespace trainctl {
 namespace {
 
-// Goes in ascending order through the runs of an extent: elements that lie one behind the other in the tensor.
+// Iterates over the runs of an extent in ascending order. A run is a range of consecutive elements of the flattened
+// tensor.
 class Runs {
  public:
   Runs(const Shape& tensor, const TensorExtent& extent) : extent_(&extent), left_(extent.count(tensor)) {
@@ -29,13 +31,14 @@ class Runs {
       strides_[axis] = stride;
       stride *= tensor[static_cast<std::int64_t>(axis)];
     }
-    // A run covers the trailing dimensions that the box holds in full, and the box's part of the dimension before them.
+    // A run covers the trailing dimensions that the box contains completely, and the box's range of the dimension
+    // before them.
     std::size_t inner = strides_.size() - 1;
     while (inner > 0 && extent.sizes()[inner] == tensor[static_cast<std::int64_t>(inner)]) --inner;
     index_.resize(inner);
     length_ = extent.sizes()[inner] * strides_[inner];
     for (std::size_t axis = 0; axis < strides_.size(); ++axis) first_ += extent.offsets()[axis] * strides_[axis];
-    const std::int64_t skipped = extent.in_box() ? extent.in_box()->first : 0;  // elements of the box
+    const std::int64_t skipped = extent.in_box() ? extent.in_box()->first : 0;  // elements of the box before the range
     std::int64_t run = skipped / length_;
     for (std::size_t axis = inner; axis-- > 0; run /= extent.sizes()[axis]) {
       index_[axis] = run % extent.sizes()[axis];
@@ -46,14 +49,14 @@ class Runs {
   }
 
   bool done() const { return left_ == 0; }
-  std::int64_t first() const { return first_; }         // in the flattened tensor
-  std::int64_t end() const { return first_ + count_; }  // behind its last element
-  std::int64_t before() const { return before_; }       // elements of the extent before the run
+  std::int64_t first() const { return first_; }         // index in the flattened tensor
+  std::int64_t end() const { return first_ + count_; }  // index after its last element
+  std::int64_t before() const { return before_; }       // number of elements of the extent before the run
 
   void next() {
     before_ += count_;
     left_ -= count_;
-    first_ -= length_ - std::exchange(count_, std::min(length_, left_));  // to the start of the box's run
+    first_ -= length_ - std::exchange(count_, std::min(length_, left_));  // back to the first element of the box's run
     for (std::size_t axis = index_.size(); axis-- > 0;) {
       first_ += strides_[axis];
       if (++index_[axis] < extent_->sizes()[axis]) return;
@@ -65,12 +68,12 @@ class Runs {
  private:
   const TensorExtent* extent_;
   std::vector<std::int64_t> strides_;
-  std::vector<std::int64_t> index_;  // along the dimensions outside a run
-  std::int64_t length_ = 0;          // of the box's runs, whole ones
+  std::vector<std::int64_t> index_;  // position of the run along the dimensions before `inner`
+  std::int64_t length_ = 0;          // length of a complete run of the box
   std::int64_t first_ = 0;
   std::int64_t count_ = 0;
   std::int64_t before_ = 0;
-  std::int64_t left_ = 0;  // elements of the extent from the run on
+  std::int64_t left_ = 0;  // number of elements from the start of the run to the end of the extent
 };
 
 }  // namespace
@@ -80,10 +83,10 @@ TensorExtent::TensorExtent(Kind kind, std::vector<std::int64_t> offsets, std::ve
 
 TensorExtent TensorExtent::box(const Shape& shape, std::vector<std::int64_t> offsets, std::vector<std::int64_t> sizes) {
   const auto rank = static_cast<std::size_t>(shape.rank());
-  require(offsets.size() == rank && sizes.size() == rank, "a box has the tensor's dimensions");
+  require(offsets.size() == rank && sizes.size() == rank, "a box has as many dimensions as its tensor");
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t size = shape[static_cast<std::int64_t>(i)];
-    require(offsets[i] >= 0 && sizes[i] >= 0 && offsets[i] + sizes[i] <= size, "a box lies within its tensor");
+    require(offsets[i] >= 0 && sizes[i] >= 0 && offsets[i] + sizes[i] <= size, "a box is within its tensor");
   }
   if (sizes == shape.sizes()) return {};
   if (rank == 1) return range(shape, offsets[0], sizes[0]);
@@ -91,22 +94,22 @@ TensorExtent TensorExtent::box(const Shape& shape, std::vector<std::int64_t> off
 }
 
 TensorExtent TensorExtent::range(const Shape& shape, std::int64_t offset, std::int64_t count) {
-  require(offset >= 0 && count >= 0 && offset + count <= shape.count(), "a range lies within its tensor");
+  require(offset >= 0 && count >= 0 && offset + count <= shape.count(), "a range is within its tensor");
   if (count == shape.count()) return {};
   return {Kind::range, {offset}, {count}};
 }
 
 TensorExtent TensorExtent::range(const Shape& shape, const TensorExtent& outer, std::int64_t offset,
                                  std::int64_t count) {
-  require(offset >= 0 && count >= 0 && offset + count <= outer.count(shape), "a range lies within its extent");
+  require(offset >= 0 && count >= 0 && offset + count <= outer.count(shape), "a range is within its extent");
   if (outer.kind_ == Kind::whole) return range(shape, offset, count);
   if (outer.kind_ == Kind::range) return range(shape, outer.offsets_[0] + offset, count);
   if (count == 0) return range(shape, 0, 0);
   if (outer.in_box_) offset += outer.in_box_->first;
-  // The smallest box that holds the elements: one place along the first dimensions, a few along the next one, and what
-  // the outer box has along the rest.
+  // The smallest box that contains the elements: one position along the first dimensions, a range of the next
+  // dimension, and the full range of the outer box along the others.
   std::vector<std::int64_t> offsets = outer.offsets_, sizes = outer.sizes_;
-  std::int64_t inside = Shape(sizes).count();  // elements of the outer box at one place of the dimensions before `axis`
+  std::int64_t inside = Shape(sizes).count();  // elements of the outer box at one position before `axis`
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
     inside /= sizes[axis];
     const std::int64_t first = offset / inside, last = (offset + count - 1) / inside;
@@ -115,11 +118,11 @@ TensorExtent TensorExtent::range(const Shape& shape, const TensorExtent& outer, 
     sizes[axis] = last - first + 1;
     if (last > first) break;
   }
-  TensorExtent part(Kind::box_range, std::move(offsets), std::move(sizes));
-  part.in_box_ = InBox{offset, count};
-  const Runs runs(shape, part);
+  TensorExtent inner(Kind::box_range, std::move(offsets), std::move(sizes));
+  inner.in_box_ = InBox{offset, count};
+  const Runs runs(shape, inner);
   if (runs.end() - runs.first() == count) return range(shape, runs.first(), count);
-  return count == Shape(part.sizes_).count() ? box(shape, part.offsets_, part.sizes_) : part;
+  return count == Shape(inner.sizes_).count() ? box(shape, inner.offsets_, inner.sizes_) : inner;
 }
 
 std::string to_string(const TensorExtent& extent) {
@@ -137,16 +140,16 @@ std::string to_string(const TensorExtent& extent) {
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,
                          const View& target) {
   require(source.dtype == target.dtype && source.count == from.count(tensor) && target.count == to.count(tensor),
-          "memory has the size of its extent");
+          "source and target have one dtype and the sizes of their extents");
   std::int64_t copied = 0;
   Runs have(tensor, from), want(tensor, to);
   while (!have.done() && !want.done()) {
     const std::int64_t first = std::max(have.first(), want.first());
     const std::int64_t count = std::min(have.end(), want.end()) - first;
     if (count > 0) {
-      const View part = source.part(have.before() + first - have.first(), count);
-      std::memcpy(target.part(want.before() + first - want.first(), count).data, part.data,
-                  static_cast<std::size_t>(part.bytes()));
+      const View common = source.part(have.before() + first - have.first(), count);
+      std::memcpy(target.part(want.before() + first - want.first(), count).data, common.data,
+                  static_cast<std::size_t>(common.bytes()));
       copied += count;
     }
     (have.end() <= want.end() ? have : want).next();
@@ -156,7 +159,7 @@ std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const Vi
 
 std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents) {
   std::vector<Runs> runs;
-  using Next = std::pair<std::int64_t, std::size_t>;  // (first element of its next run, extent)
+  using Next = std::pair<std::int64_t, std::size_t>;  // (first element of the next run, index of its extent)
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
   const auto enqueue = [&](std::size_t i) {
     if (!runs[i].done()) queue.push({runs[i].first(), i});
@@ -165,8 +168,8 @@ std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::s
     runs.emplace_back(tensor, extent);
     enqueue(runs.size() - 1);
   }
-  std::int64_t covered = 0;  // extents hold each element before this one exactly once
-  std::size_t last = 0;      // the extent that holds element covered - 1
+  std::int64_t covered = 0;  // each element before this one is in exactly one extent
+  std::size_t last = 0;      // the extent that contains element covered - 1
   while (!queue.empty()) {
     const auto [first, i] = queue.top();
     queue.pop();

@@ -1,5 +1,5 @@
-// The part of a tensor that a rank holds: all of it, a box of it, a range of the flattened tensor, or a range of a
-// box's elements.
+// The elements of a tensor that a rank holds: the whole tensor, a box, a range of the flattened tensor, or a range of
+// the elements of a box.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace trainctl {
 
-// An extent's elements lie in memory one behind the other, in the tensor's row-major order. Extents that hold the same
-// elements in the same shape are equal: a box or range that holds everything is the whole tensor, a box of a vector is
-// a range, and a range of a box is the box where it holds all of it, or a range of the tensor where its elements lie
-// side by side there.
+// The elements of an extent are stored consecutively in memory, in the row-major order of the tensor. Each extent has
+// one canonical representation, so that extents with the same elements and shape are equal: a box or range of all
+// elements is the whole tensor; a box of a vector is a range; a range of a box is the box if it contains all its
+// elements, or a range of the tensor if its elements are consecutive in the tensor.
 class TensorExtent {
  public:
   enum class Kind { whole, box, range, box_range };
@@ -28,17 +28,17 @@ class TensorExtent {
   static TensorExtent box(const Shape& shape, std::vector<std::int64_t> offsets, std::vector<std::int64_t> sizes);
   // Elements [offset, offset + count) of the flattened tensor, all within it.
   static TensorExtent range(const Shape& shape, std::int64_t offset, std::int64_t count);
-  // Elements [offset, offset + count) of those that `outer` holds, in their order.
+  // Elements [offset, offset + count) of the elements of `outer`, in their order.
   static TensorExtent range(const Shape& shape, const TensorExtent& outer, std::int64_t offset, std::int64_t count);
 
   Kind kind() const { return kind_; }
   bool is_whole() const { return kind_ == Kind::whole; }
-  // One entry for each dimension of a box, that of which a range is held included; one entry for a range of the
-  // tensor, none for the whole tensor.
+  // A box, or a range of a box, has one entry for each dimension of the box. A range of the tensor has one entry, and
+  // the whole tensor has none.
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
 
-  // Of a range of a box: elements [first, first + count) of the box in row-major order.
+  // For a range of a box: elements [first, first + count) of the box in row-major order.
   struct InBox {
     std::int64_t first = 0;
     std::int64_t count = 0;
@@ -46,7 +46,7 @@ class TensorExtent {
   };
   const std::optional<InBox>& in_box() const { return in_box_; }
 
-  // Shape of what the extent holds of a tensor of this shape: a box's sizes, or [count] for a range.
+  // The shape of the extent in a tensor of this shape: the sizes of a box, or [count] for a range.
   Shape shape(const Shape& tensor) const {
     if (in_box_) return {in_box_->count};
     return is_whole() ? tensor : Shape(sizes_);
@@ -67,21 +67,21 @@ class TensorExtent {
 // "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range, "elements [5:9] of [0:3, 8:16]".
 std::string to_string(const TensorExtent& extent);
 
-// Copies the elements that two extents of one tensor have in common from `source` to `target`; returns how many
-// elements it copied. Both views have the same dtype, and as many elements as their extents.
+// Copies the elements that are in both extents of a tensor from `source` to `target`; returns the number of elements
+// copied. The views have the same dtype and the sizes of their extents.
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,
                          const View& target);
 
-// An element of a tensor that does not lie in exactly one of several extents.
+// An element of a tensor that is in none, or in more than one, of several extents.
 struct CoverageProblem {
-  std::int64_t element = 0;  // of the flattened tensor
-  bool in_none = false;      // else the element lies in both extents `first` and `second`
+  std::int64_t element = 0;  // index in the flattened tensor
+  bool in_none = false;      // if false, the element is in both extents `first` and `second`
   std::size_t first = 0;
   std::size_t second = 0;
 };
 
-// The first such element; nothing where the extents hold every element of the tensor exactly once. Takes time in
-// proportion to the number of contiguous runs in the extents.
+// The first such element; empty if every element of the tensor is in exactly one extent. The running time is
+// proportional to the number of contiguous runs in the extents.
 std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Extents to and from JSON.
+// Converts extents to and from JSON.
 #include "core/tensor/extent_json.h"
 
 #include <utility>
@@ -9,21 +9,21 @@
 namespace trainctl {
 namespace {
 
-// A number from 0 to `most`.
-std::optional<std::int64_t> number_within(const Json& json, std::int64_t most) {
-  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return std::nullopt;
+// A number from 0 to `limit`; empty for other values.
+std::optional<std::int64_t> number_within(const Json& json, std::int64_t limit) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(limit)) return std::nullopt;
   return json.get<std::int64_t>();
 }
 
 Json range_json(std::int64_t offset, std::int64_t count) { return {{"offset", offset}, {"count", count}}; }
 
-// A range of what `outer` holds of the tensor.
+// A range of the elements of `outer`.
 std::optional<TensorExtent> range_from_json(const Json& json, const Shape& tensor, const TensorExtent& outer) {
   if (!json.is_object()) return std::nullopt;
-  const std::int64_t most = outer.count(tensor);
-  const auto offset = number_within(json.value("offset", Json()), most);
-  const auto count = number_within(json.value("count", Json()), most);
-  if (!offset || !count || *count > most - *offset) return std::nullopt;
+  const std::int64_t elements = outer.count(tensor);
+  const auto offset = number_within(json.value("offset", Json()), elements);
+  const auto count = number_within(json.value("count", Json()), elements);
+  if (!offset || !count || *count > elements - *offset) return std::nullopt;
   return TensorExtent::range(tensor, outer, *offset, *count);
 }
 
@@ -48,9 +48,9 @@ std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tens
   if (all_offsets.size() != rank || all_sizes.size() != rank) return std::nullopt;
   std::vector<std::int64_t> offsets, sizes;
   for (std::size_t i = 0; i < rank; ++i) {
-    const std::int64_t most = tensor[static_cast<std::int64_t>(i)];
-    const auto offset = number_within(all_offsets[i], most), size = number_within(all_sizes[i], most);
-    if (!offset || !size || *size > most - *offset) return std::nullopt;
+    const std::int64_t limit = tensor[static_cast<std::int64_t>(i)];
+    const auto offset = number_within(all_offsets[i], limit), size = number_within(all_sizes[i], limit);
+    if (!offset || !size || *size > limit - *offset) return std::nullopt;
     offsets.push_back(*offset);
     sizes.push_back(*size);
   }

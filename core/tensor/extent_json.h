@@ -1,4 +1,4 @@
-// Extents as JSON, the form in which manifests store them and ranks exchange them.
+// Extents as JSON, which is how checkpoint manifests store them and ranks exchange them.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-// null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a range;
-// a box and "range": {"offset": ..., "count": ...} for a range of the box.
+// Returns null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a
+// range, and a box with "range": {"offset": ..., "count": ...} for a range of the box.
 Json to_json(const TensorExtent& extent);
 
-// Reads what to_json() wrote; empty where the JSON holds no extent that lies within a tensor of this shape.
+// Reads the JSON that to_json() wrote; empty if it is not an extent within a tensor of this shape.
 std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tensor);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The physical layout of a tensor: its dtype and a format that only the backend understands.
+// The physical layout of a tensor in memory: its dtype and a format that is private to the backend.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-// Two layouts are the same when dtype and format are.
+// Two layouts are equal if their dtypes and formats are equal.
 struct Layout {
   DType dtype = DType::float32;
-  std::string format;      // "" is the logical, dense row-major layout; else a name of the backend's
-  std::int64_t bytes = 0;  // of the tensor, with the backend's padding
+  std::string format;  // "": the dense row-major layout of the logical shape; otherwise a name that the backend defines
+  std::int64_t bytes = 0;  // size of the tensor, including padding
 
   bool operator==(const Layout& other) const { return dtype == other.dtype && format == other.format; }
 };

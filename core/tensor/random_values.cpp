@@ -1,4 +1,4 @@
-// Random values by dtype.
+// Fills memory with random values of any dtype.
 #include "core/tensor/random_values.h"
 
 #include <cstring>
@@ -8,15 +8,15 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t words_of_block = 4;
+constexpr std::int64_t words_per_block = 4;
 
-// A word of random bits for each element.
+// The random word of an element.
 std::uint32_t word_at(std::uint64_t key, std::int64_t element) {
   const auto at = static_cast<std::uint64_t>(element);
   const PhiloxBlock block = philox(
-      {static_cast<std::uint32_t>(at / words_of_block), static_cast<std::uint32_t>(at / words_of_block >> 32), 0, 0},
+      {static_cast<std::uint32_t>(at / words_per_block), static_cast<std::uint32_t>(at / words_per_block >> 32), 0, 0},
       {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
-  return block[at % words_of_block];
+  return block[at % words_per_block];
 }
 
 template <class T, class Value>
@@ -26,7 +26,7 @@ void fill(View data, std::uint64_t key, Value value) {
 
 float number(std::uint32_t word) { return 2 * uniform01(word) - 1; }
 
-// The upper half of a float32 is a bfloat16.
+// The bfloat16 of a random number: the upper half of its float32.
 std::uint16_t bfloat16_bits(std::uint32_t word) {
   const float value = number(word);
   std::uint32_t bits = 0;
@@ -34,7 +34,7 @@ std::uint16_t bfloat16_bits(std::uint32_t word) {
   return static_cast<std::uint16_t>(bits >> 16);
 }
 
-// A float16 in [1/2, 1), or its negative: sign, exponent 14, ten random bits.
+// A float16 whose absolute value is in [1/2, 1): a random sign, the exponent 14 and ten random bits.
 std::uint16_t float16_bits(std::uint32_t word) {
   return static_cast<std::uint16_t>((word >> 16 & 0x8000) | 14u << 10 | (word & 0x3ff));
 }

@@ -1,19 +1,20 @@
-// The numbers of a batch's samples in the data set. A negative number says that a place of the batch has no sample that
-// counts.
+// The numbers of a batch's samples in the data set. A negative number marks a position of the batch that has no sample
+// that counts.
 #pragma once
 
 #include <cstdint>
 
 namespace trainctl {
 
-// Of a micro-batch that a rank lacks: it computes on zeros, which batch normalization leaves out.
+// The number of a missing sample, in a micro-batch for which a rank has no samples: the rank computes on zeros, which
+// batch normalization ignores.
 inline constexpr std::int64_t no_sample = -1;
 
-// Of a sample that cannot be read: its place holds another sample of weight 0, by which batch normalization normalizes
-// and which nothing else counts.
+// The number of a sample that cannot be read. Its position holds another sample with weight 0, which batch
+// normalization includes in its statistics and everything else ignores.
 constexpr std::int64_t skipped_sample(std::int64_t number) { return -2 - number; }
 
-// Whether a sample counts among those that a loss is the mean of, whatever its weight.
+// Whether a sample counts among the samples of which a loss is the mean, whatever its weight.
 constexpr bool is_counted(std::int64_t number) { return number >= 0; }
 
 }  // namespace trainctl

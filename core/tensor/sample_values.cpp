@@ -1,4 +1,4 @@
-// Copies as float32.
+// Copies the values of a sample as float32.
 #include "core/tensor/sample_values.h"
 
 namespace trainctl {

@@ -1,4 +1,4 @@
-// The values of one sample of a batch.
+// Reads the values of one sample of a batch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// Those of a sample of `count` values, of a batch of float32 or bytes; none of other types.
+// The `count` values of sample number `sample` of a batch of float32 or uint8; empty for other dtypes.
 std::vector<float> sample_values(const View& batch, std::int64_t sample, std::int64_t count);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Shapes: the sizes of a tensor's dimensions, outermost first.
+// The shape of a tensor: the sizes of its dimensions, outermost first.
 #pragma once
 
 #include <cstdint>
@@ -22,39 +22,39 @@ class Shape {
   std::int64_t back() const { return sizes_.back(); }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
 
-  // Number of elements; 1 for a scalar's empty shape. Throws OverflowError.
+  // The number of elements; 1 for the empty shape of a scalar. Throws OverflowError if it exceeds 64 bits.
   std::int64_t count() const {
     std::int64_t product = 1;
     for (std::int64_t size : sizes_) product = checked_multiply(product, size);
     return product;
   }
 
-  // This shape with another dimension in front: a sample's shape becomes a batch's.
+  // This shape with an additional first dimension: turns the shape of a sample into the shape of a batch.
   Shape with_front(std::int64_t size) const {
     std::vector<std::int64_t> sizes{size};
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return Shape(std::move(sizes));
   }
-  // This shape with another dimension behind it.
+  // This shape with an additional last dimension.
   Shape with_behind(std::int64_t size) const {
     std::vector<std::int64_t> sizes = sizes_;
     sizes.push_back(size);
     return Shape(std::move(sizes));
   }
-  // This shape with another last dimension.
+  // This shape with its last dimension replaced.
   Shape with_back(std::int64_t size) const {
     Shape shape = *this;
     shape.sizes_.back() = size;
     return shape;
   }
-  // The product of all dimensions but the last: the number of rows where the elements are seen as a matrix whose rows
-  // are as long as the last dimension. Throws OverflowError.
+  // The product of all dimensions except the last: the number of rows if the tensor is viewed as a matrix whose rows
+  // have the length of the last dimension. Throws OverflowError if it exceeds 64 bits.
   std::int64_t rows() const {
     std::int64_t product = 1;
     for (std::size_t i = 0; i + 1 < sizes_.size(); ++i) product = checked_multiply(product, sizes_[i]);
     return product;
   }
-  // This shape without its first dimension: a batch's shape becomes a sample's.
+  // This shape without its first dimension: turns the shape of a batch into the shape of a sample.
   Shape without_front() const { return Shape(std::vector<std::int64_t>(sizes_.begin() + 1, sizes_.end())); }
 
   bool operator==(const Shape&) const = default;

@@ -1,5 +1,5 @@
-// A view of typed memory: address, element type and count travel together, so that a byte size can never be taken for a
-// count.
+// A view of typed memory: address, dtype and number of elements in one object, so that a size in bytes is never
+// mistaken for a number of elements.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace trainctl {
 struct View {
   void* data = nullptr;
   DType dtype = DType::float32;
-  std::int64_t count = 0;  // elements
+  std::int64_t count = 0;  // number of elements
 
   std::int64_t bytes() const { return count * size_of(dtype); }
 
