@@ -1,4 +1,4 @@
-// The interface through which an op emits the ops of its gradients.
+// The interface by which an op emits the ops that compute its gradients.
 #pragma once
 
 #include <memory>
@@ -8,28 +8,30 @@
 
 namespace trainctl {
 
-// Through it an op's differentiate() reads the gradients of its outputs and emits those of its inputs.
+// Passed to OpDef::differentiate(), which reads the gradients of the op's outputs and emits ops for the gradients of
+// its inputs.
 class Differentiator {
  public:
   virtual ~Differentiator() = default;
 
   virtual const Tensor& tensor(TensorId id) const = 0;
-  // The gradient of the loss by an output of the op, or no_tensor where the loss does not depend on that output.
+  // The gradient of the loss with respect to an output of the op; no_tensor if the loss does not depend on the output.
   virtual TensorId gradient_of(TensorId output) const = 0;
-  // Whether the gradient by this input is needed.
-  virtual bool wants(TensorId input) const = 0;
-  // Whether the op's gradients of parameters are added to what is there.
+  // Whether the gradient with respect to this input is needed.
+  virtual bool needs_gradient(TensorId input) const = 0;
+  // Whether the op must add its gradients of parameters to the values of the gradient tensors instead of overwriting
+  // them.
   virtual bool accumulate() const = 0;
-  // The tensor that a trainable parameter's gradient is written to.
+  // The tensor for the gradient of a trainable parameter.
   virtual TensorId parameter_gradient(TensorId parameter) = 0;
   // Appends a backward op of `forward` whose outputs are new activations; returns the outputs.
   virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                      const Op& forward) = 0;
-  // Appends a backward op of `forward` that writes the given tensors, a new activation in place of each no_tensor;
+  // Appends a backward op of `forward` that writes the tensors `outputs`, with a new activation for each no_tensor;
   // returns the outputs.
   virtual std::vector<TensorId> emit_into(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                           std::vector<TensorId> outputs, const Op& forward) = 0;
-  // Adds `gradient` to the gradient of the loss by `input`.
+  // Adds `gradient` to the gradient of the loss with respect to `input`.
   virtual void contribute(TensorId input, TensorId gradient) = 0;
 };
 

@@ -13,7 +13,7 @@ std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vecto
   const std::vector<TensorType> output_types = def->outputs(types);
   if (suffixes.empty()) suffixes.push_back("output");
   require(suffixes.size() == output_types.size(),
-          format("{} ({}) has {} outputs, {} are named", def->kind(), name, output_types.size(), suffixes.size()));
+          format("{} ({}) has {} outputs, but {} names", def->kind(), name, output_types.size(), suffixes.size()));
   std::vector<TensorId> outputs;
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     Tensor output;

@@ -1,4 +1,4 @@
-// Ranks and their positions in the mesh.
+// Converts ranks to positions in the mesh and back.
 #include "core/graph/mesh.h"
 
 #include <array>
@@ -7,7 +7,7 @@
 namespace trainctl {
 namespace {
 
-// What the mesh knows of an axis.
+// The name of an axis, and its members of Mesh and Mesh::Position.
 struct AxisEntry {
   std::string_view name;
   int Mesh::*size;

@@ -1,6 +1,6 @@
-// The mesh: ranks as a grid data x pipeline x tensor, tensor innermost, so that its ranks are neighbours on one host.
-// A further axis is an enumerator, a name and a member of Mesh and Mesh::Position: users name the axes that they mean
-// and go through the others by all_mesh_axes.
+// The mesh: the ranks of a run as a grid data x pipeline x tensor. The tensor axis is innermost, so that its ranks are
+// neighbours on one host. To add an axis, add an enumerator, a name and a member of Mesh and Mesh::Position; code that
+// handles all axes iterates over all_mesh_axes.
 #pragma once
 
 #include <iterator>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// The axes of the mesh from the outermost to the innermost, in the order in which tensors state their placements.
+// The axes of the mesh from the outermost to the innermost, in the order of Tensor::placements.
 enum class MeshAxis { data, pipeline, tensor };
 inline constexpr MeshAxis all_mesh_axes[] = {MeshAxis::data, MeshAxis::pipeline, MeshAxis::tensor};
 inline constexpr int mesh_axes = static_cast<int>(std::size(all_mesh_axes));
@@ -17,9 +17,9 @@ inline constexpr int mesh_axes = static_cast<int>(std::size(all_mesh_axes));
 std::string_view name_of(MeshAxis axis);
 
 struct Mesh {
-  int data = 1;      // replicas, each with its share of every batch
-  int pipeline = 1;  // stages of consecutive layers
-  int tensor = 1;    // parts of each layer
+  int data = 1;      // number of replicas, each with its share of every batch
+  int pipeline = 1;  // number of stages of consecutive layers
+  int tensor = 1;    // number of ranks that split each layer
 
   struct Position {
     int data = 0;
@@ -27,7 +27,7 @@ struct Mesh {
     int tensor = 0;
 
     int along(MeshAxis axis) const;
-    // The position that differs from this one along the axis only, where it is `along`.
+    // This position with its coordinate along the axis replaced by `along`.
     Position with(MeshAxis axis, int along) const;
     bool operator==(const Position&) const = default;
   };

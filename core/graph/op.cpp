@@ -1,4 +1,4 @@
-// Default implementations of an op's rules.
+// The default implementations of OpDef's functions.
 #include "core/graph/op.h"
 
 #include "core/base/format.h"

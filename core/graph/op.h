@@ -1,4 +1,4 @@
-// Ops: the few operations that layers expand into and that kernels implement.
+// Ops: the operations on tensors that layers expand into and that kernels implement.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace trainctl {
 struct Op;
 class Differentiator;  // core/graph/differentiator.h
 
-// Output `output` may take the memory of input `input` when no later op reads the input.
+// Output `output` may use the memory of input `input` if no later op reads the input.
 struct InPlace {
   int input = 0;
   int output = 0;
@@ -24,74 +24,79 @@ struct InPlace {
 
 class OpDef;
 
-// How the executor runs an op: a kernel of the backend, nothing (an alias of its input's memory), or a collective.
+// How the executor runs an op: by a kernel of the backend, not at all (the output is an alias of the input's memory),
+// or as a collective.
 enum class OpTrait { kernel, alias, collective };
 
-// One of several ops that together compute the same as another op. Tensors are numbered: the inputs of that op, its
-// outputs, then, in order of appearance, outputs of parts that only later parts read.
+// One op of a decomposition, a list of ops that together compute the same as another op. Tensors are numbered: first
+// the inputs of that op, then its outputs, then the intermediate results in order of appearance.
 struct SubOp {
   std::shared_ptr<const OpDef> def;
   std::vector<int> inputs, outputs;
 };
 
-// The ranks among which the operands of an op are divided in equal parts, and the number of the one whose part is
-// meant.
+// The ranks among which the tensors of an op are divided into equal shards: their number, and the index of one of them.
 struct ShardPosition {
   int count = 1;
   int index = 0;
 };
 
-// The definition of an op: its attributes and rules, immutable and shared. core/graph/ops/ has one class for each op,
-// whose comment states inputs, outputs and shapes; every backend has a kernel file of the same base name.
+// The definition of an op: its attributes and rules. It is immutable and shared. core/graph/ops/ has one class for each
+// op, with a comment that lists inputs, outputs and shapes; every backend has a kernel file with the same base name. In
+// these comments "y, like x" means that y has the shape and dtype of x, "in place" that an output may use the memory of
+// an input (in_place()), and "(+)=" that the op adds to its output if it accumulates.
 class OpDef {
  public:
   virtual ~OpDef() = default;
 
   // "conv2d": the key of kernel tables, dumps and `bench ops`.
   virtual std::string_view kind() const = 0;
-  // The attributes as text: "strides=2x2 activation=relu". Ops of equal kind and attributes compute the same.
+  // The attributes as text: "strides=2x2 activation=relu". Ops with equal kind and attributes compute the same.
   virtual std::string attributes() const { return {}; }
   virtual OpTrait trait() const { return OpTrait::kernel; }
   // Whether the first output is an alias of the first input.
   virtual bool output_is_input() const { return trait() == OpTrait::alias; }
-  // The shapes and dtypes of the outputs. Layers check the inputs: wrong ones are an internal error here.
+  // The shapes and dtypes of the outputs. Layers check the inputs before; wrong inputs are an internal error here.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
-  // The placements of the outputs on one axis of the mesh, given those of the inputs, where every rank runs the op on
-  // its parts (core/graph/placement_rules.h).
+  // The placements of the outputs along one axis of the mesh, for given placements of the inputs, if every rank runs
+  // the op on its shards of the inputs (core/graph/placement_rules.h).
   virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
-  // What the op is on one rank's part of its inputs, whose whole types are `inputs`; `split` holds the dimension along
-  // which the ranks divide each input, nothing for whole ones. Null, the default: it is the same op, if its placement
-  // rule lets it work on such parts.
+  // The op that computes one rank's shard of the result. `inputs` are the types of the whole inputs; `split` is the
+  // dimension along which each input is split among the ranks, empty for whole inputs. Null (the default) means the
+  // same op, provided that its placement rule permits such shards.
   virtual std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs,
                                                 std::span<const std::optional<int>> split,
                                                 const ShardPosition& ranks) const;
-  // The number of an input, the last one, that is added to the output along its last dimension (a bias) and that the op
-  // can do without: of a sum over ranks it is added once, to the sum. -1, the default: there is no such input.
+  // The index of the bias: an optional last input that is added to the output along the last dimension. If the outputs
+  // of several ranks are summed, the bias is added once, to the sum. -1 (the default): the op has no bias.
   virtual int bias() const { return -1; }
-  // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
+  // The number of floating-point operations; a multiply-add counts as two. By default one for each element of the first
+  // output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
-  // How often kernels read input number `input` from memory: an op whose result depends on sums over a large input
-  // reads it once for the sums and once more.
+  // How often kernels read input number `input` from memory. For example, an op that first computes sums over a large
+  // input reads it twice.
   virtual int reads([[maybe_unused]] std::size_t input) const { return 1; }
   virtual std::vector<InPlace> in_place() const { return {}; }
-  // Simpler ops that, run in order, compute the same apart from the order in which sums are added; used by devices that
-  // have no kernel for this op. By default none.
+  // Simpler ops that compute the same result when run in order, except for the order of additions in sums. Devices
+  // without a kernel for this op use them. By default none.
   virtual std::vector<SubOp> decomposition() const { return {}; }
-  // The op that computes what this op and `reader` compute together, where the reader takes this op's first output as
-  // input number `operand` and no other op reads it; nothing if there is no such op. By default none.
+  // The fused op that computes this op and then `reader`, whose input number `operand` is this op's first output, which
+  // no other op reads. Empty (the default) if there is no such op.
   virtual std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const;
-  // Whether kernels may turn a NaN of the inputs into a number, as a library's matrix product with a fused relu does.
+  // Whether kernels may turn a NaN in the inputs into a number, as the matrix product with a fused relu does in some
+  // libraries.
   virtual bool may_hide_nan() const { return false; }
-  // Emits the ops that compute the gradients of the inputs. Ops of the backward pass and the update cannot be
-  // differentiated: an internal error.
+  // Emits the ops that compute the gradients of the inputs. Throws an internal error for ops that have no gradient,
+  // such as ops of the backward pass and the update.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
-  // Whether the op receives from other ranks that need its gradient even where this rank does not.
+  // Whether the op receives data from other ranks that need its gradient, even if this rank does not need it.
   virtual bool peers_want_gradient() const { return false; }
-  // Whether the op's gradient comes from another rank, so that it exists where no op on this rank reads the outputs.
+  // Whether the gradient of the op's output comes from another rank, so that it exists even if no op on this rank reads
+  // the output.
   virtual bool begins_gradient() const { return false; }
 };
 
-// An op at its place in a segment.
+// An op of a graph or program: a definition applied to tensors.
 struct Op {
   std::shared_ptr<const OpDef> def;
   std::vector<TensorId> inputs;
@@ -103,7 +108,7 @@ struct Op {
   const Def& as() const {
     return static_cast<const Def&>(*def);
   }
-  // The definition as a Def; null where it is of another class.
+  // The definition as a Def; nullptr if it is of another class.
   template <class Def>
   const Def* get_if() const {
     return dynamic_cast<const Def*>(def.get());

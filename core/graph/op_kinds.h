@@ -1,12 +1,12 @@
-// The kinds of ops: one list, from which both backends and the ONNX export make their tables.
+// The list of all op kinds, from which both backends and the ONNX export build their tables.
 //
-// A kind has a kernel lower_KIND() in core/backend/cpu/ops and one in core/backend/cuda/ops, and a kind that ONNX
-// expresses a translation onnx::KIND() in io/onnx/ops. One that is missing is an error of the linker.
+// Each kind needs a function lower_KIND() in core/backend/cpu/ops and another one in core/backend/cuda/ops. Each kind
+// that can be exported also needs onnx::KIND() in io/onnx/ops. The linker reports missing functions.
 #pragma once
 
 // clang-format off
 
-// Ops of forward passes that ONNX expresses.
+// Ops of the forward pass that can be exported to ONNX.
 #define TRAINCTL_EXPORTED_OPS(X) \
   X(dense) \
   X(conv2d) \
@@ -36,11 +36,11 @@
   X(concatenate) \
   X(cast)
 
-// Ops of forward passes that are views of memory: ONNX expresses them, and they have no kernels.
+// Ops of the forward pass that can be exported to ONNX and have no kernels because they only alias memory.
 #define TRAINCTL_EXPORTED_VIEWS(X) \
   X(reshape)
 
-// Gradients, and ops of training.
+// Ops of the backward pass and other ops of training.
 #define TRAINCTL_TRAINING_OPS(X) \
   X(dense_grad_input) \
   X(dense_grad_weights) \
@@ -95,7 +95,7 @@
   X(take_columns) \
   X(reorder)
 
-// Ops that the lowering to CUDA makes of others.
+// Ops that only the lowering to CUDA creates, by fusing or replacing other ops.
 #define TRAINCTL_CUDA_OPS(X) \
   X(batch_norm_pool) \
   X(batch_norm_pool_grad) \

@@ -1,4 +1,4 @@
-// Placements in words.
+// Describes placements as text.
 #include "core/graph/placement.h"
 
 #include "core/base/format.h"
@@ -6,15 +6,17 @@
 namespace trainctl {
 namespace {
 
-std::string named(std::span<const std::string_view> names, const char* word, std::size_t number) {
+std::string name_or_number(std::span<const std::string_view> names, const char* word, std::size_t number) {
   return number < names.size() ? std::string(names[number]) : format("{} {}", word, number);
 }
 
 }  // namespace
 
-std::string PlacementQuery::input_name(std::size_t input) const { return named(input_names, "input", input); }
+std::string PlacementQuery::input_name(std::size_t input) const { return name_or_number(input_names, "input", input); }
 
-std::string PlacementQuery::output_name(std::size_t output) const { return named(output_names, "output", output); }
+std::string PlacementQuery::output_name(std::size_t output) const {
+  return name_or_number(output_names, "output", output);
+}
 
 std::string to_string(const Placement& placement) {
   switch (placement.kind) {

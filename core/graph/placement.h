@@ -1,5 +1,5 @@
-// Placements: how the ranks along one axis of the mesh hold a tensor, and the query that an op's placement rule
-// answers.
+// Placements: how a tensor is distributed among the ranks along one axis of the mesh. Also the query to an op's
+// placement rule, and its answer.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,18 @@
 
 namespace trainctl {
 
-// How the ranks along one axis hold a tensor. On an axis whose ranks hold different samples, activations are split
-// along dimension 0, gradients are partial sums until they are reduced, and parameters are replicated.
+// How a tensor is distributed among the ranks along one axis. On an axis whose ranks have different samples,
+// activations are split along dimension 0, gradients are partial sums until they are reduced, and parameters are
+// replicated.
 struct Placement {
   enum class Kind {
     replicated,  // all ranks hold the same values
-    split,       // each rank holds a part; the parts side by side along `dimension` are the whole
-    partial,     // each rank holds a summand; the whole is their sum
-    varying,     // each rank holds a value of its own, and there is no whole (statistics of its micro-batch)
+    split,       // each rank holds a shard; the tensor is the concatenation of the shards along `dimension`
+    partial,     // each rank holds a partial sum; the tensor is the sum over the ranks
+    varying,     // each rank holds a different tensor, such as the statistics of its micro-batch
   };
   Kind kind = Kind::replicated;
-  int dimension = 0;  // of split only
+  int dimension = 0;  // for split only
 
   bool operator==(const Placement&) const = default;
 };
@@ -36,27 +37,28 @@ inline constexpr Placement split_along(int dimension) { return {Placement::Kind:
 // "replicated", "split along dimension 1", "partial", "varying".
 std::string to_string(const Placement& placement);
 
-// What an op's placement rule is given for one axis: the placements of the inputs, and the types of one rank's parts.
+// The question to an op's placement rule for one axis: the placements of the inputs, and the types of one rank's
+// shards.
 struct PlacementQuery {
   MeshAxis axis = MeshAxis::data;
   std::span<const Placement> inputs;
   std::span<const TensorType> input_types;
   std::span<const TensorType> output_types;
-  // The placements of the outputs before the op, nullopt where nothing was written yet; for ops that add to what their
-  // outputs hold. An empty span means that the placements are not known and not checked.
+  // The placements of the outputs before the op, for ops that add to their outputs; nullopt if an output has not been
+  // written yet. An empty span means that the placements are unknown and not checked.
   std::span<const std::optional<Placement>> held;
-  // Names of tensors, for the texts of problems; tensors without names are numbered: "input 0".
+  // Names of tensors for the text of a problem; tensors without names are numbered: "input 0".
   std::span<const std::string_view> input_names, output_names;
 
   std::string input_name(std::size_t input) const;
   std::string output_name(std::size_t output) const;
 };
 
-// The placements of the outputs, or why those of the inputs do not fit together: "fc1/bias is replicated where x is
+// The placements of the outputs, or the problem with the placements of the inputs: "fc1/bias is replicated where x is
 // split along dimension 1".
 struct OutputPlacements {
   std::vector<Placement> outputs;
-  std::string problem;  // empty where there is none
+  std::string problem;  // empty if there is none
 };
 
 }  // namespace trainctl

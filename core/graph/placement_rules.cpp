@@ -1,4 +1,4 @@
-// How rules of placement are applied.
+// Applies placement rules.
 #include "core/graph/placement_rules.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 // The number of dimensions that the rule names for one tensor.
 std::size_t dimensions(const std::string& tensor) { return std::min(tensor.find_first_of("+|"), tensor.size()); }
 
-// The placement of the tensor where the ranks hold parts of the dimension `letter`; 0: of no dimension.
+// The placement of the tensor if the ranks split the dimension `letter`; letter 0 means that they split no dimension.
 Placement placement_of(const std::string& tensor, char letter) {
   const std::size_t at = letter == 0 ? std::string::npos : tensor.find(letter);
   if (at == std::string::npos) return replicated;
@@ -21,7 +21,7 @@ Placement placement_of(const std::string& tensor, char letter) {
   return at < tensor.find('|') ? partial : varying;
 }
 
-// A 0, then the letters of all inputs: the dimensions of which the ranks may hold parts.
+// A 0, then the letters of all inputs: the dimensions that the ranks may split.
 std::string letters(const PlacementRule& rule) {
   std::string found(1, '\0');
   for (const std::string& input : rule.inputs) {
@@ -32,7 +32,8 @@ std::string letters(const PlacementRule& rule) {
   return found;
 }
 
-// The first input whose placement is not that of placement_of() for the letter; the number of inputs if there is none.
+// The index of the first input whose placement differs from placement_of() for the letter; the number of inputs if
+// there is none.
 std::size_t mismatch(const PlacementRule& rule, std::span<const Placement> inputs, char letter) {
   std::size_t i = 0;
   while (i < inputs.size() && inputs[i] == placement_of(rule.inputs[i], letter)) ++i;
@@ -45,7 +46,8 @@ std::size_t matches(const PlacementRule& rule, std::span<const Placement> inputs
   return count;
 }
 
-// Why no letter fits: the placement of one input is not possible at all, or the placements of two do not fit together.
+// The reason why no letter fits: the placement of one input is never possible, or the placements of two inputs do not
+// fit together.
 std::string problem_of(const PlacementRule& rule, const PlacementQuery& query) {
   const std::span<const Placement> inputs = query.inputs;
   const auto given = std::find_if(inputs.begin(), inputs.end(), [](const Placement& p) { return p != replicated; });
@@ -71,10 +73,10 @@ std::string letters_for(std::int64_t rank) {
 }  // namespace
 
 OutputPlacements place_by(const PlacementRule& rule, const PlacementQuery& query) {
-  require(rule.inputs.size() == query.inputs.size(), "a rule of placement names every input");
+  require(rule.inputs.size() == query.inputs.size(), "a placement rule names every input");
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     require(static_cast<std::int64_t>(dimensions(rule.inputs[i])) == query.input_types[i].shape.rank(),
-            format("a rule of placement names every dimension: {}", rule.inputs[i]));
+            format("a placement rule names every dimension: {}", rule.inputs[i]));
   }
   for (const char letter : letters(rule)) {
     if (mismatch(rule, query.inputs, letter) != query.inputs.size()) continue;
@@ -91,8 +93,10 @@ OutputPlacements kept(OutputPlacements result, const PlacementQuery& query, std:
     const std::optional<Placement>& held = query.held[i];
     if (held == result.outputs[i]) continue;
     const std::string name = query.output_name(i);
-    if (!held) return {{}, format("{} is added to before anything is written to it", name)};
-    return {{}, format("{} is {}, and what goes into it {}", name, to_string(*held), to_string(result.outputs[i]))};
+    if (!held) return {{}, format("an op adds to {} before any op writes it", name)};
+    return {
+        {},
+        format("{} is {}, but the values added to it are {}", name, to_string(*held), to_string(result.outputs[i]))};
   }
   return result;
 }

@@ -1,14 +1,14 @@
-// Placement rules: every op states by such a rule how the dimensions of its inputs and outputs correspond.
+// Placement rules: an op uses such a rule to describe how the dimensions of its inputs and outputs correspond.
 //
 // A rule names each dimension of each tensor with a letter: {{"ni", "io", "o+i"}, {"no+i"}} is a dense layer with a
-// bias. On one axis of the mesh either all inputs are replicated, and so are the outputs, or the ranks hold parts of
-// one letter:
+// bias. Along one axis of the mesh, either all inputs and outputs are replicated, or the ranks split the dimension of
+// one letter, for example n:
 //   "n"    a tensor with that dimension is split along it;
-//   "+n"   a tensor with the letter behind a plus is partial: the whole is a sum over the letter;
-//   "|n"   a tensor with the letter behind a bar varies: each rank has a value of its own (a micro-batch's statistics);
+//   "+n"   a tensor with the letter after a plus is partial: the tensor is the sum over that dimension;
+//   "|n"   a tensor with the letter after a bar is varying: each rank has other values (statistics of its micro-batch);
 //   else   the tensor is replicated.
-// "." stands for a dimension that the op needs whole. A capital letter is no dimension: {{"a+S"}, {"a+S"}} says that an
-// op is linear, so that partial inputs give partial outputs.
+// "." is a dimension that must not be split. A capital letter is not a dimension: {{"a+S"}, {"a+S"}} means that an op
+// is linear, so that partial inputs result in partial outputs.
 #pragma once
 
 #include <string>
@@ -19,33 +19,35 @@
 namespace trainctl {
 
 struct PlacementRule {
-  std::vector<std::string> inputs, outputs;  // a name for each dimension, then "+..." and then "|..." where they apply
+  std::vector<std::string> inputs, outputs;  // a name for each dimension, then optionally "+..." and "|..."
 };
 
-// The placements of the outputs by the rule, or which inputs' placements do not fit together.
+// The placements of the outputs according to the rule, or the problem if the placements of the inputs do not fit
+// together.
 OutputPlacements place_by(const PlacementRule& rule, const PlacementQuery& query);
 
-// Checks that outputs [first, end) keep the placements that they had before the op (PlacementQuery::held), which adds
-// to them or updates them. Returns the result, or the problem.
+// For an op that adds to or updates its outputs [first, end): checks that these outputs keep the placements that they
+// had before the op (PlacementQuery::held). Returns `result`, or the problem.
 OutputPlacements kept(OutputPlacements result, const PlacementQuery& query, std::size_t first, std::size_t end);
-// The same check for all outputs where `accumulate` is true; else returns the result unchanged.
+// If `accumulate` is true, checks all outputs as kept() does; otherwise returns `result` unchanged.
 OutputPlacements kept_if(bool accumulate, OutputPlacements result, const PlacementQuery& query);
 
 // A letter for each dimension: "abcd".
 std::string every_dimension(const TensorType& type);
 // "." for each dimension: "....".
 std::string none_split(const TensorType& type);
-// A letter for each dimension but the last, for which the caller adds a name: "abc".
+// A letter for each dimension except the last, whose name the caller appends: "abc".
 std::string rows(const TensorType& type);
-// A letter for the first dimension, "." for the others: "a...".
+// A letter for the first dimension and "." for the others: "a...".
 std::string samples(const TensorType& type);
-// A letter for the first and the last dimension: "a..c".
+// Letters for the first and the last dimension and "." for the others: "a..c".
 std::string samples_and_channels(const TensorType& type);
 
-// Placements of an op that works element by element on inputs of one shape. The op is linear in the inputs listed in
-// `linear` taken together: all of these inputs may be partial, and then the output is, or none may.
+// The placements of an elementwise op whose inputs have the same shape. The op is linear in the inputs `linear` taken
+// together: either all of these inputs are partial, and so is the output, or none is.
 OutputPlacements place_elementwise(const PlacementQuery& query, const std::vector<std::size_t>& linear = {});
-// Placements of an op with one input that needs whole rows (the last dimension), and is linear in the input or not.
+// The placements of an op with one input whose last dimension must not be split; `linear` tells whether the op is
+// linear.
 OutputPlacements place_rows(const PlacementQuery& query, bool linear);
 
 }  // namespace trainctl

@@ -16,27 +16,27 @@ namespace trainctl {
 using TensorId = std::int32_t;
 inline constexpr TensorId no_tensor = -1;
 
-// The purpose of a tensor, which decides the region that it lies in.
+// The purpose of a tensor, which decides its memory region.
 enum class Role {
-  parameter,  // float32 master weights in logical layout, in a flat region
-  statistic,  // running statistics that the update maintains (moving_mean, moving_variance), flat region
-  gradient,   // float32, at the same offsets as the parameters
-  reduced,    // float32 sums over samples behind the gradients, reduced with the last bucket: statistics' sums, losses,
-              // metrics, the sample count, the agree flags
-  state,      // optimizer state: for each kind a region with the parameters' offsets
-  copy,       // compute copy of a parameter in the dtype and layout that a kernel wants, written by the update
-  input,      // filled from the batch: images, labels, sample weights, sample numbers
-  activation,  // all other results of ops, forward and backward; in the slot
-  scalar,      // learning rate, step, ...: written by the host once a step
+  parameter,   // float32 master weights in logical layout, in the flat region of the parameters
+  statistic,   // running statistics that the update maintains (moving_mean, moving_variance), in a flat region
+  gradient,    // float32, at the same offsets as the parameters
+  reduced,     // float32 sums over samples, stored after the gradients and reduced with the last bucket: sums for
+               // statistics, losses and metrics, the number of samples, the flags of agree ops
+  state,       // optimizer state: each kind has a region with the offsets of the parameters
+  copy,        // compute copy of a parameter in the dtype and layout of a kernel, written by the update
+  input,       // filled from the batch: images, labels, sample weights, sample numbers
+  activation,  // all other results of forward and backward ops; in a slot
+  scalar,      // learning rate, step, ...: written by the host before every step
 };
 
-// The part of a parameter or running statistic that a rank holds.
+// The shard of a parameter or running statistic that a rank holds.
 struct TensorShard {
   Shape whole;          // shape of the whole tensor
-  TensorExtent extent;  // as large as the shape of the Tensor
+  TensorExtent extent;  // elements of the shard; their number is that of Tensor::type
 };
 
-// A penalty l1 * sum |w| + l2 * sum w^2 on a parameter's values w, beside the mean loss.
+// A penalty l1 * sum |w| + l2 * sum w^2 on the values w of a parameter, which is added to the mean loss.
 struct Penalty {
   float l1 = 0, l2 = 0;
 
@@ -47,12 +47,12 @@ struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;
   Role role = Role::activation;
-  TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten), or lies in
-  std::int64_t alias_offset = 0;      // where it begins in that memory, in elements
-  std::vector<TensorId> members;      // of a bucket: the tensors that lie side by side in it
-  std::optional<TensorShard> part;    // nothing: the tensor is whole
+  TensorId alias_of = no_tensor;      // the tensor whose memory this tensor shares, as a whole (reshape) or in part
+  std::int64_t alias_offset = 0;      // offset of this tensor in that memory, in elements
+  std::vector<TensorId> members;      // for a bucket: the tensors in it, one after the other
+  std::optional<TensorShard> part;    // the shard that this tensor is; empty: the tensor is whole
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
-  SourceLocation location;            // config line of the layer
+  SourceLocation location;            // location of the layer in the config
 };
 
 }  // namespace trainctl

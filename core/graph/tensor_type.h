@@ -11,7 +11,7 @@ struct TensorType {
   Shape shape;  // logical: images NHWC, convolution kernels (height, width, in/groups, out), dense kernels (in, out)
   DType dtype = DType::float32;
 
-  // Throws OverflowError where the bytes exceed 64 bits.
+  // The size in bytes. Throws OverflowError if it exceeds 64 bits.
   std::int64_t bytes() const { return checked_multiply(shape.count(), size_of(dtype)); }
   bool operator==(const TensorType&) const = default;
 };

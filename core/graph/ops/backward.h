@@ -13,8 +13,8 @@ TensorId gradient_before(const ActivationFunction& function, const Op& op, Diffe
 
 // The tensor for the parameter's gradient where the parameter trains, else no_tensor: a kernel that computes the
 // gradient anyway writes it to memory that no op reads.
-inline TensorId gradient_if_wanted(TensorId parameter, Differentiator& differentiator) {
-  return differentiator.wants(parameter) ? differentiator.parameter_gradient(parameter) : no_tensor;
+inline TensorId parameter_gradient_or_none(TensorId parameter, Differentiator& differentiator) {
+  return differentiator.needs_gradient(parameter) ? differentiator.parameter_gradient(parameter) : no_tensor;
 }
 
 // Appends the fused activation to an op's attributes, where there is one.
@@ -34,13 +34,13 @@ template <class GradInput, class GradWeights>
 void differentiate_linear(const Op& op, TensorId dy, GradInput grad_input, GradWeights grad_weights,
                           Differentiator& differentiator) {
   const bool bias = op.inputs.size() > 2;
-  const bool wants_bias = bias && differentiator.wants(op.inputs[2]);
-  if (differentiator.wants(op.inputs[1]) || wants_bias) {
-    std::vector<TensorId> outputs{gradient_if_wanted(op.inputs[1], differentiator)};
-    if (wants_bias) outputs.push_back(differentiator.parameter_gradient(op.inputs[2]));
-    differentiator.emit_into(grad_weights(wants_bias), {op.inputs[0], dy}, outputs, op);
+  const bool needs_bias_gradient = bias && differentiator.needs_gradient(op.inputs[2]);
+  if (differentiator.needs_gradient(op.inputs[1]) || needs_bias_gradient) {
+    std::vector<TensorId> outputs{parameter_gradient_or_none(op.inputs[1], differentiator)};
+    if (needs_bias_gradient) outputs.push_back(differentiator.parameter_gradient(op.inputs[2]));
+    differentiator.emit_into(grad_weights(needs_bias_gradient), {op.inputs[0], dy}, outputs, op);
   }
-  if (differentiator.wants(op.inputs[0])) {
+  if (differentiator.needs_gradient(op.inputs[0])) {
     differentiator.contribute(op.inputs[0], differentiator.emit(grad_input(), {dy, op.inputs[1]}, op)[0]);
   }
 }

@@ -129,7 +129,7 @@ OutputPlacements Broadcast::placements(const PlacementQuery& query) const { retu
 void Broadcast::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   const TensorId sum = differentiator.emit(std::make_shared<AllReduce>(axis), {dy}, op)[0];
-  if (!op.inputs.empty() && differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], sum);
+  if (!op.inputs.empty() && differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], sum);
 }
 
 std::string Send::attributes() const { return text_of(*this).value("peer", peer).text(); }

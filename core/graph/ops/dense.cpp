@@ -83,11 +83,11 @@ std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accum
 void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate && function.kind == ActivationKind::none, "dense_grad_input: a forward op is neither fused");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]);
-  if (differentiator.wants(op.inputs[1])) {
+  if (differentiator.needs_gradient(op.inputs[1])) {
     differentiator.emit_into(std::make_shared<DenseGradWeights>(false, differentiator.accumulate()),
                              {gradient, op.inputs[0]}, {differentiator.parameter_gradient(op.inputs[1])}, op);
   }
-  if (differentiator.wants(op.inputs[0])) {
+  if (differentiator.needs_gradient(op.inputs[0])) {
     differentiator.contribute(op.inputs[0],
                               differentiator.emit(std::make_shared<Dense>(), {gradient, op.inputs[1]}, op)[0]);
   }

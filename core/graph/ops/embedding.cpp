@@ -15,7 +15,7 @@ std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) c
 }
 
 void Embedding::differentiate(const Op& op, Differentiator& differentiator) const {
-  if (!differentiator.wants(op.inputs[1])) return;
+  if (!differentiator.needs_gradient(op.inputs[1])) return;
   const std::int64_t rows = differentiator.tensor(op.inputs[1]).type.shape[0];
   differentiator.emit_into(std::make_shared<EmbeddingGrad>(rows, differentiator.accumulate()),
                            {op.inputs[0], differentiator.gradient_of(op.outputs[0])},

@@ -64,14 +64,14 @@ void Recurrent::differentiate(const Op& op, Differentiator& differentiator) cons
   const auto gradients =
       differentiator.emit(std::make_shared<RecurrentGrad>(a),
                           {differentiator.gradient_of(op.outputs[0]), gates, memories, states, op.inputs[1]}, op);
-  const bool wants_bias = op.inputs.size() > 2 && differentiator.wants(op.inputs[2]);
-  if (differentiator.wants(op.inputs[1]) || wants_bias) {
-    std::vector<TensorId> results{gradient_if_wanted(op.inputs[1], differentiator)};
-    if (wants_bias) results.push_back(differentiator.parameter_gradient(op.inputs[2]));
-    differentiator.emit_into(std::make_shared<DenseGradWeights>(wants_bias, differentiator.accumulate()),
+  const bool needs_bias_gradient = op.inputs.size() > 2 && differentiator.needs_gradient(op.inputs[2]);
+  if (differentiator.needs_gradient(op.inputs[1]) || needs_bias_gradient) {
+    std::vector<TensorId> results{parameter_gradient_or_none(op.inputs[1], differentiator)};
+    if (needs_bias_gradient) results.push_back(differentiator.parameter_gradient(op.inputs[2]));
+    differentiator.emit_into(std::make_shared<DenseGradWeights>(needs_bias_gradient, differentiator.accumulate()),
                              {states, gradients.back()}, std::move(results), op);
   }
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], gradients[0]);
+  if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], gradients[0]);
 }
 
 std::string RecurrentGrad::attributes() const { return describe(a).text(); }

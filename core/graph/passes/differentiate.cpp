@@ -1,4 +1,4 @@
-// Reverse-mode differentiation: walks the ops backwards and lets each emit the ops of its gradients.
+// Reverse-mode differentiation: visits the ops in reverse order, and each op emits the ops of its gradients.
 #include "core/graph/passes/differentiate.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class Tape final : public Differentiator {
  public:
   Tape(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate)
       : graph_(graph), accumulate_(accumulate), gradients_(graph.tensors.size(), no_tensor) {
-    find_wanted();
+    find_needed();
     for (std::size_t i = 0; i < output_gradients.size(); ++i) {
       if (graph.outputs[i] != no_tensor) contribute(graph.outputs[i], output_gradients[i]);
     }
@@ -24,7 +24,7 @@ class Tape final : public Differentiator {
   Backward run() {
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];
-      if (!reached(op) || !wanted_by(op)) continue;
+      if (!reached(op) || !reads_needed(op)) continue;
       op_accumulates_ = accumulate_ || adds_to_gradients(op);
       op.def->differentiate(op, *this);
     }
@@ -33,11 +33,11 @@ class Tape final : public Differentiator {
 
   const Tensor& tensor(TensorId id) const override { return graph_.tensor(id); }
   TensorId gradient_of(TensorId output) const override { return gradients_[index(output)]; }
-  bool wants(TensorId input) const override { return wanted_.contains(input); }
+  bool needs_gradient(TensorId input) const override { return needed_.contains(input); }
   bool accumulate() const override { return op_accumulates_; }
 
   TensorId parameter_gradient(TensorId parameter) override {
-    require(wants(parameter), format("the gradient of {} is not wanted", tensor(parameter).name));
+    require(needs_gradient(parameter), format("the gradient of {} is not needed", tensor(parameter).name));
     const auto known = backward_.parameter_gradients.find(parameter);
     if (known != backward_.parameter_gradients.end()) {
       require(op_accumulates_, format("an op overwrites the gradient of {}", tensor(parameter).name));
@@ -67,7 +67,7 @@ class Tape final : public Differentiator {
         if (i == 0 && def->output_is_input()) graph_.tensors.back().alias_of = inputs[0];
       }
       require(tensor(outputs[i]).type == types[i],
-              format("{} ({}) writes {} in another shape", def->kind(), forward.name, tensor(outputs[i]).name));
+              format("{} ({}) writes {}, which has another shape", def->kind(), forward.name, tensor(outputs[i]).name));
     }
     backward_.ops.push_back({std::move(def), std::move(inputs), outputs, forward.name, forward.location});
     return outputs;
@@ -75,15 +75,16 @@ class Tape final : public Differentiator {
 
   void contribute(TensorId input, TensorId gradient) override {
     require(tensor(input).type == tensor(gradient).type,
-            format("the gradient of {} is {}", tensor(input).name, to_string(tensor(gradient).type.shape)));
+            format("the gradient of {} has the wrong shape {}", tensor(input).name,
+                   to_string(tensor(gradient).type.shape)));
     rename(gradient, input);
     TensorId& sum = gradients_[index(input)];
     if (sum == no_tensor) {
       sum = gradient;
       return;
     }
-    const Op where{{}, {}, {}, graph_.tensor(input).name, graph_.tensor(input).location};
-    const TensorId total = emit(std::make_shared<Add>(), {sum, gradient}, where)[0];
+    const Op named{{}, {}, {}, graph_.tensor(input).name, graph_.tensor(input).location};
+    const TensorId total = emit(std::make_shared<Add>(), {sum, gradient}, named)[0];
     rename(total, input);
     sum = total;
   }
@@ -91,28 +92,29 @@ class Tape final : public Differentiator {
  private:
   static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
-  // Marks the tensors that depend on a trainable parameter, parameters included.
-  void find_wanted() {
+  // Finds the tensors whose gradients are needed: trainable parameters, and all tensors that depend on them.
+  void find_needed() {
     for (const GraphParameter& parameter : graph_.parameters) {
-      if (parameter.trainable) wanted_.insert(parameter.tensor);
+      if (parameter.trainable) needed_.insert(parameter.tensor);
     }
     for (const Op& op : graph_.ops) {
-      if (wanted_by(op)) wanted_.insert(op.outputs.begin(), op.outputs.end());
+      if (reads_needed(op)) needed_.insert(op.outputs.begin(), op.outputs.end());
     }
   }
-  bool wanted_by(const Op& op) const {
-    const auto wanted = [this](TensorId input) { return wants(input); };
-    return op.def->peers_want_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), wanted);
+  bool reads_needed(const Op& op) const {
+    const auto needed = [this](TensorId input) { return needs_gradient(input); };
+    return op.def->peers_want_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), needed);
   }
-  // Whether a later op of the forward pass, which shares the op's parameters, has begun their gradients.
+  // Whether the gradients of the op's parameters have already been written, by a later op of the forward pass that
+  // shares these parameters.
   bool adds_to_gradients(const Op& op) const {
     const auto begun = [this](TensorId input) { return backward_.parameter_gradients.contains(input); };
     const auto is_new = [&](TensorId input) {
-      return tensor(input).role == Role::parameter && wants(input) && !begun(input);
+      return tensor(input).role == Role::parameter && needs_gradient(input) && !begun(input);
     };
     const bool adds = std::any_of(op.inputs.begin(), op.inputs.end(), begun);
     require(!adds || std::none_of(op.inputs.begin(), op.inputs.end(), is_new),
-            format("'{}' shares all of its parameters with another op, or none", op.name));
+            format("'{}' shares only some of its parameters with another op", op.name));
     return adds;
   }
   bool reached(const Op& op) const {
@@ -136,22 +138,22 @@ class Tape final : public Differentiator {
     return id;
   }
 
-  // Names a new gradient after the tensor that it belongs to: "c1/output/gradient"; further gradients of that tensor
-  // and their sums are numbered.
+  // Names a new gradient after its tensor: "c1/output/gradient". Further gradients of that tensor, and their sums, are
+  // numbered.
   void rename(TensorId gradient, TensorId input) {
     if (unnamed_.erase(gradient) == 0) return;
-    const int number = ++parts_[input];
+    const int number = ++gradient_counts_[input];
     graph_.tensors[index(gradient)].name =
         tensor(input).name + "/gradient" + (number > 1 ? format("_{}", number) : std::string());
   }
 
   Graph& graph_;
-  const bool accumulate_;            // all ops add to the gradients of parameters
-  bool op_accumulates_ = false;      // the op that is being differentiated does
-  std::vector<TensorId> gradients_;  // by forward tensor
-  std::set<TensorId> wanted_;
+  const bool accumulate_;            // whether all ops add to the gradients of parameters
+  bool op_accumulates_ = false;      // whether the op that is being differentiated does
+  std::vector<TensorId> gradients_;  // for each forward tensor; no_tensor if there is none yet
+  std::set<TensorId> needed_;
   std::set<TensorId> unnamed_;
-  std::map<TensorId, int> parts_;
+  std::map<TensorId, int> gradient_counts_;
   Backward backward_;
 };
 

@@ -1,4 +1,4 @@
-// Reverse-mode differentiation of graphs.
+// Computes the backward pass of a graph by reverse-mode differentiation.
 #pragma once
 
 #include <map>
@@ -11,16 +11,16 @@ namespace trainctl {
 // The backward ops of a graph, in execution order, and the gradient of every trainable parameter.
 struct Backward {
   std::vector<Op> ops;
-  // The gradient of each parameter: role gradient, float32, shaped like the parameter.
+  // The gradient of each trainable parameter: role gradient, float32, with the shape of the parameter.
   std::map<TensorId, TensorId> parameter_gradients;
 };
 
-// Reverse-mode differentiation; appends the new tensors to the graph. `output_gradients` are existing activations: by
-// graph.outputs, the gradients of the sum of losses; no_tensor where the output belongs to another stage of a pipeline,
-// which sends the gradients of what it received. Add sums the gradients of a tensor with several readers. Gradients
-// that no trainable parameter needs are not computed (those of the model's inputs, and before the first trainable
-// layer). With `accumulate`, ops that produce parameter gradients add to the gradients that are there; of several ops
-// that share a parameter all but the last one of the forward pass do in any case.
+// Differentiates a graph and appends the new tensors to it. `output_gradients` has an existing activation for each of
+// graph.outputs: the gradient of the sum of the losses with respect to that output; no_tensor if the output belongs to
+// another stage of a pipeline. If several ops read a tensor, their gradients are summed by Add ops. Gradients that no
+// trainable parameter needs are not computed (those of the model's inputs, and before the first trainable layer). With
+// `accumulate`, ops add to the gradients of parameters instead of overwriting them. If several ops share a parameter,
+// all but the last one of the forward pass always add.
 Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Fusion: fewer, larger ops that compute the same.
+// Fuses ops into fewer, larger ops that compute the same.
 #include "core/graph/passes/fuse.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// A list of ops that knows the writer and the number of readers of each tensor, and from which ops can be removed.
+// A list of ops with the writer and the number of readers of each tensor, in which pairs of ops can be replaced.
 class OpList {
  public:
   explicit OpList(std::vector<Op> ops, const std::vector<TensorId>& also_read = {}) : ops_(std::move(ops)) {
@@ -23,27 +23,28 @@ class OpList {
   std::size_t size() const { return ops_.size(); }
   const Op& operator[](std::size_t i) const { return ops_[i]; }
 
-  // The number of the op that writes the tensor as its first output, if the tensor has only one reader.
+  // The index of the op that writes the tensor as its first output; empty unless the tensor has exactly one reader.
   std::optional<std::size_t> sole_writer(TensorId tensor) const {
     const auto writer = writer_.find(tensor);
     if (writer == writer_.end() || reads_.at(tensor) != 1) return {};
     return ops_[writer->second].outputs[0] == tensor ? std::optional(writer->second) : std::nullopt;
   }
 
-  // Whether the tensor exists before the op with this number runs.
+  // Whether the tensor has been written before the op with this index runs.
   bool exists_before(TensorId tensor, std::size_t op) const {
     const auto writer = writer_.find(tensor);
     return writer == writer_.end() || writer->second < op;
   }
 
-  // Replaces the ops with these numbers by `fused`: at the place of the first one if all its inputs exist there.
+  // Replaces the ops with these indices by `fused`, at the index of the first op if all inputs of `fused` exist there,
+  // otherwise at the index of the second.
   void replace(std::size_t first, std::size_t second, Op fused) {
     const bool early = std::all_of(fused.inputs.begin(), fused.inputs.end(),
                                    [&](TensorId input) { return exists_before(input, first); });
     ops_[first] = ops_[second] = Op();
-    const std::size_t place = early ? first : second;
-    for (TensorId output : fused.outputs) writer_[output] = place;
-    ops_[place] = std::move(fused);
+    const std::size_t index = early ? first : second;
+    for (TensorId output : fused.outputs) writer_[output] = index;
+    ops_[index] = std::move(fused);
   }
 
   std::vector<Op> take() && {
@@ -57,7 +58,7 @@ class OpList {
   std::map<TensorId, int> reads_;
 };
 
-// Of an op with several operands that others could compute with their own results, which of these is asked first.
+// The order in which the operands of an op are tried, if several of them come from ops that could be fused with it.
 enum class FirstAsked { first_operand, newest_operand };
 
 std::vector<std::size_t> operands_of(const OpList& ops, std::size_t reader, FirstAsked asked) {
@@ -70,7 +71,7 @@ std::vector<std::size_t> operands_of(const OpList& ops, std::size_t reader, Firs
   return operands;
 }
 
-// Fuses each op with the one that reads its result alone, if the op has a rule for that reader.
+// Fuses each op with the only reader of its result, if the op has a rule for that reader.
 void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
   for (std::size_t reader = 0; reader < ops.size(); ++reader) {
     for (const std::size_t operand : operands_of(ops, reader, asked)) {
@@ -84,14 +85,14 @@ void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
   }
 }
 
-// Adds the output that a fused op has beside those of the ops that it replaces: the mask that a batch normalisation
-// with residual and ReLU passes to its gradient.
+// Adds the additional output of a fused op, if it has one: the mask that batch normalization with residual and ReLU
+// passes to its gradient.
 void add_mask(Graph& graph, Op& op) {
   std::vector<TensorType> inputs;
   for (TensorId input : op.inputs) inputs.push_back(graph.tensor(input).type);
   const std::vector<TensorType> outputs = op.def->outputs(inputs);
   if (outputs.size() == op.outputs.size()) return;
-  require(outputs.size() == op.outputs.size() + 1, "fusion adds one output at most");
+  require(outputs.size() == op.outputs.size() + 1, "fusion adds at most one output");
   Tensor mask = graph.tensor(op.outputs[0]);
   mask.name = op.name + "/mask";
   mask.type = outputs.back();

@@ -1,4 +1,4 @@
-// Keras' initializers as functions of (seed, parameter's name, element).
+// Computes Keras' initializers as functions of (seed, parameter's name, element).
 #include "core/graph/passes/initialize.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace trainctl {
 namespace {
 
-// Random words of a block: element e takes word e % 4 of block e / 4.
+// The number of random words in a block: element e uses word e % 4 of block e / 4.
 constexpr std::int64_t words = 4;
-constexpr std::int64_t chunk = 1 << 16;  // elements that a thread fills at once; a multiple of `words`
+constexpr std::int64_t chunk = 1 << 16;  // number of elements that a thread fills at once; a multiple of `words`
 
 // A standard normal number truncated at two standard deviations, by the inverse of its distribution function: x P(u) /
-// Q(u) with u = 1 - x^2, a minimax fit of relative error 1e-7. It calls no function of libm, so that its bits are equal
-// on every machine.
+// Q(u) with u = 1 - x^2, a minimax approximation with relative error 1e-7. It calls no libm function, so that the
+// results are bitwise equal on every machine.
 float truncated_normal(std::uint32_t word) {
   constexpr float within_two_deviations = 0.954499736f;  // erf(sqrt(2))
   const float x = (2 * (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f - 1) * within_two_deviations;
@@ -33,36 +33,37 @@ double product(const double* a, const double* b, std::int64_t length) {
   return sum;
 }
 
-// Takes out of the last of `count + 1` vectors what it shares with those before, which are orthonormal.
-void take_out(double* vectors, std::int64_t count, std::int64_t length, std::vector<double>& shared) {
+// Subtracts from the last of `count + 1` vectors its projections onto the vectors before it, which are orthonormal.
+// `products` is workspace for `count` numbers.
+void subtract_projections(double* vectors, std::int64_t count, std::int64_t length, std::vector<double>& products) {
   double* const last = vectors + count * length;
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < count; ++i) {
-    shared[static_cast<std::size_t>(i)] = product(vectors + i * length, last, length);
+    products[static_cast<std::size_t>(i)] = product(vectors + i * length, last, length);
   }
-  constexpr std::int64_t run = 256;  // elements that a thread changes at once
+  constexpr std::int64_t run = 256;  // number of elements that a thread updates at once
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < length; begin += run) {
     const std::int64_t end = std::min(begin + run, length);
     for (std::int64_t i = 0; i < count; ++i) {
       const double* const vector = vectors + i * length;
-      const double factor = shared[static_cast<std::size_t>(i)];
+      const double factor = products[static_cast<std::size_t>(i)];
       for (std::int64_t k = begin; k < end; ++k) last[k] -= factor * vector[k];
     }
   }
 }
 
-// Replaces a matrix [rows, columns], row by row, by the matrix of orthonormal columns (rows, if these are fewer) that
-// spans the same space: Q of its QR decomposition whose R has a positive diagonal (Saxe et al., 2014, as Keras has it).
-// Gram and Schmidt's method in float64, twice for each vector, so that rounding leaves no common part behind. The
-// result does not depend on the number of threads.
+// Replaces a row-major matrix [rows, columns] by the matrix with orthonormal columns (or rows, if there are fewer rows
+// than columns) that spans the same space: the Q of its QR decomposition in which R has a positive diagonal (Saxe et
+// al., 2014, as in Keras). Uses the Gram-Schmidt method in float64, with two passes for each vector to remove rounding
+// errors. The result does not depend on the number of threads.
 void make_orthogonal(float* values, std::int64_t rows, std::int64_t columns) {
   const bool by_column = rows >= columns;
   const std::int64_t count = std::min(rows, columns), length = std::max(rows, columns);
   const auto at = [&](std::int64_t vector, std::int64_t k) -> float& {
     return by_column ? values[k * columns + vector] : values[vector * columns + k];
   };
-  std::vector<double> vectors(static_cast<std::size_t>(count * length)), shared(static_cast<std::size_t>(count));
+  std::vector<double> vectors(static_cast<std::size_t>(count * length)), products(static_cast<std::size_t>(count));
   for (std::int64_t v = 0; v < count; ++v) {
     for (std::int64_t k = 0; k < length; ++k) {
       vectors[static_cast<std::size_t>(v * length + k)] = static_cast<double>(at(v, k));
@@ -70,7 +71,7 @@ void make_orthogonal(float* values, std::int64_t rows, std::int64_t columns) {
   }
   for (std::int64_t v = 0; v < count; ++v) {
     double* const vector = vectors.data() + v * length;
-    for (int pass = 0; pass < 2; ++pass) take_out(vectors.data(), v, length, shared);
+    for (int pass = 0; pass < 2; ++pass) subtract_projections(vectors.data(), v, length, products);
     const double norm = std::sqrt(product(vector, vector, length));
     for (std::int64_t k = 0; k < length; ++k) {
       vector[k] /= norm;
@@ -93,7 +94,7 @@ struct TruncatedNormal {
   }
 };
 
-// Two standard normal numbers from two words by the Box-Muller transform.
+// Computes two normal numbers from two words by the Box-Muller transform.
 struct Normal {
   float mean, stddev;
   void fill(const PhiloxBlock& block, float* values) const {
@@ -123,12 +124,12 @@ void draw(const RandomKey& key, std::int64_t count, float* values, const Distrib
   }
 }
 
-// The variance that keeps the scale of activations or gradients, by the rules of Glorot, He and LeCun.
+// The variance that preserves the scale of activations or gradients, by the rules of Glorot, He and LeCun.
 double scaled_variance(const Initializer& initializer) {
   if (initializer.name.starts_with("glorot_")) return 2 / std::max(1.0, initializer.fan_in + initializer.fan_out);
   if (initializer.name.starts_with("he_")) return 2 / std::max(1.0, initializer.fan_in);
   if (initializer.name.starts_with("lecun_")) return 1 / std::max(1.0, initializer.fan_in);
-  throw Error(ErrorKind::internal, "internal error: no initializer '" + initializer.name + "'");
+  throw Error(ErrorKind::internal, "internal error: unknown initializer '" + initializer.name + "'");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Initial values of parameters.
+// Computes the initial values of parameters.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-// Writes the initial values of a parameter to `values`, one float for each of its elements: a function of (seed, name,
-// element), equal on every rank and in every run.
+// Writes the initial values of a parameter to `values`, one float for each element. They depend only on (seed, name,
+// element), so that they are equal on every rank and in every run.
 void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values);
 
 }  // namespace trainctl

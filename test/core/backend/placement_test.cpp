@@ -225,8 +225,8 @@ TEST_CASE("an op that adds to its outputs finds them as it leaves them") {
     return ask_one(DenseGradWeights(false, accumulate), inputs, {x, dy}, {held}).problem;
   };
   CHECK(asked(true, partial).empty());
-  CHECK(asked(true, replicated) == "output 0 is replicated, and what goes into it partial");
-  CHECK(asked(true, std::nullopt) == "output 0 is added to before anything is written to it");
+  CHECK(asked(true, replicated) == "output 0 is replicated, but the values added to it are partial");
+  CHECK(asked(true, std::nullopt) == "an op adds to output 0 before any op writes it");
   CHECK(asked(false, replicated).empty());
   CHECK(asked(false, std::nullopt).empty());
   // Parameters and their gradients lie alike.
@@ -241,7 +241,8 @@ TEST_CASE("an op that adds to its outputs finds them as it leaves them") {
   };
   CHECK(updated(replicated, replicated).empty());
   CHECK(updated(split_along(0), split_along(0)).empty());
-  CHECK(updated(split_along(0), replicated) == "output 0 is replicated, and what goes into it split along dimension 0");
+  CHECK(updated(split_along(0), replicated) ==
+        "output 0 is replicated, but the values added to it are split along dimension 0");
   CHECK(updated(partial, replicated) == "input 0 cannot be partial");
 }
 

@@ -286,7 +286,7 @@ TEST_CASE("gradients are not added to what is reduced already") {
   program.segments[1].ops.push_back(early);  // behind the first of three micro-batches
   const Problem problem = problem_of(program, mesh);
   CHECK(contains(problem.text, "dense_grad_weights 'd2'"));
-  CHECK(contains(problem.text, "d2/kernel/gradient is replicated, and what goes into it partial"));
+  CHECK(contains(problem.text, "d2/kernel/gradient is replicated, but the values added to it are partial"));
   CHECK(problem.location.line == 21);  // of the layer
 }
 

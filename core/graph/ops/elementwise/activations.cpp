@@ -115,7 +115,7 @@ std::optional<Op> Add::fused_with(const Op& op, const Op& reader, std::size_t) c
 void Add::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId sum = gradient_before(function, op, differentiator);
   for (TensorId input : op.inputs) {
-    if (differentiator.wants(input)) differentiator.contribute(input, sum);
+    if (differentiator.needs_gradient(input)) differentiator.contribute(input, sum);
   }
 }
 

@@ -30,11 +30,11 @@ std::optional<Op> AddBias::fused_with(const Op& op, const Op& reader, std::size_
 
 void AddBias::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = gradient_before(function, op, differentiator);
-  if (differentiator.wants(op.inputs[1])) {
+  if (differentiator.needs_gradient(op.inputs[1])) {
     differentiator.emit_into(std::make_shared<BiasGrad>(differentiator.accumulate()), {dy},
                              {differentiator.parameter_gradient(op.inputs[1])}, op);
   }
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], dy);
+  if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], dy);
 }
 
 std::string BiasGrad::attributes() const { return AttributeText().flag("accumulate", accumulate).text(); }

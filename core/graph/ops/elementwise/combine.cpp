@@ -34,7 +34,7 @@ OutputPlacements Multiply::placements(const PlacementQuery& query) const { retur
 void Multiply::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   for (const std::size_t i : {0u, 1u}) {
-    if (!differentiator.wants(op.inputs[i])) continue;
+    if (!differentiator.needs_gradient(op.inputs[i])) continue;
     const auto gradient = differentiator.emit(std::make_shared<Multiply>(), {dy, op.inputs[1 - i]}, op);
     differentiator.contribute(op.inputs[i], gradient[0]);
   }
@@ -53,11 +53,11 @@ OutputPlacements MultiplyChannels::placements(const PlacementQuery& query) const
 
 void MultiplyChannels::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  if (differentiator.wants(op.inputs[1])) {
+  if (differentiator.needs_gradient(op.inputs[1])) {
     const auto gradient = differentiator.emit(std::make_shared<MultiplyChannelsGrad>(), {dy, op.inputs[0]}, op);
     differentiator.contribute(op.inputs[1], gradient[0]);
   }
-  if (differentiator.wants(op.inputs[0])) {
+  if (differentiator.needs_gradient(op.inputs[0])) {
     const auto gradient = differentiator.emit(std::make_shared<MultiplyChannels>(), {dy, op.inputs[1]}, op);
     differentiator.contribute(op.inputs[0], gradient[0]);
   }
@@ -94,7 +94,7 @@ void Extremum::differentiate(const Op& op, Differentiator& differentiator) const
   const auto gradients =
       differentiator.emit(std::make_shared<ExtremumGrad>(which), {dy, op.inputs[0], op.inputs[1]}, op);
   for (const std::size_t i : {0u, 1u}) {
-    if (differentiator.wants(op.inputs[i])) differentiator.contribute(op.inputs[i], gradients[i]);
+    if (differentiator.needs_gradient(op.inputs[i])) differentiator.contribute(op.inputs[i], gradients[i]);
   }
 }
 

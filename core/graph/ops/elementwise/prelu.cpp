@@ -41,9 +41,10 @@ OutputPlacements PRelu::placements(const PlacementQuery& query) const {
 void PRelu::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   const auto grad = std::make_shared<PReluGrad>(shared, differentiator.accumulate());
-  const auto outputs = differentiator.emit_into(grad, {dy, op.inputs[0], op.inputs[1]},
-                                                {no_tensor, gradient_if_wanted(op.inputs[1], differentiator)}, op);
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], outputs[0]);
+  const auto outputs =
+      differentiator.emit_into(grad, {dy, op.inputs[0], op.inputs[1]},
+                               {no_tensor, parameter_gradient_or_none(op.inputs[1], differentiator)}, op);
+  if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], outputs[0]);
 }
 
 std::string PReluGrad::attributes() const {

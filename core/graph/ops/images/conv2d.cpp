@@ -131,13 +131,13 @@ std::optional<Op> Conv2dGradInput::fused_with(const Op& op, const Op& reader, st
 void Conv2dGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate, "conv2d_grad_input: no gradient of a sum");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]), kernel = op.inputs[1];
-  if (differentiator.wants(kernel)) {
+  if (differentiator.needs_gradient(kernel)) {
     const bool flat = is_flat(differentiator.tensor(kernel).type.shape);
     differentiator.emit_into(
         std::make_shared<Conv2dGradWeights>(window, groups, false, differentiator.accumulate(), flat),
         {gradient, op.inputs[0]}, {differentiator.parameter_gradient(kernel)}, op);
   }
-  if (differentiator.wants(op.inputs[0])) {
+  if (differentiator.needs_gradient(op.inputs[0])) {
     const auto convolution = std::make_shared<Conv2d>(window, groups);
     differentiator.contribute(op.inputs[0], differentiator.emit(convolution, {gradient, kernel}, op)[0]);
   }

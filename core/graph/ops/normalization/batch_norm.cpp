@@ -68,18 +68,19 @@ void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) cons
   if (a.masks_by_y(channels)) inputs.push_back(op.outputs[0]);
   if (a.scale) {
     inputs.push_back(op.inputs[next]);
-    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+    outputs.push_back(parameter_gradient_or_none(op.inputs[next++], differentiator));
   }
   if (a.center) {
     if (a.masks_by_x()) inputs.push_back(op.inputs[next]);
-    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+    outputs.push_back(parameter_gradient_or_none(op.inputs[next++], differentiator));
   }
   if (a.residual) outputs.push_back(no_tensor);
   inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
   const auto grads =
       differentiator.emit_into(std::make_shared<BatchNormGrad>(a, differentiator.accumulate()), inputs, outputs, op);
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], grads[0]);
-  if (a.residual && differentiator.wants(op.inputs[next])) differentiator.contribute(op.inputs[next], grads.back());
+  if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], grads[0]);
+  if (a.residual && differentiator.needs_gradient(op.inputs[next]))
+    differentiator.contribute(op.inputs[next], grads.back());
 }
 
 std::string BatchNormGrad::attributes() const { return describe(a).flag("accumulate", accumulate).text(); }
@@ -128,8 +129,8 @@ void BatchNormInference::differentiate(const Op& op, Differentiator& differentia
   const TensorId x = op.inputs[0], gamma = op.inputs[1], residual = op.inputs.back();
   const TensorId variance = op.inputs[std::size_t{2} + a.scale + a.center];
   const TensorId dy = gradient_before({a.relu ? ActivationKind::relu : ActivationKind::none}, op, differentiator);
-  if (a.residual && differentiator.wants(residual)) differentiator.contribute(residual, dy);
-  if (!differentiator.wants(x)) return;
+  if (a.residual && differentiator.needs_gradient(residual)) differentiator.contribute(residual, dy);
+  if (!differentiator.needs_gradient(x)) return;
   std::vector<TensorId> inputs{dy};
   if (a.scale) inputs.push_back(gamma);
   inputs.push_back(variance);

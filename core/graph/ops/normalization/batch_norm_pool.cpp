@@ -48,11 +48,11 @@ void BatchNormPool::differentiate(const Op& op, Differentiator& differentiator) 
   inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
   std::vector<TensorId> outputs{no_tensor};
   for (std::size_t i = 1; i < op.inputs.size(); ++i)
-    outputs.push_back(gradient_if_wanted(op.inputs[i], differentiator));
+    outputs.push_back(parameter_gradient_or_none(op.inputs[i], differentiator));
   const auto def =
       std::make_shared<BatchNormPoolGrad>(a, window, differentiator.tensor(x).type.shape, differentiator.accumulate());
   const auto gradients = differentiator.emit_into(def, inputs, outputs, op);
-  if (differentiator.wants(x)) differentiator.contribute(x, gradients[0]);
+  if (differentiator.needs_gradient(x)) differentiator.contribute(x, gradients[0]);
 }
 
 std::vector<SubOp> BatchNormPool::decomposition() const {

@@ -28,13 +28,13 @@ void differentiate_norm(const Attributes& a, const Op& op, Differentiator& diffe
   std::vector<TensorId> results{no_tensor};
   if (a.scale) {
     operands.push_back(op.inputs[input]);
-    results.push_back(gradient_if_wanted(op.inputs[input++], differentiator));
+    results.push_back(parameter_gradient_or_none(op.inputs[input++], differentiator));
   }
-  if (a.center) results.push_back(gradient_if_wanted(op.inputs[input], differentiator));
+  if (a.center) results.push_back(parameter_gradient_or_none(op.inputs[input], differentiator));
   operands.insert(operands.end(), {op.outputs[1], op.outputs[2]});
   const auto grad = std::make_shared<Grad>(a, differentiator.accumulate());
   const auto outputs = differentiator.emit_into(grad, std::move(operands), std::move(results), op);
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], outputs[0]);
+  if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], outputs[0]);
 }
 
 }  // namespace trainctl

@@ -74,11 +74,11 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
   if (a.masks_by_y(channels)) given.push_back(op.outputs[0]);
   if (a.scale) {
     factors.push_back(op.inputs[next]);
-    sums.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+    sums.push_back(parameter_gradient_or_none(op.inputs[next++], differentiator));
   }
   if (a.center) {
     if (a.masks_by_x()) factors.push_back(op.inputs[next]);
-    sums.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+    sums.push_back(parameter_gradient_or_none(op.inputs[next++], differentiator));
   }
   if (a.residual) sums.push_back(no_tensor);
   factors.insert(factors.end(), {op.inputs[next], op.inputs[next + 1]});  // mean, variance
@@ -88,7 +88,7 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
   const bool add = differentiator.accumulate();
   const auto made = differentiator.emit_into(std::make_shared<SynchronizedBatchNormSums>(a, add), given, sums, op);
   const TensorId residual = a.residual ? op.inputs[next + 3] : no_tensor;
-  if (differentiator.wants(x)) {
+  if (differentiator.needs_gradient(x)) {
     TensorId all = made[0];
     if (ranks > 1) all = differentiator.emit(std::make_shared<AllReduce>(axis), {all}, op)[0];
     std::vector<TensorId> inputs{a.residual ? made.back() : dy, x};
@@ -97,7 +97,7 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
     differentiator.contribute(
         x, differentiator.emit(std::make_shared<SynchronizedBatchNormGrad>(a), std::move(inputs), op)[0]);
   }
-  if (a.residual && differentiator.wants(residual)) differentiator.contribute(residual, made.back());
+  if (a.residual && differentiator.needs_gradient(residual)) differentiator.contribute(residual, made.back());
 }
 
 std::string SynchronizedBatchNormSums::attributes() const { return BatchNormGrad(a, accumulate).attributes(); }

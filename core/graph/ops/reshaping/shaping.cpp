@@ -61,7 +61,7 @@ void Concatenate::differentiate(const Op& op, Differentiator& differentiator) co
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   const auto parts = differentiator.emit(std::make_shared<Split>(std::move(sizes)), {dy}, op);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (differentiator.wants(op.inputs[i])) differentiator.contribute(op.inputs[i], parts[i]);
+    if (differentiator.needs_gradient(op.inputs[i])) differentiator.contribute(op.inputs[i], parts[i]);
   }
 }
 
