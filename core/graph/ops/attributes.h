@@ -1,4 +1,4 @@
-// Writes an op's attributes as text: "strides=2x2 activation=relu", only what differs from the default.
+// Writes the attributes of an op as text, without defaults: "strides=2x2 activation=relu".
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace trainctl {
 
 class AttributeText {
  public:
-  // "name=value"; floats with as many digits as tell them apart.
+  // Appends "name=value"; floats have as many digits as they need to be exact.
   template <class T>
   AttributeText& value(std::string_view name, const T& value) {
     return word(format("{}={}", name, value));
   }
-  // "name" where the flag is set.
+  // Appends "name" if the flag is set.
   AttributeText& flag(std::string_view name, bool set) { return set ? word(name) : *this; }
   AttributeText& word(std::string_view word) {
     if (!text_.empty() && !word.empty()) text_ += ' ';
     text_ += word;
     return *this;
   }
-  // The name of a loss's or a metric's rule, and those of its options that differ from the defaults.
+  // Appends the name of the rule of a loss or a metric, and its options that differ from the defaults.
   template <class Rule>
   AttributeText& rule(const Rule& rule) {
     word(Rule::name);

@@ -1,4 +1,4 @@
-// Rules of collectives.
+// Shapes, placements and gradients of collectives.
 #include "core/graph/ops/collectives.h"
 
 #include "core/graph/differentiator.h"
@@ -9,14 +9,16 @@
 namespace trainctl {
 namespace {
 
-// The type of one rank's part of a tensor whose dimension 0 is split among the ranks.
-TensorType part_of(TensorType type, int ranks, std::string_view kind) {
-  require(type.shape.rank() > 0 && type.shape[0] % ranks == 0, format("{}: the ranks divide dimension 0", kind));
+// The type of one rank's shard of a tensor whose dimension 0 is split among the ranks.
+TensorType shard_of(TensorType type, int ranks, std::string_view kind) {
+  require(type.shape.rank() > 0 && type.shape[0] % ranks == 0,
+          format("{}: dimension 0 is a multiple of the number of ranks", kind));
   type.shape[0] /= ranks;
   return type;
 }
 
-// Contributes the gradient by an op's only input, which `def` computes from the gradient by the op's output.
+// Contributes the gradient with respect to an op's only input, which `def` computes from the gradient with respect to
+// its output.
 void contribute_through(std::shared_ptr<const OpDef> def, const Op& op, Differentiator& differentiator) {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
@@ -30,8 +32,8 @@ AttributeText text_of(const Collective& collective) {
   return AttributeText().word(std::string(name_of(collective.axis))).flag("asynchronous", collective.asynchronous);
 }
 
-// The placement of a collective that turns `from` into `to` on its own axis and keeps its input's placement on the
-// others.
+// The output placement of a collective that turns placement `from` into `to` along its own axis and keeps the placement
+// of its input along the other axes.
 OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Placement& from, const Placement& to) {
   const Placement& x = query.inputs[0];
   if (query.axis != axis) return {{x}, {}};
@@ -39,7 +41,8 @@ OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Place
   return {{}, format("{} is {} and not {}", query.input_name(0), to_string(x), to_string(from))};
 }
 
-// The output keeps the input's placement. A tensor received from another rank has no input and counts as replicated.
+// The output has the placement of the input. A tensor that is received from another rank has no input and counts as
+// replicated.
 OutputPlacements pass(const PlacementQuery& query) {
   return {{query.inputs.empty() ? replicated : query.inputs[0]}, {}};
 }
@@ -65,7 +68,7 @@ void Identity::differentiate(const Op& op, Differentiator& differentiator) const
 }
 
 std::vector<TensorType> ReduceScatter::outputs(std::span<const TensorType> inputs) const {
-  return {part_of(inputs[0], ranks, kind())};
+  return {shard_of(inputs[0], ranks, kind())};
 }
 
 OutputPlacements ReduceScatter::placements(const PlacementQuery& query) const {
@@ -96,12 +99,12 @@ std::vector<TensorType> AllGatherColumns::outputs(std::span<const TensorType> in
   return {{x.with_back(checked_multiply(x.back(), ranks)), inputs[0].dtype}};
 }
 
-// On other axes only dimensions before the last may be split.
+// Along other axes, the last dimension must not be split.
 OutputPlacements AllGatherColumns::placements(const PlacementQuery& query) const {
   if (query.axis != axis) return place_rows(query, true);
-  const Placement own_part = split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1);
-  if (query.inputs[0] == own_part) return {{replicated}, {}};
-  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(query.inputs[0]), to_string(own_part))};
+  const Placement columns = split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1);
+  if (query.inputs[0] == columns) return {{replicated}, {}};
+  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(query.inputs[0]), to_string(columns))};
 }
 
 void AllGatherColumns::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -109,7 +112,7 @@ void AllGatherColumns::differentiate(const Op& op, Differentiator& differentiato
 }
 
 std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) const {
-  part_of(inputs[0], ranks, kind());
+  shard_of(inputs[0], ranks, kind());
   return {inputs[0]};
 }
 

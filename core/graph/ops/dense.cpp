@@ -1,4 +1,4 @@
-// Rules of dense layers.
+// Shapes, placements and gradients of dense layers.
 #include "core/graph/ops/dense.h"
 
 #include "core/graph/ops/attributes.h"
@@ -62,8 +62,8 @@ std::string DenseGradInput::attributes() const {
   return text.flag("accumulate", accumulate).text();
 }
 
-// With the gradient of the activation that made the dense layer's input, or with the sum that adds another gradient of
-// that input.
+// Fuses with the gradient of the activation that computed the dense layer's input, or with the sum that adds another
+// gradient of that input.
 std::optional<Op> DenseGradInput::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
   if (accumulate || function.kind != ActivationKind::none) return {};
   const auto* gradient = reader.get_if<ActivationGrad>();
@@ -78,10 +78,12 @@ std::optional<Op> DenseGradInput::fused_with(const Op& op, const Op& reader, std
 
 std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accumulate); }
 
-// The op is linear in dy and in the kernel: by dy its gradient is the product of the gradient by dx and the kernel, and
-// by the kernel it is that of the dense layer, with the gradient by dx instead of x.
+// The op is linear in dy and in the kernel. Let g be the gradient with respect to dx. The gradient with respect to dy
+// is the product of g and the kernel; the gradient with respect to the kernel is that of a dense layer with the input
+// g.
 void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
-  require(!accumulate && function.kind == ActivationKind::none, "dense_grad_input: a forward op is neither fused");
+  require(!accumulate && function.kind == ActivationKind::none,
+          "dense_grad_input: a forward op is not fused and does not accumulate");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]);
   if (differentiator.needs_gradient(op.inputs[1])) {
     differentiator.emit_into(std::make_shared<DenseGradWeights>(false, differentiator.accumulate()),
@@ -94,7 +96,8 @@ void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator)
 }
 
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
-  require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: adds, or has an activation");
+  require(!accumulate || function.kind == ActivationKind::none,
+          "dense_grad_input: accumulates or has an activation, not both");
   return {{inputs[0].shape.with_back(inputs[1].shape[0]), inputs[0].dtype}};
 }
 

@@ -1,7 +1,6 @@
-// Dense layers, forward and backward: matrix products over the last dimension, over rows that are the product of all
-// dimensions before it (N below).
-// Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a compute copy
-// when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
+// Dense layers, forward and backward: matrix products over the last dimension. All dimensions before it are rows (N
+// below). Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a
+// compute copy when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
 #pragma once
 
 #include "core/graph/ops/elementwise/activations.h"
@@ -25,13 +24,13 @@ struct Dense final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs: dy
-// [N..., out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or,
-// where the op accumulates, the other gradient of x (both like dx). Outputs: dx [N..., in]. In place on that other
+// dx = dy kernel^T, either multiplied by f' of the previous op's activation or added to another gradient of x. Inputs:
+// dy [N..., out], kernel [in, out], and a third one like dx: the output y of the previous op's activation if `function`
+// is not none, or the other gradient of x if the op accumulates. Outputs: dx [N..., in]. In place on that other
 // gradient.
-// In a forward pass this is the product with a transposed kernel, and has gradients of its own.
+// As a forward op it is the product with a transposed kernel, and has gradients.
 struct DenseGradInput final : OpDef {
-  ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
+  ActivationFunction function;  // activation of the previous op whose gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass
 
   explicit DenseGradInput(ActivationFunction f = {}, bool a = false) : function(f), accumulate(a) {}
@@ -46,10 +45,10 @@ struct DenseGradInput final : OpDef {
 };
 
 // dkernel (+)= x^T dy, dbias (+)= sum of dy over rows. Inputs: x [N..., in], dy [N..., out].
-// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the rows of the micro-batch.
+// Outputs: dkernel float32 [in, out], dbias float32 [out] (if `bias`). They are sums over the rows of the micro-batch.
 struct DenseGradWeights final : OpDef {
   bool bias = true;
-  bool accumulate = false;  // add to what the outputs hold (micro-batches after the first)
+  bool accumulate = false;  // add to the outputs instead of overwriting them (micro-batches after the first)
 
   DenseGradWeights(bool b, bool a) : bias(b), accumulate(a) {}
   std::string_view kind() const override { return "dense_grad_weights"; }

@@ -1,4 +1,4 @@
-// Rules of embeddings.
+// Shapes, placements and gradients of embeddings.
 #include "core/graph/ops/embedding.h"
 
 #include "core/graph/ops/attributes.h"
@@ -10,7 +10,8 @@ namespace trainctl {
 std::string Embedding::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
 
 std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].dtype == DType::int32 && inputs[1].shape.rank() == 2, "embedding: numbers and a table");
+  require(inputs[0].dtype == DType::int32 && inputs[1].shape.rank() == 2,
+          "embedding: the inputs are int32 numbers and a table");
   return {{inputs[0].shape.with_behind(inputs[1].shape[1]), to}};
 }
 

@@ -1,12 +1,12 @@
-// Embedding: the row of a table for each number of a sequence, and the gradient of the table.
+// Embeddings: look up the row of a table for each number of a sequence; and the gradient of the table.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// y[...] = table[x[...]], in dtype `to`; a number outside [0, rows) gives NaN. Inputs: x int32 [...], table float32
-// [rows, C]. Outputs: y [..., C].
+// y[...] = table[x[...]], in dtype `to`; a number outside [0, rows) results in NaN. Inputs: x int32 [...], table
+// float32 [rows, C]. Outputs: y [..., C].
 struct Embedding final : OpDef {
   DType to;
 
@@ -19,8 +19,8 @@ struct Embedding final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// dtable[r] (+)= the sum of dy[...] where x[...] is r, in the order of x. Inputs: x int32 [...], dy [..., C]. Outputs:
-// dtable float32 [rows, C].
+// dtable[r] (+)= the sum of dy[...] over all positions at which x[...] = r, added in the order of x. Inputs: x int32
+// [...], dy [..., C]. Outputs: dtable float32 [rows, C].
 struct EmbeddingGrad final : OpDef {
   std::int64_t rows = 0;
   bool accumulate = false;

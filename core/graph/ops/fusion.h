@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The op with another definition, which writes the reader's first output instead of its own.
+// A copy of the op with the definition `def`, which writes the first output of `reader` instead of its own.
 inline Op fused_op(const Op& op, std::shared_ptr<const OpDef> def, const Op& reader) {
   Op fused = op;
   fused.def = std::move(def);
@@ -17,13 +17,14 @@ inline Op fused_op(const Op& op, std::shared_ptr<const OpDef> def, const Op& rea
   return fused;
 }
 
-// The function of a reader that is an activation which other ops can compute with their own result, or null.
+// The function of a reader that is an activation and can be fused with other ops; otherwise nullptr.
 inline const ActivationFunction* fusible_function(const Op& reader) {
   const auto* activation = reader.get_if<Activation>();
   return activation != nullptr && can_be_fused(activation->function.kind) ? &activation->function : nullptr;
 }
 
-// An op that computes an activation with its result in its member `function`: fused with the activation that reads it.
+// Fuses an op that has a member `function`, the activation that it applies to its result, with the activation that
+// reads it.
 template <class Def>
 std::optional<Op> fused_with_activation(Def def, const Op& op, const Op& reader) {
   const ActivationFunction* function = fusible_function(reader);
@@ -32,8 +33,8 @@ std::optional<Op> fused_with_activation(Def def, const Op& op, const Op& reader)
   return fused_op(op, std::make_shared<Def>(std::move(def)), reader);
 }
 
-// The gradient by an op's input with the definition `adding`, which adds it to another gradient: fused with the sum
-// that reads it as operand number `operand`. Nothing if the reader is no plain sum.
+// Fuses an op that computes a gradient with the sum that reads it as operand number `operand`. `adding` is the
+// definition of the fused op, which adds its result to another gradient. Empty if the reader is not a plain sum.
 inline std::optional<Op> fused_with_sum(std::shared_ptr<const OpDef> adding, const Op& op, const Op& reader,
                                         std::size_t operand) {
   const auto* add = reader.get_if<Add>();

@@ -1,4 +1,4 @@
-// Rules of the steps of recurrent layers.
+// Shapes, placements and gradients of recurrent layers.
 #include "core/graph/ops/recurrent.h"
 
 #include "core/graph/ops/attributes.h"
@@ -24,7 +24,7 @@ bool splits(RecurrentCell cell) {
   return with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::splits; });
 }
 
-// The products of all steps with the recurrent kernel, and about 8 operations for each gate.
+// Counts the products of all steps with the recurrent kernel, and about 8 operations for each gate.
 double step_flops(const TensorType& gates, std::int64_t units) {
   return static_cast<double>(gates.shape.count()) * (2.0 * static_cast<double>(units) + 8.0);
 }
@@ -59,7 +59,7 @@ double Recurrent::flops(std::span<const TensorType> inputs, std::span<const Tens
 }
 
 void Recurrent::differentiate(const Op& op, Differentiator& differentiator) const {
-  require(training, "recurrent: only ops in training have gradients");
+  require(training, "recurrent: only training ops have gradients");
   const TensorId gates = op.outputs[1], memories = op.outputs[2], states = op.outputs[3];
   const auto gradients =
       differentiator.emit(std::make_shared<RecurrentGrad>(a),

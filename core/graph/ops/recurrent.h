@@ -1,8 +1,8 @@
-// The recurrent part of LSTM, GRU and simple recurrent layers: the steps of a sequence, one after the other. An op
-// Dense before it multiplies the inputs of all steps with the kernel, and an op DenseGradWeights after its gradient
+// The recurrent computation of LSTM, GRU and simple recurrent layers: the steps of a sequence, one after the other. A
+// Dense op before it multiplies the inputs of all steps with the kernel, and a DenseGradWeights op after its gradient
 // sums the gradient of the recurrent kernel over all steps. Kernels and biases are float32 parameters; the activations
-// share one dtype (float32, bfloat16, float16). The h that the recurrent kernel is multiplied with is rounded to that
-// dtype; other states pass from step to step in float32.
+// share one dtype (float32, bfloat16, float16). The output h that is multiplied with the recurrent kernel is rounded to
+// that dtype; other states pass from step to step in float32.
 #pragma once
 
 #include "core/graph/op.h"
@@ -14,12 +14,12 @@ enum class RecurrentCell { lstm, gru, simple };
 
 struct RecurrentAttributes {
   RecurrentCell cell = RecurrentCell::lstm;
-  bool sequences = true;   // y has all steps, else the last one alone
-  bool backwards = false;  // steps are taken from the last to the first
-  bool reversed = false;   // y has them in the reverse of the order in which they are taken, else in that order
+  bool sequences = true;   // whether y has all steps instead of only the last one
+  bool backwards = false;  // whether steps are computed from the last to the first
+  bool reversed = false;   // whether y has the steps in reverse order of computation
 };
 
-// The sizes of an op, and where its tensors have the step that is taken as number `step`, from 0.
+// The sizes of an op, and the positions in its tensors of the step that is computed as number `step` (from 0).
 struct RecurrentSizes {
   std::int64_t samples, steps, units, columns;
   RecurrentAttributes a;
@@ -29,7 +29,7 @@ struct RecurrentSizes {
 
   std::int64_t place_in_x(std::int64_t step) const { return a.backwards ? steps - 1 - step : step; }
   bool has_y(std::int64_t step) const { return a.sequences || step + 1 == steps; }
-  // Only of a step that has_y().
+  // Only for a step for which has_y() is true.
   std::int64_t place_in_y(std::int64_t step) const { return !a.sequences ? 0 : a.reversed ? steps - 1 - step : step; }
 };
 
@@ -37,7 +37,7 @@ constexpr std::string_view name_of(RecurrentCell cell) {
   return cell == RecurrentCell::lstm ? "lstm" : cell == RecurrentCell::gru ? "gru" : "simple";
 }
 
-// Calls body(Cell{}) with the cell's arithmetic, and returns what that returns.
+// Calls body(Cell{}) with the struct that implements the cell, and returns its result.
 template <class Body>
 auto with_cell(RecurrentCell cell, const Body& body) {
   if (cell == RecurrentCell::simple) return body(SimpleCell{});
@@ -45,9 +45,9 @@ auto with_cell(RecurrentCell cell, const Body& body) {
 }
 
 // Inputs: x [N, T, gates * U], recurrent kernel [U, gates * U], and with GRU a recurrent bias [gates * U] (optional).
-// The parts of the gates lie side by side. Outputs: y [N, T, U], or [N, U] where not `sequences`, and in training what
-// the gradient needs, step by step as x has it: the gates (like x), the cells' memories and the h before each step
-// ([N, T, U]). The gates in place of x.
+// The columns of the gates are stored one gate after the other. Outputs: y [N, T, U], or [N, U] if not `sequences`. In
+// training also the values that the gradient needs, in the order of the steps of x: the gates (like x; in place on x),
+// the memories of the cells and the h before each step ([N, T, U]).
 struct Recurrent final : OpDef {
   RecurrentAttributes a;
   bool training = false;
@@ -64,9 +64,9 @@ struct Recurrent final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy, like y, then Recurrent's gates, memories and h before each step, and the recurrent kernel. Outputs: dx
-// [N, T, gates * U], and for a cell that splits the gradient by the recurrent product, like dx. dx in place of the
-// gates.
+// Inputs: dy (like y), then the gates, the memories and the h before each step from Recurrent, and the recurrent
+// kernel. Outputs: dx [N, T, gates * U] (in place on the gates), and for a cell with `splits` the gradient with respect
+// to the recurrent product, like dx.
 struct RecurrentGrad final : OpDef {
   RecurrentAttributes a;
 

@@ -1,15 +1,17 @@
-// The arithmetic of recurrent cells for one unit, which the kernels of all devices compile.
+// The arithmetic of recurrent cells for one unit, which is compiled into the kernels of all devices.
 //
-// A cell has `gates` gates, in Keras' order. x[gate] is the unit's part of the input's product with the kernel,
-// recurrent[gate] that of the h before with the recurrent kernel. `carry` passes from step to step, in float32, 0 at
-// first; `memory` is what the gradient needs beside the gates. It states
+// A cell has `gates` gates, in Keras' order. x[gate] is the unit's element of the product of the input and the kernel;
+// recurrent[gate] is that of the product of the previous h and the recurrent kernel. `carry` passes from step to step
+// in float32, beginning with 0. `memory` is what the gradient needs in addition to the gates. A cell has the members
 //
-//   splits              whether the gradients by x and by `recurrent` differ; such a cell may have a recurrent bias
-//   step<Math>(...)     sets the gates and the memory, moves the carry, and returns h
-//   gradient<Math>(...) sets the gradients by x and by `recurrent` (the same numbers where the cell does not split),
-//                       given that by h (`dh`), and moves `dcarry`, the gradient by the carry, one step back
+//   splits              whether the gradients with respect to x and `recurrent` differ; if so, the cell may have a
+//                       recurrent bias
+//   step<Math>(...)     sets the gates and the memory, updates the carry, and returns h
+//   gradient<Math>(...) sets the gradients with respect to x and `recurrent` (equal if the cell does not split) from
+//                       `dh`, the gradient with respect to h, and turns `dcarry`, the gradient with respect to the
+//                       carry, into that of the previous step
 //
-// Math has the functions of losses' rules (core/graph/ops/losses/rule.h).
+// Math has the functions that core/graph/ops/losses/rule.h lists.
 #pragma once
 
 #include "core/base/kernel_function.h"
@@ -33,7 +35,7 @@ struct LstmCell {
     return gate[3] * Math::tanh(carry);
   }
 
-  // `memory` is that of the step, `memory_before` of the step before it, `h_before` that step's h.
+  // `memory` belongs to this step; `memory_before` and `h_before` belong to the previous step.
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION static void gradient(float dh, const float (&gate)[gates], float memory, float memory_before,
                                                 float h_before, float& dcarry, float (&dx)[gates],
@@ -49,8 +51,8 @@ struct LstmCell {
   }
 };
 
-// Cho et al. (2014), with the reset behind the product (Keras' reset_after, PyTorch's GRU). Gates: update, reset,
-// candidate. The carry is h; the memory is the candidate's part of the recurrent product.
+// Cho et al. (2014), with the reset gate applied after the product (Keras' reset_after, PyTorch's GRU). Gates: update,
+// reset, candidate. The carry is h; the memory is the candidate's element of the recurrent product.
 struct GruCell {
   static constexpr int gates = 3;
   static constexpr bool splits = true;

@@ -1,4 +1,4 @@
-// Rules of activations and sums.
+// Shapes, placements and gradients of activations and sums.
 #include "core/graph/ops/elementwise/activations.h"
 
 #include "core/graph/ops/attributes.h"
@@ -96,7 +96,7 @@ std::string Add::attributes() const {
 }
 
 std::vector<TensorType> Add::outputs(std::span<const TensorType> inputs) const {
-  require(inputs.size() == 2 && inputs[0] == inputs[1], "add takes two tensors of equal shape and type");
+  require(inputs.size() == 2 && inputs[0] == inputs[1], "add: the inputs are two tensors of equal shape and dtype");
   return {inputs[0]};
 }
 

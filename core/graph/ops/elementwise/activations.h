@@ -1,4 +1,4 @@
-// Activations and their gradients, and sums, element by element.
+// Elementwise activations and their gradients, and sums of two tensors.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace trainctl {
 
-// As in Keras 3. gelu is the exact one (erf); hard_sigmoid is relu6(x + 3) / 6, and hard_swish x times it.
+// The activations of Keras 3. gelu is the exact formula (erf), hard_sigmoid is relu6(x + 3) / 6, and hard_swish is x
+// times hard_sigmoid.
 enum class ActivationKind {
   none,
   relu,
@@ -27,7 +28,7 @@ enum class ActivationKind {
   softplus
 };
 
-// All kinds but none.
+// All kinds except none.
 inline constexpr ActivationKind activation_kinds[] = {
     ActivationKind::relu,    ActivationKind::relu6,      ActivationKind::leaky_relu, ActivationKind::elu,
     ActivationKind::selu,    ActivationKind::gelu,       ActivationKind::silu,       ActivationKind::mish,
@@ -36,14 +37,14 @@ inline constexpr ActivationKind activation_kinds[] = {
 
 std::string_view name_of(ActivationKind kind);
 
-// Whether the gradient is computed from the output y, or from the input x: of functions that fall and rise, and of
-// hard_sigmoid, whose outputs below 1 bfloat16 rounds to 1.
+// Whether the gradient is computed from the output y; otherwise from the input x. Functions that are not monotonic need
+// x, and so does hard_sigmoid, because bfloat16 rounds some of its outputs below 1 to 1.
 constexpr bool gradient_uses_output(ActivationKind kind) {
   return kind != ActivationKind::gelu && kind != ActivationKind::silu && kind != ActivationKind::mish &&
          kind != ActivationKind::hard_swish && kind != ActivationKind::hard_sigmoid;
 }
 
-// Whether the ops in front of it (dense, conv2d, add) can compute the function as well.
+// Whether the op before the activation (dense, conv2d, add, ...) can also compute the function.
 constexpr bool can_be_fused(ActivationKind kind) {
   return kind == ActivationKind::relu || kind == ActivationKind::leaky_relu || kind == ActivationKind::tanh ||
          kind == ActivationKind::sigmoid;
@@ -54,7 +55,7 @@ inline constexpr float selu_scale = 1.05070099f, selu_alpha = 1.67326324f;
 
 struct ActivationFunction {
   ActivationKind kind = ActivationKind::none;
-  float slope = 0.3f;  // of leaky_relu below zero; elu's alpha, at least 0: slope (e^x - 1) below zero
+  float slope = 0.3f;  // leaky_relu: slope below zero; elu: alpha >= 0, y = alpha (e^x - 1) below zero
 
   bool operator==(const ActivationFunction&) const = default;
 };
@@ -88,7 +89,8 @@ struct ActivationGrad final : OpDef {
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
-// y = f(a + b), equal shapes. Inputs: a, b. Outputs: y. In place on either. Also sums gradients of a tensor used twice.
+// y = f(a + b), equal shapes. Inputs: a, b. Outputs: y. In place on either. Also sums the gradients of a tensor that
+// several ops read.
 struct Add final : OpDef {
   ActivationFunction function;
 

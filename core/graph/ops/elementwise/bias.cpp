@@ -1,4 +1,4 @@
-// Rules of biases.
+// Shapes, placements and gradients of biases.
 #include "core/graph/ops/elementwise/bias.h"
 
 #include "core/graph/ops/attributes.h"

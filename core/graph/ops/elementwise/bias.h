@@ -1,5 +1,5 @@
-// A bias behind a transposed convolution, or behind a product of which each rank has computed a summand: it is added
-// once, to the sum. (Other products take their bias themselves.)
+// Adds a bias after a transposed convolution, or after a product that is summed over ranks, where the bias is added
+// once, to the sum. Other products add their bias themselves.
 // Biases are float32 parameters; x, y and dy share one dtype (float32, bfloat16, float16).
 #pragma once
 
@@ -23,7 +23,7 @@ struct AddBias final : OpDef {
 
 // dbias (+)= sum of dy over rows. Inputs: dy [N..., C]. Outputs: dbias float32 [C].
 struct BiasGrad final : OpDef {
-  bool accumulate = false;  // add to what the output holds (micro-batches after the first)
+  bool accumulate = false;  // add to the output instead of overwriting it (micro-batches after the first)
 
   explicit BiasGrad(bool add) : accumulate(add) {}
   std::string_view kind() const override { return "bias_grad"; }

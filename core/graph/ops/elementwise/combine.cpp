@@ -1,4 +1,4 @@
-// Rules of products, extremes and multiples.
+// Shapes, placements and gradients of elementwise products, extremes and multiples.
 #include "core/graph/ops/elementwise/combine.h"
 
 #include "core/graph/differentiator.h"
@@ -8,13 +8,13 @@
 namespace trainctl {
 namespace {
 
-std::vector<TensorType> like_both(std::string_view kind, std::span<const TensorType> inputs) {
+std::vector<TensorType> like_inputs(std::string_view kind, std::span<const TensorType> inputs) {
   require(inputs.size() == 2 && inputs[0] == inputs[1],
-          format("{} takes two tensors of equal shape and type", std::string(kind)));
+          format("{}: the inputs are two tensors of equal shape and dtype", std::string(kind)));
   return {inputs[0]};
 }
 
-// One value for each sample and channel of x.
+// The shape of one value for each sample and channel of x.
 Shape channels_of(const Shape& x) {
   Shape shape = x;
   for (std::int64_t axis = 1; axis + 1 < x.rank(); ++axis) shape[axis] = 1;
@@ -26,7 +26,7 @@ std::string text(Extreme which) { return which == Extreme::largest ? "largest" :
 }  // namespace
 
 std::vector<TensorType> Multiply::outputs(std::span<const TensorType> inputs) const {
-  return like_both(kind(), inputs);
+  return like_inputs(kind(), inputs);
 }
 
 OutputPlacements Multiply::placements(const PlacementQuery& query) const { return place_elementwise(query); }
@@ -84,7 +84,7 @@ void ScaleBy::differentiate(const Op& op, Differentiator& differentiator) const 
 std::string Extremum::attributes() const { return text(which); }
 
 std::vector<TensorType> Extremum::outputs(std::span<const TensorType> inputs) const {
-  return like_both(kind(), inputs);
+  return like_inputs(kind(), inputs);
 }
 
 OutputPlacements Extremum::placements(const PlacementQuery& query) const { return place_elementwise(query); }

@@ -1,4 +1,4 @@
-// Products, extremes and multiples of tensors, element by element. Sums: core/graph/ops/elementwise/activations.h.
+// Elementwise products, extremes and multiples of tensors. Sums are in core/graph/ops/elementwise/activations.h.
 #pragma once
 
 #include <string_view>
@@ -17,8 +17,8 @@ struct Multiply final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = x * s, with one s for all positions of a sample's channel. Inputs: x [N, P..., C], s [N, 1..., C], of as many
-// dimensions. Outputs: y, like x. In place on x.
+// y = x * s, with one s for all positions of a channel of a sample. Inputs: x [N, P..., C], s [N, 1..., C] (of the same
+// rank). Outputs: y, like x. In place on x.
 struct MultiplyChannels final : OpDef {
   std::string_view kind() const override { return "multiply_channels"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -27,14 +27,15 @@ struct MultiplyChannels final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The gradient by s: ds = the sums of dy * x over the positions. Inputs: dy, x [N, P..., C]. Outputs: ds [N, 1..., C].
+// The gradient with respect to s: ds = the sum of dy * x over the positions. Inputs: dy, x [N, P..., C]. Outputs: ds
+// [N, 1..., C].
 struct MultiplyChannelsGrad final : OpDef {
   std::string_view kind() const override { return "multiply_channels_grad"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// y = factor * x. Inputs: x. Outputs: y, like x. In place. Its gradient is itself on dy.
+// y = factor * x. Inputs: x. Outputs: y, like x. In place. Its gradient is the same op applied to dy.
 struct ScaleBy final : OpDef {
   float factor = 1;
 
@@ -49,7 +50,7 @@ struct ScaleBy final : OpDef {
 
 enum class Extreme { largest, smallest };
 
-// y = the larger, or the smaller, of a and b, equal shapes. Inputs: a, b. Outputs: y. In place on either.
+// y = the larger (or the smaller) of a and b, equal shapes. Inputs: a, b. Outputs: y. In place on either.
 struct Extremum final : OpDef {
   Extreme which = Extreme::largest;
 
@@ -62,8 +63,8 @@ struct Extremum final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// da = dy where y is a, db = dy elsewhere; of equal a and b it is a, as in TensorFlow. Inputs: dy, a, b. Outputs: da,
-// db.
+// da = dy where y is a, and db = dy elsewhere. If a and b are equal, y counts as a, as in TensorFlow. Inputs: dy, a, b.
+// Outputs: da, db.
 struct ExtremumGrad final : OpDef {
   Extreme which = Extreme::largest;
 

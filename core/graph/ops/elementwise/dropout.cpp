@@ -1,4 +1,4 @@
-// Rules of dropout.
+// Shapes, placements and gradients of dropout.
 #include "core/graph/ops/elementwise/dropout.h"
 
 #include "core/graph/differentiator.h"
@@ -18,13 +18,14 @@ std::string Dropout::attributes() const {
 std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
 OutputPlacements Dropout::placements(const PlacementQuery& query) const {
-  // The mask counts elements within whole samples, of which the op knows its part.
+  // The mask is a function of the index of an element in the whole sample, which the op can compute only for these
+  // shards.
   const TensorType& type = query.input_types[0];
   const std::string x = (part ? samples_and_channels(type) : samples(type)) + "+S";
   return place_by({{x, "a", ""}, {x}}, query);
 }
 
-// Parts of the last dimension know their place among all elements; others must be parts of the samples.
+// A shard of the last dimension needs its column range. Other shards must be whole samples.
 std::shared_ptr<const OpDef> Dropout::on_shard(std::span<const TensorType> inputs,
                                                std::span<const std::optional<int>> split,
                                                const ShardPosition& ranks) const {

@@ -1,4 +1,4 @@
-// Dropout.
+// Dropout of elements, channels or samples.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace trainctl {
 
-// What a mask of dropout has one value for: it is kept or zeroed as a whole.
+// The unit that dropout keeps or zeroes as a whole: the mask has one value for each unit.
 enum class DropoutUnit { element, channel, sample };
 
-// y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample
-// uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >=
-// rate. Elements are numbered as in whole samples, whatever part of them x is. Inputs: x [N, ...], sample numbers int64
-// [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is itself on dy. Where channels are dropped as a
-// whole, e is the number of the channel (Tompson et al., 2015: spatial dropout); where samples are, e is 0 (Huang et
-// al., 2016: stochastic depth).
+// y = x * mask / (1 - rate). The mask is a function of (seed, step, sample number, layer, element): element e of a
+// sample uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4) and is kept if
+// uniform01(word) >= rate. e is the index in the whole sample, even if x is a shard. If whole channels are dropped, e
+// is the index of the channel (Tompson et al., 2015: spatial dropout); if whole samples are dropped, e is 0 (Huang et
+// al., 2016: stochastic depth). Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In
+// place. Its gradient is the same op applied to dy.
 struct Dropout final : OpDef {
   float rate = 0;
   std::uint64_t seed = 0;
   std::uint32_t layer = 0;  // name_hash of the layer's path
   DropoutUnit unit = DropoutUnit::element;
-  std::optional<ColumnRange> part;  // nothing: x is whole
+  std::optional<ColumnRange> part;  // the columns of a shard x; empty: x is whole
 
   Dropout(float r, std::uint64_t s, std::uint32_t l, DropoutUnit u = DropoutUnit::element,
           std::optional<ColumnRange> p = {})

@@ -1,4 +1,4 @@
-// Rules of noise.
+// Shapes, placements and gradients of noise.
 #include "core/graph/ops/elementwise/noise.h"
 
 #include "core/graph/differentiator.h"
@@ -12,7 +12,8 @@ std::string GaussianNoise::attributes() const {
 }
 
 OutputPlacements GaussianNoise::placements(const PlacementQuery& query) const {
-  const std::string x = samples(query.input_types[0]);  // the noise counts elements within whole samples
+  const std::string x =
+      samples(query.input_types[0]);  // the noise is a function of the index of an element in the whole sample
   return place_by({{x, "a", ""}, {x}}, query);
 }
 

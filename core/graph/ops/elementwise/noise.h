@@ -1,4 +1,4 @@
-// Noise that is added to values in training.
+// Gaussian noise, which is added to activations in training.
 #pragma once
 
 #include <cmath>
@@ -9,10 +9,10 @@
 
 namespace trainctl {
 
-// y = x + stddev * z, with z a standard normal number for each element, a function of (seed, step, sample number,
-// layer, element): element e of a sample is made of word e % 4 of RandomKey{seed, Purpose::noise, step,
-// layer}.block(sample, e / 4), by standard_normal(). Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar.
-// Outputs: y, like x. In place. Its gradient is the identity.
+// y = x + stddev * z, with a standard normal number z for each element. z is a function of (seed, step, sample number,
+// layer, element): standard_normal() of word e % 4 of RandomKey{seed, Purpose::noise, step, layer}.block(sample, e / 4)
+// for element e of a sample. Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In
+// place. Its gradient is the identity.
 struct GaussianNoise final : OpDef {
   float stddev = 0;
   std::uint64_t seed = 0;
@@ -28,8 +28,8 @@ struct GaussianNoise final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// A standard normal number out of the upper 24 bits of a word, by the inverse of the distribution function: Giles
-// (2010), "Approximating the erfinv function", in float32, of relative error 4e-7. Math has log.
+// Converts the upper 24 bits of a word to a standard normal number by the inverse of the distribution function: Giles
+// (2010), "Approximating the erfinv function", in float32, with relative error 4e-7. Math provides log().
 template <class Math>
 TRAINCTL_KERNEL_FUNCTION float standard_normal(std::uint32_t word) {
   const float x = (static_cast<float>(static_cast<std::int32_t>(word >> 8)) + 0.5f) * 0x1p-23f - 1.0f;

@@ -1,4 +1,4 @@
-// Rules of parametric ReLU.
+// Shapes, placements and gradients of the parametric ReLU.
 #include "core/graph/ops/elementwise/prelu.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Shape alpha_shape(const Shape& x, bool shared) {
   return alpha;
 }
 
-// The names of alpha's dimensions, where those of x are every_dimension().
+// The names of alpha's dimensions if the names of x's dimensions are `x` (from every_dimension()).
 std::string alpha_dimensions(const std::string& x, bool shared) {
   std::string alpha = x.substr(1);
   if (shared) std::fill(alpha.begin(), alpha.end() - 1, '.');
@@ -58,7 +58,7 @@ std::vector<TensorType> PReluGrad::outputs(std::span<const TensorType> inputs) c
 
 OutputPlacements PReluGrad::placements(const PlacementQuery& query) const {
   const std::string x = every_dimension(query.input_types[1]), alpha = alpha_dimensions(x, shared);
-  // Sums over all dimensions that alpha lacks.
+  // dalpha is a sum over all dimensions of x that alpha does not have.
   const std::string sums = shared ? x.substr(0, x.size() - 1) : x.substr(0, 1);
   OutputPlacements result = place_by({{x + "+S", x, alpha}, {x + "+S", alpha + "+" + sums + "S"}}, query);
   return accumulate ? kept(std::move(result), query, 1, 2) : result;

@@ -1,4 +1,4 @@
-// Rules of the softmax.
+// Shapes, placements and gradients of softmax.
 #include "core/graph/ops/elementwise/softmax.h"
 
 #include "core/graph/differentiator.h"

@@ -1,4 +1,4 @@
-// Rules of convolutions.
+// Shapes, placements and gradients of convolutions.
 #include "core/graph/ops/images/conv2d.h"
 
 #include "core/graph/ops/attributes.h"
@@ -9,12 +9,12 @@
 namespace trainctl {
 namespace {
 
-// Two for each product of an input element with a kernel element; products with padding are counted.
+// Counts two operations for each product of an input element and a kernel element, including products with padding.
 double convolution_flops(const Shape& y, const Shape& kernel) {
   return 2.0 * static_cast<double>(y.count()) * static_cast<double>(kernel.rows());
 }
 
-// The shape of a kernel from `in` channels (of a group) to `out`.
+// The shape of a kernel with `in` input channels (in each group) and `out` output channels.
 Shape kernel_shape(const Window& window, std::int64_t in, std::int64_t out, bool flat) {
   return flat ? Shape{window.size[1], in, out} : Shape{window.size[0], window.size[1], in, out};
 }
@@ -28,8 +28,8 @@ std::string convolution_attributes(const Window& window, std::int64_t groups, At
   return text.word(rest.text()).text();
 }
 
-// Names of the input's and the output's channels. Grouped convolutions need all channels, since a part of them would
-// have other groups.
+// The names of the input and output channels in placement rules. The channels of grouped convolutions cannot be split,
+// because a shard would have other groups.
 struct ChannelNames {
   std::string in, out;
 
@@ -109,7 +109,7 @@ OutputPlacements Conv2dGradInput::placements(const PlacementQuery& query) const 
   return place_by(rule, query);
 }
 
-// A part of the kernel's input channels gives that part of dx.
+// With a shard of the input channels of the kernel, the op computes that shard of dx.
 std::shared_ptr<const OpDef> Conv2dGradInput::on_shard(std::span<const TensorType> inputs,
                                                        std::span<const std::optional<int>> split,
                                                        const ShardPosition& ranks) const {
@@ -121,15 +121,16 @@ double Conv2dGradInput::flops(std::span<const TensorType> inputs, std::span<cons
   return convolution_flops(inputs[0].shape, inputs[1].shape);
 }
 
-// The op is linear in dy and in the kernel: by dy its gradient is the convolution of the gradient by dx, and by the
-// kernel it is that of the convolution, with the gradient by dx in the place of x.
+// Fuses with the sum that adds another gradient of x.
 std::optional<Op> Conv2dGradInput::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
   if (accumulate) return {};
   return fused_with_sum(std::make_shared<Conv2dGradInput>(window, groups, input, true), op, reader, operand);
 }
 
+// The op is linear in dy and in the kernel. Let g be the gradient with respect to dx. The gradient with respect to dy
+// is the convolution of g; the gradient with respect to the kernel is that of a convolution with the input g.
 void Conv2dGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
-  require(!accumulate, "conv2d_grad_input: no gradient of a sum");
+  require(!accumulate, "conv2d_grad_input: a forward op does not accumulate");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]), kernel = op.inputs[1];
   if (differentiator.needs_gradient(kernel)) {
     const bool flat = is_flat(differentiator.tensor(kernel).type.shape);

@@ -1,8 +1,8 @@
 // Convolutions, forward and backward.
 // Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a compute copy
 // when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
-// Where windows are one pixel high, a kernel may be flat, without that dimension: [kw, C/groups, O], as those of
-// sequences are. A depthwise kernel [kh, kw, 1, C * m] has the elements of Keras' [kh, kw, C, m] in the same order.
+// If the window is one pixel high, the kernel may be flat, without the height: [kw, C/groups, O], as for sequences. A
+// depthwise kernel [kh, kw, 1, C * m] has the elements of Keras' [kh, kw, C, m] in the same order.
 #pragma once
 
 #include "core/graph/ops/elementwise/activations.h"
@@ -29,9 +29,9 @@ struct Conv2d final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O], and, where the op accumulates, another gradient of x, to
-// which it adds its own. Outputs: dx [N, H, W, C]. In place on that other gradient.
-// In a forward pass this is a transposed convolution from O to C channels, and has gradients of its own.
+// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O] and, if the op accumulates, another gradient of x, to which
+// it adds its result. Outputs: dx [N, H, W, C]. In place on that other gradient.
+// As a forward op it is a transposed convolution from O to C channels, and has gradients.
 struct Conv2dGradInput final : OpDef {
   Window window;
   std::int64_t groups = 1;
@@ -52,14 +52,14 @@ struct Conv2dGradInput final : OpDef {
   std::vector<InPlace> in_place() const override;
 };
 
-// Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], or [kw, C/groups, O] of a
-// flat kernel, dbias float32 [O] (where bias).
+// Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], or [kw, C/groups, O] for a
+// flat kernel, dbias float32 [O] (if `bias`).
 struct Conv2dGradWeights final : OpDef {
   Window window;
   std::int64_t groups = 1;
   bool bias = true;
   bool accumulate = false;
-  bool flat = false;  // the kernel has no dimension of height
+  bool flat = false;  // whether the kernel has no dimension for the height
 
   Conv2dGradWeights(Window w, std::int64_t g, bool b, bool a, bool f = false)
       : window(w), groups(g), bias(b), accumulate(a), flat(f) {}

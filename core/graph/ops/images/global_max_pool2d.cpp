@@ -1,4 +1,4 @@
-// Rules of the largest value of each channel.
+// Shapes, placements and gradients of global max pooling.
 #include "core/graph/ops/images/global_max_pool2d.h"
 
 #include "core/graph/differentiator.h"
@@ -11,7 +11,7 @@ std::string GlobalMaxPool2d::attributes() const { return AttributeText().flag("t
 
 std::vector<TensorType> GlobalMaxPool2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() == 4, "global_max_pool2d: x is no batch of images");
+  require(x.rank() == 4, "global_max_pool2d: x is not a batch of images");
   const Shape y{x[0], x[3]};
   std::vector<TensorType> types{{y, inputs[0].dtype}};
   if (training) types.push_back({y, DType::int32});

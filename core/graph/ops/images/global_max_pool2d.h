@@ -1,4 +1,4 @@
-// The largest value of each channel of an image, and its gradient.
+// Global max pooling, the largest value of each channel of an image, and its gradient.
 #pragma once
 
 #include "core/graph/op.h"
@@ -6,7 +6,7 @@
 namespace trainctl {
 
 // Inputs: x [N, H, W, C]. Outputs: y [N, C], the largest over H and W; in training also the winner, int32 [N, C]: the
-// number (row * width + column) of the first pixel that has this value. NaN counts as the largest of all.
+// index (row * width + column) of the first pixel with this value. NaN counts as larger than all numbers.
 struct GlobalMaxPool2d final : OpDef {
   bool training = false;
 
@@ -19,7 +19,7 @@ struct GlobalMaxPool2d final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy [N, C], winners int32 [N, C]. Outputs: dx [N, H, W, C], dy at the winners, else 0.
+// Inputs: dy [N, C], winners int32 [N, C]. Outputs: dx [N, H, W, C], which is dy at the winners and 0 elsewhere.
 struct GlobalMaxPool2dGrad final : OpDef {
   Shape input;  // [N, H, W, C]
 

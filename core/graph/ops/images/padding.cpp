@@ -1,4 +1,4 @@
-// Rules of borders.
+// Shapes, placements and gradients of padding and cropping.
 #include "core/graph/ops/images/padding.h"
 
 #include "core/graph/differentiator.h"
@@ -12,9 +12,9 @@ std::string describe(const Borders& b) {
   return format("{},{},{},{}", b.before[0], b.before[1], b.after[0], b.after[1]);
 }
 
-// The shape with borders (sign 1), or without (sign -1).
+// The type of x with borders added (sign 1) or removed (sign -1).
 std::vector<TensorType> bordered(const TensorType& x, const Borders& b, std::int64_t sign) {
-  require(x.shape.rank() == 4, "borders: x is no batch of images");
+  require(x.shape.rank() == 4, "borders: x is not a batch of images");
   TensorType y = x;
   for (std::size_t axis = 0; axis < 2; ++axis) {
     std::int64_t& size = y.shape[static_cast<std::int64_t>(axis) + 1];

@@ -1,4 +1,4 @@
-// Borders of zeros around images, and their removal; each is the other's gradient.
+// Padding of images with zeros, and cropping; each is the gradient of the other.
 #pragma once
 
 #include <array>
@@ -7,10 +7,10 @@
 
 namespace trainctl {
 
-// Pixels at the borders of an image.
+// The widths of the borders of an image, in pixels.
 struct Borders {
-  std::array<std::int64_t, 2> before{0, 0};  // above, to the left
-  std::array<std::int64_t, 2> after{0, 0};   // below, to the right
+  std::array<std::int64_t, 2> before{0, 0};  // above, left
+  std::array<std::int64_t, 2> after{0, 0};   // below, right
 };
 
 // Inputs: x [N, H, W, C]. Outputs: y [N, above + H + below, left + W + right, C], zero outside of x.

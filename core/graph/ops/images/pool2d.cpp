@@ -1,4 +1,4 @@
-// Rules of pooling.
+// Shapes, placements and gradients of pooling.
 #include "core/graph/ops/images/pool2d.h"
 
 #include "core/graph/differentiator.h"
@@ -18,7 +18,7 @@ std::string Pool2d::attributes() const { return describe(mode, window).flag("tra
 
 std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() == 4, "pool2d: x is no batch of images");
+  require(x.rank() == 4, "pool2d: x is not a batch of images");
   const Shape y{x[0], window.output(0, x[1]), window.output(1, x[2]), x[3]};
   std::vector<TensorType> types{{y, inputs[0].dtype}};
   if (training && mode == PoolMode::max) types.push_back({y, DType::uint8});
@@ -56,7 +56,7 @@ OutputPlacements Pool2dGrad::placements(const PlacementQuery& query) const {
 
 std::vector<TensorType> GlobalAveragePool2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() == 4, "global_average_pool2d: x is no batch of images");
+  require(x.rank() == 4, "global_average_pool2d: x is not a batch of images");
   return {{{x[0], x[3]}, inputs[0].dtype}};
 }
 

@@ -1,4 +1,4 @@
-// Pooling, forward and backward.
+// Max, average and global average pooling, forward and backward.
 #pragma once
 
 #include "core/graph/op.h"
@@ -6,10 +6,11 @@
 
 namespace trainctl {
 
-enum class PoolMode { max, average };  // average: padding is not counted, as in Keras
+// Padding does not count in averages, as in Keras.
+enum class PoolMode { max, average };
 
 // Inputs: x [N, H, W, C]. Outputs: y [N, H', W', C]; in training, for max, also the winner's index within its window
-// (row * width + column), uint8 like y (layers refuse windows over 256).
+// (row * width + column), uint8, with the shape of y (layers reject windows of more than 256 pixels).
 struct Pool2d final : OpDef {
   PoolMode mode;
   Window window;

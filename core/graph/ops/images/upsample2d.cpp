@@ -1,4 +1,4 @@
-// Rules of enlarging images.
+// Shapes, placements and gradients of upsampling.
 #include "core/graph/ops/images/upsample2d.h"
 
 #include "core/graph/differentiator.h"
@@ -12,7 +12,8 @@ std::string describe(const std::array<std::int64_t, 2>& factors, Interpolation i
   return AttributeText().word(name_of(interpolation)).word(format("{}x{}", factors[0], factors[1])).text();
 }
 
-// Repeating computes nothing; an interpolated value has two products and a sum along each row and between two rows.
+// Repeating pixels computes nothing. An interpolated value needs two products and a sum along each of two rows, and
+// again between the rows.
 double interpolation_flops(const Shape& y, Interpolation interpolation) {
   return interpolation == Interpolation::nearest ? 0 : 9.0 * static_cast<double>(y.count());
 }
@@ -25,7 +26,7 @@ std::string Upsample2d::attributes() const { return describe(factors, interpolat
 
 std::vector<TensorType> Upsample2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() == 4, "upsample2d: x is no batch of images");
+  require(x.rank() == 4, "upsample2d: x is not a batch of images");
   const Shape y{x[0], checked_multiply(x[1], factors[0]), checked_multiply(x[2], factors[1]), x[3]};
   return {{y, inputs[0].dtype}};
 }
@@ -46,7 +47,8 @@ std::string Upsample2dGrad::attributes() const { return describe(factors, interp
 
 std::vector<TensorType> Upsample2dGrad::outputs(std::span<const TensorType> inputs) const {
   const Shape& dy = inputs[0].shape;
-  require(dy.rank() == 4 && dy[1] % factors[0] == 0 && dy[2] % factors[1] == 0, "upsample2d_grad: dy is not enlarged");
+  require(dy.rank() == 4 && dy[1] % factors[0] == 0 && dy[2] % factors[1] == 0,
+          "upsample2d_grad: the sizes of dy are not multiples of the factors");
   return {{{dy[0], dy[1] / factors[0], dy[2] / factors[1], dy[3]}, inputs[0].dtype}};
 }
 

@@ -1,4 +1,4 @@
-// Enlarging images by whole factors, forward and backward.
+// Upsampling of images by integer factors, forward and backward.
 #pragma once
 
 #include <array>
@@ -10,25 +10,25 @@
 
 namespace trainctl {
 
-// Where a row (or column) of the enlarged image lies among those of the image: it is first * (1 - part) + second *
-// part.
+// How a row (or column) of the enlarged image is computed from rows of the image: row `first` * (1 - part) + row
+// `second` * part.
 struct Between {
   std::int32_t first = 0, second = 0;
   float part = 0;
 
-  // The share of a row of the image.
+  // The weight of a row of the image.
   TRAINCTL_KERNEL_FUNCTION float share(std::int32_t row) const {
     return (first == row ? 1 - part : 0.0f) + (second == row ? part : 0.0f);
   }
 };
 
-// Rows [first, end) of the enlarged image that may have a share of a row of the image.
+// Rows [first, end) of the enlarged image that may depend on a given row of the image.
 struct Readers {
   std::int32_t first = 0, end = 0;
 };
 
-// One dimension of the images: `size` rows (or columns) become size * factor, below 2^29. half(n) is n / (2 * factor),
-// rounded down, for n >= 0: by a division, or in another way where that is slow.
+// One dimension of the images: `size` rows (or columns) become size * factor, below 2^29. half(n) computes n / (2 *
+// factor), rounded down, for n >= 0: by a division, or by a faster method.
 struct Enlarged {
   std::int32_t size = 1, factor = 1;
 
@@ -38,11 +38,11 @@ struct Enlarged {
       const std::int32_t source = half(2 * row);
       return {source, source, 0};
     }
-    // In units of 1 / (2 * factor), so that no number is rounded before the last division.
+    // Positions are in units of 1 / (2 * factor), so that only the last division rounds.
     const std::int32_t last = 2 * factor * (size - 1);
-    std::int32_t place = 2 * row + 1 - factor;
-    place = place < 0 ? 0 : place > last ? last : place;
-    const std::int32_t first = half(place), rest = place - first * 2 * factor;
+    std::int32_t position = 2 * row + 1 - factor;
+    position = position < 0 ? 0 : position > last ? last : position;
+    const std::int32_t first = half(position), rest = position - first * 2 * factor;
     return {first, rest == 0 ? first : first + 1, static_cast<float>(rest) / static_cast<float>(2 * factor)};
   }
   TRAINCTL_KERNEL_FUNCTION Readers readers(Interpolation how, std::int32_t row) const {
@@ -52,8 +52,9 @@ struct Enlarged {
   }
 };
 
-// Inputs: x [N, H, W, C]. Outputs: y [N, H * factors[0], W * factors[1], C]. nearest: each pixel is repeated. bilinear:
-// pixels are points in the middle of their squares, as in TensorFlow's resize, and those at the borders go on outside.
+// Inputs: x [N, H, W, C]. Outputs: y [N, H * factors[0], W * factors[1], C]. nearest repeats each pixel. bilinear
+// treats pixels as points at the centres of their squares, as TensorFlow's resize does, and repeats border pixels
+// outside the image.
 struct Upsample2d final : OpDef {
   std::array<std::int64_t, 2> factors{1, 1};
   Interpolation interpolation = Interpolation::nearest;

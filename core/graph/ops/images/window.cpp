@@ -1,4 +1,4 @@
-// Windows as text.
+// Describes windows as text.
 #include "core/graph/ops/images/window.h"
 
 #include "core/graph/ops/attributes.h"

@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// The window of a convolution or pooling. Padding in pixels, as resolved from same/valid/number.
+// The padding is in pixels; layers compute it from "same", "valid" or a number.
 struct Window {
   std::array<std::int64_t, 2> size{1, 1};  // height, width
   std::array<std::int64_t, 2> strides{1, 1};
@@ -15,7 +15,7 @@ struct Window {
   std::array<std::int64_t, 2> padding_before{0, 0};  // top, left
   std::array<std::int64_t, 2> padding_after{0, 0};   // bottom, right
 
-  // Rows or columns of the output for `input` rows or columns.
+  // The number of output rows (axis 0) or columns (axis 1) for `input` rows or columns.
   std::int64_t output(int axis, std::int64_t input) const {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t span = dilation[a] * (size[a] - 1) + 1;
@@ -24,7 +24,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// "3x3 strides=2x2 padding=0,0,1,1": only what differs from the default.
+// "3x3 strides=2x2 padding=0,0,1,1", without defaults.
 std::string to_string(const Window& window);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Rules of batch normalisation.
+// Shapes, placements and gradients of batch normalisation.
 #include "core/graph/ops/normalization/batch_norm.h"
 
 #include "core/graph/ops/attributes.h"
@@ -45,11 +45,11 @@ OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
 }
 
 double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  // Mean 1, variance 3, scale and shift 2, and one for each fused op.
+  // For each element: mean 1, variance 3, scale and shift 2, and 1 for each fused op.
   return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
 }
 
-// With a sum, a ReLU or, where the op has a ReLU and no residual, with max pooling.
+// Fuses with a sum, with a ReLU, or with max pooling if the op already has a ReLU and no residual.
 std::optional<Op> BatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
   const auto* pool = reader.get_if<Pool2d>();
   if (pool == nullptr) return fused_batch_norm(*this, op, reader, operand);

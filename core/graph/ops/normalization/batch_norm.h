@@ -1,24 +1,24 @@
-// Batch normalisation over all dimensions but the last, with an optional residual and ReLU fused behind it:
+// Batch normalisation over all dimensions except the last, optionally fused with a residual and a ReLU:
 // y = f(gamma * (x - mean) / sqrt(variance + epsilon) + beta [+ residual]).
-// x, y and the residual share one dtype; gamma, beta and statistics are float32 [C]; variance is the biased one.
+// x, y and the residual share one dtype; gamma, beta and statistics are float32 [C]; variance is the biased variance.
 #pragma once
 
 #include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {
 
-// The source from which the backward pass takes ReLU's mask (y > 0).
+// The source of ReLU's mask (y > 0) in the backward pass.
 enum class ReluMask { none, x, bits, y };
 
 struct BatchNormAttributes {
   float epsilon = 1e-3f;
-  bool scale = true;      // gamma; where false the op has no such input (and no dgamma output)
-  bool center = true;     // beta; likewise
-  bool residual = false;  // the last input is added before the activation; set by the fusion pass
-  bool relu = false;      // set by the fusion pass
+  bool scale = true;      // whether the op has gamma (and its gradient dgamma)
+  bool center = true;     // whether the op has beta (and its gradient dbeta)
+  bool residual = false;  // whether the last input is added before the activation; set by the fusion pass
+  bool relu = false;      // whether a ReLU is the last operation; set by the fusion pass
 
-  // The sum with a residual cannot be computed again from x. Where channels fill whole bytes, the forward pass keeps a
-  // bit for each element of the sum; otherwise the backward pass reads y.
+  // With a residual, the mask cannot be recomputed from x. If the number of channels is a multiple of 8, the forward
+  // pass stores the mask as one bit for each element; otherwise the backward pass reads y.
   bool masks_by_x() const { return relu && !residual; }
   bool masks_by_bits(std::int64_t channels) const { return relu && residual && channels % 8 == 0; }
   bool masks_by_y(std::int64_t channels) const { return relu && residual && channels % 8 != 0; }
@@ -27,11 +27,13 @@ struct BatchNormAttributes {
 };
 
 // Normalises by the statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance
-// [C], [mask, where masks_by_bits(C): uint8, C / 8 for each C of x; bit k of byte i is y > 0 of element 8 i + k].
+// [C], and if masks_by_bits(C) the mask: uint8, like x with C / 8 instead of C; bit k of byte i is (y > 0) of element 8
+// i + k.
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
-  bool synchronized = false;  // by the statistics of all replicas, whose ops take the place of this one where there are
-                              // several (parallel/strategies/synchronized.h)
+  // Whether to use the statistics of all replicas. If there are several, synchronized ops replace this op
+  // (parallel/strategies/synchronized.h).
+  bool synchronized = false;
 
   explicit BatchNorm(BatchNormAttributes attributes) : a(attributes) {}
   std::string_view kind() const override { return "batch_norm"; }
@@ -47,16 +49,16 @@ struct BatchNorm final : OpDef {
 // The type of the mask of x.
 TensorType batch_norm_mask(const TensorType& x);
 
-// Inputs: dy, x, [mask or y, where masks_by_bits(C) or masks_by_y(C)], [gamma], [beta, where center and masks_by_x()],
-// mean, variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like
-// dx].
+// Inputs: dy, x, [mask if masks_by_bits(C), or y if masks_by_y(C)], [gamma], [beta if `center` and masks_by_x()], mean,
+// variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual if `residual`; like dx].
 //
-// A mask by x is bit for bit that of the y which the forward pass rounded and wrote: both compute the same function of
-// x, statistics, gamma and beta in float32, and a value rounds to more than zero exactly where it is more than half of
-// the dtype's least number above zero (least_unmasked(); the half itself rounds to even, which is zero).
+// A mask that is recomputed from x equals the mask of the rounded y of the forward pass bit for bit: both passes
+// compute the same function of x, statistics, gamma and beta in float32, and a value rounds to a number above zero
+// exactly if it exceeds half of the smallest positive number of the dtype (least_unmasked(); the half itself rounds to
+// even, which is zero).
 struct BatchNormGrad final : OpDef {
   BatchNormAttributes a;
-  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+  bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
 
   BatchNormGrad(BatchNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "batch_norm_grad"; }
@@ -66,7 +68,7 @@ struct BatchNormGrad final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// The largest float32 value that rounds to zero in the dtype: every larger value stays above zero.
+// The largest float32 value that rounds to zero in the dtype: all larger values round to positive numbers.
 constexpr float least_unmasked(DType dtype) {
   return dtype == DType::bfloat16 ? 0x1p-134f : dtype == DType::float16 ? 0x1p-25f : 0.0f;
 }
@@ -82,16 +84,16 @@ struct BatchNormInference final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
-  // By x and the residual: gamma and beta do not train where the statistics are given.
+  // Only x and the residual have gradients: gamma and beta are frozen if the statistics are.
   std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The gradient of BatchNormInference by x, before residual and activation: dx = dy * gamma / sqrt(variance + epsilon).
-// Inputs: dy, [gamma], moving_variance. Outputs: dx. In place on dy.
+// The gradient of BatchNormInference with respect to x, before residual and activation: dx = dy * gamma / sqrt(variance
+// + epsilon). Inputs: dy, [gamma], moving_variance. Outputs: dx. In place on dy.
 struct BatchNormInferenceGrad final : OpDef {
   float epsilon;
-  bool scale;  // gamma; where false the op has no such input
+  bool scale;  // whether the op has the input gamma
 
   BatchNormInferenceGrad(float e, bool with_gamma) : epsilon(e), scale(with_gamma) {}
   std::string_view kind() const override { return "batch_norm_inference_grad"; }

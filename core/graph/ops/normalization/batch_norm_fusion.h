@@ -1,4 +1,4 @@
-// The fusion rule of the batch normalisations: with the sum that adds a residual, and with a ReLU.
+// Fuses batch normalisations with the sum that adds a residual, and with a ReLU.
 #pragma once
 
 #include "core/graph/ops/fusion.h"
@@ -6,8 +6,9 @@
 
 namespace trainctl {
 
-// An op whose BatchNormAttributes are its member `a`: fused with the sum or the ReLU that reads its result. The other
-// summand becomes the op's residual. A ReLU comes after the residual, so that nothing is added once it is fused.
+// Fuses an op whose member `a` is its BatchNormAttributes with the sum or the ReLU that reads its result. The other
+// summand of the sum becomes the residual. ReLU is the last operation of the fused op, so that no residual can be added
+// after it.
 template <class Def>
 std::optional<Op> fused_batch_norm(Def def, const Op& op, const Op& reader, std::size_t operand) {
   const auto* add = reader.get_if<Add>();

@@ -1,4 +1,4 @@
-// Rules of batch normalisation with ReLU and max pooling behind it.
+// Shapes, placements and gradients of batch normalisation fused with ReLU and max pooling.
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 
 #include <numeric>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// `count` numbers from `first` on.
+// The numbers [first, first + count).
 std::vector<int> numbers(int first, int count) {
   std::vector<int> all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), first);
@@ -24,7 +24,7 @@ std::string BatchNormPool::attributes() const {
 }
 
 std::vector<TensorType> BatchNormPool::outputs(std::span<const TensorType> inputs) const {
-  require(a.masks_by_x(), "batch_norm_pool: a ReLU and no residual");
+  require(a.masks_by_x(), "batch_norm_pool: needs a ReLU and no residual");
   const std::vector<TensorType> normalised = BatchNorm(a).outputs(inputs);
   const std::vector<TensorType> pooled = Pool2d(PoolMode::max, window, true).outputs(std::span(normalised).first(1));
   return {pooled[0], normalised[1], normalised[2], pooled[1]};
@@ -66,7 +66,7 @@ std::string BatchNormPoolGrad::attributes() const {
 }
 
 std::vector<TensorType> BatchNormPoolGrad::outputs(std::span<const TensorType> inputs) const {
-  return BatchNormGrad(a, accumulate).outputs(inputs.subspan(1));  // BatchNormGrad takes dx's type from x
+  return BatchNormGrad(a, accumulate).outputs(inputs.subspan(1));  // BatchNormGrad takes the type of dx from x
 }
 
 OutputPlacements BatchNormPoolGrad::placements(const PlacementQuery& query) const {

@@ -1,5 +1,5 @@
-// Batch normalisation, ReLU and max pooling as one op. Many networks begin with these three; the fused op does not
-// write the normalised images, which are the largest tensors of such a network.
+// Batch normalisation, ReLU and max pooling as one op. Many networks begin with these three ops. The fused op does not
+// write the normalised images, which are the largest tensors of such networks.
 #pragma once
 
 #include "core/graph/ops/images/pool2d.h"
@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Inputs: x [N, H, W, C], [gamma], [beta]. Outputs: y [N, H', W', C], mean [C], variance [C], the winners (uint8, like
-// y). The outputs have the same bits as those of BatchNorm, with ReLU and without a residual, followed by Pool2d.
+// y). The outputs are bitwise equal to those of BatchNorm, with ReLU and without a residual, followed by Pool2d.
 struct BatchNormPool final : OpDef {
   BatchNormAttributes a;
   Window window;
@@ -25,13 +25,13 @@ struct BatchNormPool final : OpDef {
 };
 
 // Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
-// [dbeta] (float32 [C], sums over samples). The outputs equal those of Pool2dGrad followed by BatchNormGrad, apart from
-// the order in which sums are added.
+// [dbeta] (float32 [C], sums over samples). The outputs equal those of Pool2dGrad followed by BatchNormGrad, except for
+// the order of additions in sums.
 struct BatchNormPoolGrad final : OpDef {
   BatchNormAttributes a;
   Window window;
   Shape input;              // [N, H, W, C]
-  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+  bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
 
   BatchNormPoolGrad(const BatchNormAttributes& attributes, const Window& w, Shape x, bool add)
       : a(attributes), window(w), input(std::move(x)), accumulate(add) {}

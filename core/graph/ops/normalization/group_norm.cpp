@@ -1,4 +1,4 @@
-// Rules of group normalisation.
+// Shapes, placements and gradients of group normalisation.
 #include "core/graph/ops/normalization/group_norm.h"
 
 #include "core/graph/ops/normalization/norm_rules.h"
@@ -18,7 +18,8 @@ std::string GroupNorm::attributes() const { return described(a).text(); }
 
 std::vector<TensorType> GroupNorm::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() >= 2 && x.back() % a.groups == 0, "group_norm: the groups divide the channels");
+  require(x.rank() >= 2 && x.back() % a.groups == 0,
+          "group_norm: the number of channels is a multiple of the number of groups");
   const TensorType statistic{{x[0], a.groups}, DType::float32};
   return {inputs[0], statistic, statistic};
 }

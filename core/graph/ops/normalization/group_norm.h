@@ -1,5 +1,5 @@
-// Group normalisation (Wu and He, 2018): y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, by the statistics of
-// each sample's groups of neighbouring channels, over all positions.
+// Group normalisation (Wu and He, 2018): y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with statistics for
+// each sample and each group of neighbouring channels, over all positions.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace trainctl {
 
 struct GroupNormAttributes : NormAttributes {
-  std::int64_t groups = 32;  // divides the channels
+  std::int64_t groups = 32;  // number of groups, a divisor of the number of channels
 };
 
 // Inputs: x [N, P..., C], [gamma], [beta] (float32 [C]). Outputs: y, like x, then mean and 1 / sqrt(variance + epsilon)
-// of each group, float32 [N, groups]; the variance is the biased one. In place.
+// of each group, float32 [N, groups]; the variance is biased. In place.
 struct GroupNorm final : OpDef {
   GroupNormAttributes a;
 
@@ -31,7 +31,7 @@ struct GroupNorm final : OpDef {
 // (float32 [C], sums over samples and positions). In place on dy.
 struct GroupNormGrad final : OpDef {
   GroupNormAttributes a;
-  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+  bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
 
   GroupNormGrad(GroupNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "group_norm_grad"; }

@@ -1,5 +1,5 @@
 // Layer normalisation over the last dimension (Ba, Kiros and Hinton, 2016):
-// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, by the statistics of each row.
+// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with statistics for each row.
 #pragma once
 
 #include "core/graph/ops/normalization/norm.h"
@@ -7,7 +7,7 @@
 namespace trainctl {
 
 // Inputs: x [..., C], [gamma], [beta] (float32 [C]). Outputs: y, like x, then mean and 1 / sqrt(variance + epsilon) of
-// each row, float32 [...]; the variance is the biased one.
+// each row, float32 [...]; the variance is biased.
 struct LayerNorm final : OpDef {
   NormAttributes a;
 
@@ -24,7 +24,7 @@ struct LayerNorm final : OpDef {
 // [dbeta] (float32 [C], sums over the rows).
 struct LayerNormGrad final : OpDef {
   NormAttributes a;
-  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+  bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
 
   LayerNormGrad(NormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "layer_norm_grad"; }

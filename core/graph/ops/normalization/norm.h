@@ -1,4 +1,5 @@
-// What the normalisations by a sample's own statistics have in common, layer_norm and group_norm: attributes, operands.
+// The attributes and gradient operands that layer_norm and group_norm, which use the statistics of each sample, have in
+// common.
 #pragma once
 
 #include "core/graph/op.h"
@@ -7,12 +8,12 @@ namespace trainctl {
 
 struct NormAttributes {
   float epsilon = 1e-3f;
-  bool scale = true;   // gamma; where false the op has no such input (and no dgamma output)
-  bool center = true;  // beta; likewise
+  bool scale = true;   // whether the op has gamma (and its gradient dgamma)
+  bool center = true;  // whether the op has beta (and its gradient dbeta)
 };
 
-// The memory of a gradient op's operands, whose elements are of type T; gamma, dgamma and dbeta may be null. Buffers
-// are those of the interpreter that runs the op.
+// Pointers to the operands of a gradient op, with elements of type T; gamma, dgamma and dbeta may be null. Buffers is
+// the class by which a backend accesses the memory of an op's operands.
 template <class T>
 struct NormBackward {
   const T *dy, *x;

@@ -1,4 +1,4 @@
-// Rules that the normalisations by a sample's own statistics share.
+// Attributes, output types and differentiation that layer_norm and group_norm have in common.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,15 @@ inline AttributeText& describe(AttributeText& text, const NormAttributes& a) {
   return text.value("epsilon", a.epsilon).flag("no_scale", !a.scale).flag("no_center", !a.center);
 }
 
-// The outputs of a gradient op, dx, [dgamma] and [dbeta]: like x, and float32 [C].
+// The types of the outputs of a gradient op: dx (like x), [dgamma] and [dbeta] (float32 [C]).
 inline std::vector<TensorType> norm_gradient_types(const NormAttributes& a, const TensorType& x) {
   std::vector<TensorType> types(std::size_t{1} + a.scale + a.center, {{x.shape.back()}, DType::float32});
   types[0] = x;
   return types;
 }
 
-// Emits the op Grad for an op with the inputs x, [gamma], [beta] and the outputs y, mean and 1 / deviation.
+// Emits the op Grad for an op with the inputs x, [gamma], [beta] and the outputs y, mean and 1 / sqrt(variance +
+// epsilon).
 template <class Grad, class Attributes>
 void differentiate_norm(const Attributes& a, const Op& op, Differentiator& differentiator) {
   std::size_t input = 1;

@@ -1,4 +1,4 @@
-// Rules of the input's normalisation.
+// Placements and gradients of Normalize.
 #include "core/graph/ops/normalization/normalize.h"
 
 #include <algorithm>

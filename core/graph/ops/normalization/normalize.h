@@ -1,4 +1,4 @@
-// The conversion of stored samples into a network's input; values that a layer scales and shifts by fixed numbers.
+// Converts stored samples to the input of a network. Layers also use it to scale and shift values by fixed numbers.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 namespace trainctl {
 
 // The dtype of the samples x in a batch, and how the network's input is computed from them: scale * x + offset, with a
-// scale and an offset for each channel (element of the last dimension) or one for all. Without scales the input is x.
+// scale and an offset for each channel (element of the last dimension) or one for all channels. If `scale` is empty,
+// the input is x.
 struct SampleFormat {
   DType dtype = DType::float32;  // or uint8, or int32 for tokens
   std::vector<float> scale, offset;
 };
 
-// y = scale * x + offset. Inputs: x, uint8, float32 or `to`. Outputs: y, in dtype `to`. The gradient is its own on dy,
-// of the scale alone.
+// y = scale * x + offset. Inputs: x, uint8, float32 or `to`. Outputs: y, in dtype `to`. Its gradient is the same op
+// applied to dy, with offset 0.
 struct Normalize final : OpDef {
   DType to;
   std::vector<float> scale, offset;  // as in SampleFormat

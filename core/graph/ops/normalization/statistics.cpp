@@ -1,4 +1,4 @@
-// Rules of running statistics.
+// Shapes and placements of the ops for running statistics.
 #include "core/graph/ops/normalization/statistics.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType
   return {inputs.begin(), inputs.end() - 1};
 }
 
-// Statistics are placed independently. A statistic of each rank's samples, times the number of these samples, is a
-// partial sum; so is a replicated statistic times the number of each rank's samples.
+// Each statistic has its own placement. A statistic of each rank's samples times the number of these samples is a
+// partial sum, and so is a replicated statistic times the number of each rank's samples.
 OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const std::size_t count = query.inputs.size() - 1;
@@ -36,7 +36,7 @@ OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) c
   return kept_if(accumulate, std::move(result), query);
 }
 
-// One momentum where all are equal, else the momentum of each statistic.
+// One momentum if all are equal, otherwise the momentum of each statistic.
 std::string UpdateStatistics::attributes() const {
   AttributeText text;
   const bool equal = std::adjacent_find(momenta.begin(), momenta.end(), std::not_equal_to<>()) == momenta.end();
@@ -48,7 +48,7 @@ std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> in
   return {inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(momenta.size())};
 }
 
-// Statistics are placed independently.
+// Each statistic has its own placement.
 OutputPlacements UpdateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const auto common = query.inputs.subspan(momenta.size());

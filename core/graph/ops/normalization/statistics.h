@@ -1,4 +1,4 @@
-// Running statistics of batch normalisation: the sums of batch statistics, and the update of the moving statistics.
+// Running statistics of batch normalisation: sums of the batch statistics, and the update of the moving statistics.
 #pragma once
 
 #include <utility>
@@ -8,12 +8,12 @@
 
 namespace trainctl {
 
-// Adds a micro-batch's statistics, times the number n of its samples, to the sums that are reduced with the gradients:
-// the sums divided by the reduced number of samples are the mean over samples, whatever these weigh. Inputs: any number
-// of values [C] (means and variances of one layer or many), then n (float32 scalar, core/graph/ops/training/count.h).
-// Outputs: n times each of the values (role reduced).
+// Adds the statistics of a micro-batch, times its number of samples n, to sums that are reduced together with the
+// gradients. The sums divided by the reduced number of samples are the means over all samples, regardless of sample
+// weights. Inputs: any number of values [C] (means and variances of one layer or many), then n (float32 scalar,
+// core/graph/ops/training/count.h). Outputs: n times each of the values (role reduced).
 struct AccumulateStatistics final : OpDef {
-  bool accumulate = false;  // add to what the outputs hold
+  bool accumulate = false;  // add to the outputs instead of overwriting them
 
   explicit AccumulateStatistics(bool add) : accumulate(add) {}
   std::string_view kind() const override { return "accumulate_statistics"; }
@@ -22,9 +22,9 @@ struct AccumulateStatistics final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
+// moving = momentum * moving + (1 - momentum) * sum / count, for each of several statistics. Inputs: the reduced
 // sums [C], then the reduced number of samples and the agree flags. Outputs: the moving statistics [C], in the order of
-// their sums. It changes nothing when the flag agree_not_finite is set, or where there were no samples.
+// their sums. It changes nothing if the flag agree_not_finite is set or there were no samples.
 struct UpdateStatistics final : OpDef {
   std::vector<float> momenta;  // one for each statistic
 

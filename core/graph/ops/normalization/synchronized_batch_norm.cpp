@@ -1,4 +1,4 @@
-// Rules of batch normalisation by the statistics of all ranks.
+// Shapes, placements and gradients of batch normalisation with the statistics of all ranks.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 #include "core/graph/ops/attributes.h"
@@ -24,11 +24,11 @@ OutputPlacements BatchMoments::placements(const PlacementQuery& query) const {
 }
 
 double BatchMoments::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  return 4 * static_cast<double>(inputs[0].shape.count());  // mean 1, squares 3
+  return 4 * static_cast<double>(inputs[0].shape.count());  // for each element: mean 1, squares 3
 }
 
 std::vector<TensorType> MergeMoments::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: the moments of whole ranks");
+  require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: each rank has moment_rows rows");
   return {channel_vector(inputs[0]), channel_vector(inputs[0]), {{}, DType::float32}};
 }
 
@@ -58,7 +58,8 @@ OutputPlacements SynchronizedBatchNorm::placements(const PlacementQuery& query) 
 }
 
 double SynchronizedBatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  return static_cast<double>(inputs[0].shape.count()) * (2 + a.residual + a.relu);  // scale and shift, fused ops
+  return static_cast<double>(inputs[0].shape.count()) *
+         (2 + a.residual + a.relu);  // for each element: scale and shift 2, and 1 for each fused op
 }
 
 std::optional<Op> SynchronizedBatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {

@@ -1,18 +1,19 @@
-// Batch normalisation by the statistics of all ranks along an axis, in steps between which the ranks exchange values:
-// each rank's moments, gathered and merged; the normalisation; in the backward pass two sums for each channel, added up
-// over the ranks. With one rank they compute what BatchNorm and its gradient compute.
+// Batch normalisation with the statistics of all ranks along an axis. In the forward pass, each rank computes moments;
+// these are gathered and merged, and each rank normalises its samples. In the backward pass, each rank computes two
+// sums for each channel, which are added over the ranks. With one rank, the ops compute the same as BatchNorm and its
+// gradient.
 #pragma once
 
 #include "core/graph/ops/normalization/batch_norm.h"
 
 namespace trainctl {
 
-// The rows of a rank's moments: mean, sum of the squared distances from that mean, number of values.
+// The number of rows of a rank's moments: mean, sum of squared differences from that mean, number of values.
 inline constexpr int moment_rows = 3;
 
-// A rank's moments of each channel, over all of its samples whatever they weigh. Inputs: x, the numbers of its samples
-// (int64 [N]). Outputs: float32 [3, C]. Of a micro-batch that the rank lacks (no_sample, core/tensor/sample_numbers.h)
-// the number of values is 0.
+// The moments of each channel over all samples of a rank, regardless of sample weights. Inputs: x, the sample numbers
+// (int64 [N]). Outputs: float32 [3, C]. If the rank has no samples (no_sample, core/tensor/sample_numbers.h), the
+// number of values is 0.
 struct BatchMoments final : OpDef {
   std::string_view kind() const override { return "batch_moments"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -20,23 +21,23 @@ struct BatchMoments final : OpDef {
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 
-// Merges the moments of all ranks in their order, pairwise sums of squares as in Chan, Golub and LeVeque (1979), in
-// float64. Inputs: the moments of all ranks [3 * ranks, C], those of this rank [3, C]. Outputs: mean [C], variance [C]
-// (the biased one; both 0 where no rank has values), share []: the part of one of this rank's values in the mean, 1 /
-// number of all values; 0 where this rank has none.
+// Merges the moments of all ranks in the order of the ranks by the pairwise formula of Chan, Golub and LeVeque (1979),
+// in float64. Inputs: the moments of all ranks [3 * ranks, C], the moments of this rank [3, C]. Outputs: mean [C],
+// variance [C] (biased; both are 0 if no rank has values), share []: the weight of one value of this rank in the mean,
+// which is 1 / number of all values, or 0 if this rank has no values.
 struct MergeMoments final : OpDef {
   std::string_view kind() const override { return "merge_moments"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// Normalises by merged statistics. Inputs: x, [gamma], [beta], mean, variance, share, [residual]. Outputs: y, [mask, as
-// that of BatchNorm]. The gradient by x is the whole one, through the statistics too: nothing is differentiated that
-// comes before the statistics.
+// Normalises with merged statistics. Inputs: x, [gamma], [beta], mean, variance, share, [residual]. Outputs: y, [mask,
+// as in BatchNorm]. The gradient with respect to x includes the dependence of the statistics on x, so that the ops
+// before the statistics are not differentiated.
 struct SynchronizedBatchNorm final : OpDef {
   BatchNormAttributes a;
   MeshAxis axis = MeshAxis::data;
-  int ranks = 1;  // along the axis
+  int ranks = 1;  // number of ranks along the axis
 
   SynchronizedBatchNorm(BatchNormAttributes attributes, MeshAxis over, int r) : a(attributes), axis(over), ranks(r) {}
   std::string_view kind() const override { return "synchronized_batch_norm"; }
@@ -48,11 +49,11 @@ struct SynchronizedBatchNorm final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The sums over a rank's values of dy f' and of dy f' (x - mean), for each channel. Inputs: those of BatchNormGrad.
-// Outputs: the sums float32 [2, C], then those of BatchNormGrad but dx.
+// The sums of dy f' and of dy f' (x - mean) over a rank's values, for each channel. Inputs: as for BatchNormGrad.
+// Outputs: the sums, float32 [2, C], then the outputs of BatchNormGrad except dx.
 struct SynchronizedBatchNormSums final : OpDef {
   BatchNormAttributes a;
-  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+  bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
 
   SynchronizedBatchNormSums(BatchNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "synchronized_batch_norm_sums"; }
@@ -61,8 +62,8 @@ struct SynchronizedBatchNormSums final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// The gradient by x. Inputs: dy (dresidual, which holds dy f', where there is a residual), x, [gamma], [beta, where
-// center and masks_by_x()], mean, variance, share, the sums over all ranks. Outputs: dx.
+// The gradient with respect to x. Inputs: dy (or, with a residual, dresidual, which is dy f'), x, [gamma], [beta if
+// `center` and masks_by_x()], mean, variance, share, the sums over all ranks. Outputs: dx.
 struct SynchronizedBatchNormGrad final : OpDef {
   BatchNormAttributes a;
 

@@ -22,8 +22,8 @@ std::string to_string(const ColumnRange& part);
 // Outputs: y [..., C]. Its gradient is all_gather_columns, and the reverse.
 struct TakeColumns final : OpDef {
   MeshAxis axis = MeshAxis::data;
-  int ranks = 1;  // along the axis
-  int index = 0;  // of this rank among them
+  int ranks = 1;  // number of ranks along the axis
+  int index = 0;  // index of this rank along the axis
 
   TakeColumns(MeshAxis a, int r, int i) : axis(a), ranks(r), index(i) {}
   std::string_view kind() const override { return "take_columns"; }

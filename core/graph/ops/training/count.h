@@ -9,7 +9,7 @@ namespace trainctl {
 // float32 weights [N] or [N, P...], each of which counts as itself. Outputs: the count, float32 scalar, partial over
 // the ranks' samples; of role reduced where it is the whole step's.
 struct Count final : OpDef {
-  bool accumulate = false;  // add to what the output holds
+  bool accumulate = false;  // add to the output instead of overwriting it
 
   explicit Count(bool add) : accumulate(add) {}
   std::string_view kind() const override { return "count"; }

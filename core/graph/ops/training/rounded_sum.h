@@ -11,7 +11,7 @@ namespace trainctl {
 // values lie as they lay before.
 struct RoundedSumOp : OpDef {
   MeshAxis axis = MeshAxis::data;
-  int ranks = 1;  // along the axis
+  int ranks = 1;  // number of ranks along the axis
 
   RoundedSumOp(MeshAxis a, int r) : axis(a), ranks(r) {}
   std::string attributes() const override;
