@@ -25,9 +25,9 @@ struct Dense final : OpDef {
 };
 
 // dx = dy kernel^T, either multiplied by f' of the previous op's activation or added to another gradient of x. Inputs:
-// dy [N..., out], kernel [in, out], and a third one like dx: the output y of the previous op's activation if `function`
-// is not none, or the other gradient of x if the op accumulates. Outputs: dx [N..., in]. In place on that other
-// gradient.
+// dy [N..., out], kernel [in, out], and a third input like dx: the output y of the previous op's activation if
+// `function` is not none, or the other gradient of x if the op accumulates. Outputs: dx [N..., in]. In place on that
+// other gradient.
 // As a forward op it is the product with a transposed kernel, and has gradients.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // activation of the previous op whose gradient is fused; set by the fusion pass

@@ -12,8 +12,8 @@ std::string GaussianNoise::attributes() const {
 }
 
 OutputPlacements GaussianNoise::placements(const PlacementQuery& query) const {
-  const std::string x =
-      samples(query.input_types[0]);  // the noise is a function of the index of an element in the whole sample
+  // The noise is a function of the index of an element in the whole sample.
+  const std::string x = samples(query.input_types[0]);
   return place_by({{x, "a", ""}, {x}}, query);
 }
 

@@ -14,9 +14,8 @@ struct BinaryFocalCrossentropy {
 
   static constexpr const char* name = "binary_focal_crossentropy";
   static constexpr const char* meaning =
-      "Cross-entropy of independent yes-or-no outputs that counts less where the network is sure and right, for "
-      "answers "
-      "of which one is rare; the mean of the outputs'.";
+      "Mean cross-entropy of independent yes-or-no outputs in which confident correct answers count less, for data in "
+      "which one of the answers is rare.";
   static constexpr LossTargets targets = LossTargets::labels;
   static constexpr LossLink link = LossLink::sigmoid;
   static constexpr LossOver over = LossOver::elements;
@@ -24,11 +23,12 @@ struct BinaryFocalCrossentropy {
   template <class Key>
   static void options(const Key& key) {
     key("apply_class_balancing", &BinaryFocalCrossentropy::apply_class_balancing,
-        "Whether answers are weighted by alpha (1) and 1 - alpha (0).", Range{});
-    key("alpha", &BinaryFocalCrossentropy::alpha, "Weight of the answer 1 in class balancing.", between(0, 1));
+        "Whether targets 1 are weighted by alpha and targets 0 by 1 - alpha.", Range{});
+    key("alpha", &BinaryFocalCrossentropy::alpha, "Weight of targets 1 in class balancing.", between(0, 1));
     key("gamma", &BinaryFocalCrossentropy::gamma,
-        "Power of the probability of the wrong answer; at 0 the loss is binary_crossentropy.", at_least(0));
-    key("label_smoothing", &BinaryFocalCrossentropy::label_smoothing, "Share of each target that is moved to 0.5.",
+        "Exponent of the probability of the wrong answer; with 0, the loss is binary_crossentropy.", at_least(0));
+    key("label_smoothing", &BinaryFocalCrossentropy::label_smoothing,
+        "How far targets move towards 0.5: t becomes (1 - label_smoothing) t + 0.5 label_smoothing.",
         from_zero_to_below(1));
   }
   Smoothing smoothing(std::int64_t) const { return {1.0f - label_smoothing, 0.5f * label_smoothing}; }

@@ -1,12 +1,12 @@
 // Cross-entropy of the softmax of a row of logits: log(sum e^x) * sum(t) - sum(t x); its gradient is softmax(x) sum(t)
-// - t. Targets are probabilities, or the numbers of classes.
+// - t. Targets are probabilities or class numbers.
 #pragma once
 
 #include "core/graph/ops/losses/rule.h"
 
 namespace trainctl {
 
-// The loss of a row from its class sums, and its gradient.
+// Returns the loss of a row, computed from its class sums, and writes the gradient.
 template <class Row, class Target>
 TRAINCTL_KERNEL_FUNCTION float softmax_loss(const Row& row, const Sums<3>& sums, float top, float weight,
                                             const Target& target) {
@@ -27,14 +27,14 @@ struct SoftmaxCrossentropy {
   template <class Key>
   static void options(const Key& key) {
     key("label_smoothing", &SoftmaxCrossentropy::label_smoothing,
-        "Share of the target that is spread evenly over all classes.", from_zero_to_below(1));
+        "Share of the target's probability that is distributed evenly over all classes.", from_zero_to_below(1));
   }
   Smoothing smoothing(std::int64_t values) const {
     return {1.0f - label_smoothing, label_smoothing / static_cast<float>(values)};
   }
   static double chance(std::int64_t values) { return std::log(static_cast<double>(values)); }
 
-  // Of e^(x - top), of the targets, and of the targets times x - top.
+  // The sums over the row of e^(x - top), of the targets t, and of t (x - top).
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION static Sums<3> class_sums(const Row& row, const Target& target, float top) {
     return row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {

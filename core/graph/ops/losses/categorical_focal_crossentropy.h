@@ -17,10 +17,10 @@ struct SoftmaxFocalCrossentropy {
   template <class Key>
   static void options(const Key& key) {
     key("alpha", &SoftmaxFocalCrossentropy::alpha, "Factor of the loss.", more_than(0));
-    key("gamma", &SoftmaxFocalCrossentropy::gamma, "Power of 1 - p; at 0 the loss is alpha times the cross-entropy.",
-        at_least(0));
+    key("gamma", &SoftmaxFocalCrossentropy::gamma,
+        "Exponent of 1 - p; with 0, the loss is alpha times the cross-entropy.", at_least(0));
     key("label_smoothing", &SoftmaxFocalCrossentropy::label_smoothing,
-        "Share of the target that is spread evenly over all classes.", from_zero_to_below(1));
+        "Share of the target's probability that is distributed evenly over all classes.", from_zero_to_below(1));
   }
   Smoothing smoothing(std::int64_t values) const {
     return {1.0f - label_smoothing, label_smoothing / static_cast<float>(values)};
@@ -37,7 +37,7 @@ struct SoftmaxFocalCrossentropy {
         row.template sums<1>([=](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return Sums<1>{{Row::exp(x - top)}}; })
             .of[0];
     const float log_total = Row::log(total), exponent = gamma;
-    // Of the losses, and of t h.
+    // The sums of the losses and of t h.
     const Sums<2> sums = row.template sums<2>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
       const float p = Row::exp(x - top) / total, log_p = x - top - log_total, t = target(k);
       return Sums<2>{{-t * Row::power(1.0f - p, exponent) * log_p, t * h<Row>(p, log_p, exponent)}};
@@ -63,15 +63,15 @@ struct SoftmaxFocalCrossentropy {
 struct SparseCategoricalFocalCrossentropy : SoftmaxFocalCrossentropy {
   static constexpr const char* name = "sparse_categorical_focal_crossentropy";
   static constexpr const char* meaning =
-      "Cross-entropy over classes that counts less where the network is sure and right; targets are class numbers.";
+      "Cross-entropy over classes in which confident correct answers count less; targets are class numbers.";
   static constexpr LossTargets targets = LossTargets::class_numbers;
 };
 
 struct CategoricalFocalCrossentropy : SoftmaxFocalCrossentropy {
   static constexpr const char* name = "categorical_focal_crossentropy";
   static constexpr const char* meaning =
-      "Cross-entropy over classes that counts less where the network is sure and right; targets are probabilities: "
-      "class numbers become one-hot.";
+      "Cross-entropy over classes in which confident correct answers count less; targets are probabilities: class "
+      "numbers become one-hot.";
   static constexpr LossTargets targets = LossTargets::distributions;
 };
 

@@ -8,9 +8,8 @@ namespace trainctl {
 struct CategoricalHinge {
   static constexpr const char* name = "categorical_hinge";
   static constexpr const char* meaning =
-      "How far the output of the right class fails to exceed the largest of the others by 1; targets are one-hot: "
-      "class "
-      "numbers become it.";
+      "How much the output of the target class falls short of exceeding the largest other output by 1. Targets are "
+      "one-hot; class numbers become one-hot.";
   static constexpr LossTargets targets = LossTargets::distributions;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::rows;
@@ -24,13 +23,13 @@ struct CategoricalHinge {
   TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target, float weight) const {
     const float others =
         row.largest([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA { return (1.0f - target(k)) * x; });
-    // Of the right class, and how many others have the largest value: these share the gradient.
+    // The output of the target class, and the number of other classes with the largest value, which share the gradient.
     const Sums<2> sums = row.template sums<2>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
       const float t = target(k);
       return Sums<2>{{t * x, (1.0f - t) * x == others ? 1.0f : 0.0f}};
     });
     const float margin = 1.0f + others - sums.of[0];
-    const bool met = margin < 0;  // not where it is NaN
+    const bool met = margin < 0;  // false if it is NaN
     if (row.trains()) {
       const float share = 1.0f / sums.of[1];
       row.write([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {

@@ -9,8 +9,8 @@ namespace trainctl {
 struct Dice {
   static constexpr const char* name = "dice";
   static constexpr const char* meaning =
-      "One minus the overlap of a sample's yes-or-no outputs with its targets, over all positions and channels of the "
-      "sample together: for masks.";
+      "One minus the Dice coefficient, the overlap of the yes-or-no outputs of a sample with its targets, over all "
+      "positions and channels of the sample together; for masks.";
   static constexpr LossTargets targets = LossTargets::labels;
   static constexpr LossLink link = LossLink::sigmoid;
   static constexpr LossOver over = LossOver::samples;

@@ -11,14 +11,14 @@ struct Huber {
 
   static constexpr const char* name = "huber";
   static constexpr const char* meaning =
-      "Half the squared difference from target values, linear where it is more than delta; their mean.";
+      "Mean of half the squared differences from target values; linear in differences larger than delta.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::elements;
 
   template <class Key>
   static void options(const Key& key) {
-    key("delta", &Huber::delta, "The difference from which on the loss is linear.", more_than(0));
+    key("delta", &Huber::delta, "The difference above which the loss is linear.", more_than(0));
   }
   Smoothing smoothing(std::int64_t) const { return {}; }
   static double chance(std::int64_t) { return 0; }

@@ -1,5 +1,5 @@
 // The divergence of Kullback and Leibler (1951) of the softmax of a row of logits from the targets: sum(t log(t /
-// softmax(x))), with targets of at least 1e-7 and at most 1, as in Keras.
+// softmax(x))), with targets clipped to [1e-7, 1], as in Keras.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ struct KlDivergence {
   static constexpr const char* name = "kl_divergence";
   static constexpr std::array aliases{"kld", "KLD", "kullback_leibler_divergence"};
   static constexpr const char* meaning =
-      "Kullback-Leibler divergence of the predicted probabilities of classes from those of the targets: class numbers "
+      "Kullback-Leibler divergence of the predicted class probabilities from the target probabilities; class numbers "
       "become one-hot.";
   static constexpr LossTargets targets = LossTargets::distributions;
   static constexpr LossLink link = LossLink::softmax;
@@ -23,7 +23,7 @@ struct KlDivergence {
   Smoothing smoothing(std::int64_t) const { return {}; }
   static double chance(std::int64_t) { return 0; }
 
-  // Of e^(x - top), of the targets, and of the targets times x - top - log(t).
+  // The sums over the row of e^(x - top), of the targets t, and of t (x - top - log(t)).
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION static Sums<3> class_sums(const Row& row, const Target& target, float top) {
     return row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {

@@ -1,5 +1,5 @@
-// log cosh(x - t), computed as |e| + softplus(-2 |e|) - log 2 with e = x - t; about e^2 / 2 near 0 and |e| - log 2 far
-// from it.
+// log cosh(x - t), computed as |e| + softplus(-2 |e|) - log 2 with e = x - t; about e^2 / 2 for small |e|, and |e| -
+// log 2 for large |e|.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ struct LogCosh {
   static constexpr const char* name = "log_cosh";
   static constexpr std::array aliases{"logcosh"};
   static constexpr const char* meaning =
-      "Mean of the logarithms of the hyperbolic cosines of the differences from target values: squared where they are "
-      "small, absolute where they are large.";
+      "Mean of log(cosh(d)) over the differences d from target values: like half the squared difference if d is small, "
+      "and like the absolute difference if d is large.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::elements;

@@ -1,4 +1,4 @@
-// Rules of the losses' op.
+// Shapes and placements of the loss ops.
 #include "core/graph/ops/losses/losses.h"
 
 #include <algorithm>
@@ -13,8 +13,9 @@ LossOver over_of(const LossRule& rule) {
   return std::visit([](const auto& r) { return r.over; }, rule);
 }
 
-// The name of classes of which the op knows the rank's part, that along the tensor axis.
-const char* classes_of_part(const PlacementQuery& query) { return query.axis == MeshAxis::tensor ? "c" : "."; }
+// The name of the class dimension in placement rules, if an op works on a rank's range of the classes: only the tensor
+// axis may split it.
+const char* classes_name(const PlacementQuery& query) { return query.axis == MeshAxis::tensor ? "c" : "."; }
 
 }  // namespace
 
@@ -47,7 +48,7 @@ std::vector<TensorType> ClassSums::outputs(std::span<const TensorType> inputs) c
 }
 
 OutputPlacements ClassSums::placements(const PlacementQuery& query) const {
-  const std::string row = rows(query.input_types[0]), last = classes_of_part(query);
+  const std::string row = rows(query.input_types[0]), last = classes_name(query);
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
   return place_by({{row + last, numbers ? row : row + "."}, {row + last}}, query);
 }
@@ -68,7 +69,7 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
   const Shape &predictions = inputs[0].shape, &weights = inputs[2].shape;
   require(predictions.rank() >= 2, "loss: predictions have the shape [N, ..., K]");
   require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
-          "loss: a weight for each sample or for each of its positions");
+          "loss: there is a weight for each sample or for each position");
   const TensorType scalar{Shape{}, DType::float32};
   std::vector<TensorType> types(static_cast<std::size_t>(sums()), scalar);
   if (training) types.push_back(inputs[0]);
@@ -80,7 +81,7 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  const std::string last = part ? classes_of_part(query) : ".";
+  const std::string last = part ? classes_name(query) : ".";
   PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
   if (part) rule.inputs.push_back(row + ".");
   if (counts) rule.outputs.push_back("+" + weights);

@@ -1,4 +1,4 @@
-// The absolute differences: |x - t|.
+// The mean absolute error: |x - t|.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct MeanAbsoluteErrorLoss {
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION float slope(float x, float t) const {
     const float e = x - t;
-    return e < 0 ? -1.0f : e > 0 ? 1.0f : e;  // NaN stays
+    return e < 0 ? -1.0f : e > 0 ? 1.0f : e;  // keeps NaN
   }
 };
 

@@ -1,4 +1,4 @@
-// The absolute differences in percent of the target values: 100 |x - t| / max(|t|, 1e-7).
+// The mean absolute percentage error: 100 |x - t| / max(|t|, 1e-7).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ struct MeanAbsolutePercentageErrorLoss {
   static constexpr const char* name = "mean_absolute_percentage_error";
   static constexpr std::array aliases{"mape", "MAPE"};
   static constexpr const char* meaning =
-      "Mean of the absolute differences from target values, in percent of each target value; for targets away from 0.";
+      "Mean of the absolute differences from target values, in percent of each target value; not for targets near 0.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::elements;
@@ -34,7 +34,7 @@ struct MeanAbsolutePercentageErrorLoss {
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION float slope(float x, float t) const {
     const float e = x - t;
-    return percent_of(t) * (e < 0 ? -1.0f : e > 0 ? 1.0f : e);  // NaN stays
+    return percent_of(t) * (e < 0 ? -1.0f : e > 0 ? 1.0f : e);  // keeps NaN
   }
 };
 

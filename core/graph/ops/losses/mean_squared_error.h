@@ -1,4 +1,4 @@
-// The squares of differences: (x - t)^2.
+// The mean squared error: (x - t)^2.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ struct MeanSquaredError {
   static constexpr std::array aliases{"mse", "MSE"};
   static constexpr const char* meaning =
       "Mean of the squared differences from target values. Whole numbers in arrays are values too, unless data.classes "
-      "is stated; class numbers become one-hot where the network has an output for each class, and are the values "
-      "themselves where it has one output.";
+      "is set. Class numbers become one-hot if the network has an output for each class, and are used as values if it "
+      "has one output.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::elements;

@@ -1,34 +1,33 @@
-// The members that the rule of a loss must have.
+// Defines the members that the rule of a loss must have.
 //
-// A rule is a struct in a file of its own: the loss's options as members, and its arithmetic, which the kernels of all
-// devices compile. It states
+// A rule is a struct in a file of its own. It has the options of the loss as members, and its arithmetic, which is
+// compiled into the kernels of all devices:
 //
-//   name, meaning                for the config; aliases, where Keras has other names for it
-//   targets                      the form of its targets
-//   link                         the function that makes predictions out of the values that the loss takes
+//   name, meaning                for the config; optionally aliases, other names in Keras
+//   targets                      the encoding of its targets (LossTargets)
+//   link                         the function that turns the input of the loss into predictions (LossLink)
 //   options(key)                 calls key(name, member, meaning, range) for each option
-//   smoothing(values)            how targets are smoothed: t = scale * target + shift, of `values` values
-//   chance(values)               the expected mean loss before training; 0: not known
-//   over                         what one value of the loss is a function of (LossOver)
+//   smoothing(values)            the smoothing of targets in rows of `values` values: t = scale * target + shift
+//   chance(values)               the expected mean loss before training; 0: unknown
+//   over                         the values from which one value of the loss is computed (LossOver)
 //
-// and, where it is over elements, for a prediction x and its target t
+// If the loss is over elements, the rule has two functions of a prediction x and its target t:
 //
-//   element<Math>(x, t)          the element's loss; that of a row is their mean
-//   slope<Math>(x, t)            its derivative by x
+//   element<Math>(x, t)          the loss of the element; the loss of a row is the mean over its elements
+//   slope<Math>(x, t)            its derivative with respect to x
 //
-// Math has the functions that devices compute in their own ways: sigmoid, tanh, softplus(x) = log(1 + e^x), and
-// power(x, e) = x^e for x >= 0. Else it has one function of a row,
+// Math has the functions that each device implements itself: sigmoid, tanh, softplus(x) = log(1 + e^x), and
+// power(x, e) = x^e for x >= 0. All other rules have one function of a row, where t(k) is the smoothed target:
 //
-//   row(row, t, weight)          the loss; writes the gradient times `weight` where the row has one
+//   row(row, t, weight)          returns the loss, and writes the gradient times `weight` if row.trains()
 //
-// for a row that offers largest(), largest(f) with f(k, x) a number, sums<n>(f) with f(k, x) a Sums<n>, write(f) with
-// f(k, x) an element of the gradient, trains(), exp(), log() and power(); t(k) is the smoothed target. Where the loss
-// is over samples the row is that of all values of a sample at all its positions, and offers sums, write, trains() and
-// sigmoid(). Over classes ranks may have parts of the row: it offers no largest(f), and the rule has
+// A row has the members largest(); largest(f), where f(k, x) returns a number; sums<n>(f), where f(k, x) returns a
+// Sums<n>; write(f), where f(k, x) returns an element of the gradient; trains(), exp(), log() and power(). If the loss
+// is over samples, the row has all values of a sample at all its positions, and the members sums, write, trains() and
+// sigmoid(). If the loss is over classes, ranks may have ranges of the row: it has no largest(f), and the rule also has
 //
-//   class_sums(row, t, top)      the Sums<3> that row() asks for, with `top` the row's largest value: of e^(x - top),
-//                                of the targets, and of the targets times x - top plus what depends on the targets
-//                                alone
+//   class_sums(row, t, top)      the Sums<3> that row() needs, where `top` is the largest value of the row: the sums of
+//                                e^(x - top), of the targets t, and of t (x - top) plus terms that depend only on t
 #pragma once
 
 #include <cmath>
@@ -39,9 +38,9 @@
 
 namespace trainctl {
 
-enum class LossTargets { class_numbers, distributions, labels, values };  // labels: 0 or 1 of each element
+enum class LossTargets { class_numbers, distributions, labels, values };  // labels: 0 or 1 for each element
 enum class LossLink { identity, softmax, sigmoid };
-enum class LossOver { elements, rows, classes, samples };  // classes: rows that ranks may have parts of
+enum class LossOver { elements, rows, classes, samples };  // classes: rows of which ranks may have ranges
 
 struct Smoothing {
   float scale = 1, shift = 0;

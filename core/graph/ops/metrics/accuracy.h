@@ -1,5 +1,5 @@
-// Accuracy: of classes, whether the likeliest class (the first of equals) is the target's class; of yes-or-no outputs,
-// the share of a sample's outputs whose sign is right.
+// Accuracy. For classes: whether the most likely class (the first one if several are equal) is the target class. For
+// yes-or-no outputs: the share of the outputs of a sample that have the right sign.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 namespace trainctl {
 
 struct Accuracy : MeanMetric {
-  bool yes_or_no = false;  // whether the loss takes the outputs as logits of independent answers
+  bool yes_or_no = false;  // whether the outputs are logits of independent answers
 
   static constexpr const char* name = "accuracy";
   static constexpr std::array aliases{"acc"};
   static constexpr const char* meaning =
-      "Share of samples classified rightly: of classes, or of yes-or-no outputs, as the loss has it.";
+      "Share of correctly classified samples or, if the loss is for yes-or-no outputs, of correct outputs.";
   static constexpr bool larger_is_better = true;
 
   template <class Key>
@@ -22,7 +22,7 @@ struct Accuracy : MeanMetric {
   std::string adapt(const MetricSetting& loss) {
     yes_or_no = loss.targets == LossTargets::labels;
     const bool one_value = loss.values == 1 && !yes_or_no && loss.targets != LossTargets::class_numbers;
-    return one_value ? "accuracy has no meaning for a single value: use mean_absolute_error" : "";
+    return one_value ? "accuracy is not defined for a single value: use mean_absolute_error" : "";
   }
   template <class Flag>
   void adapted(const Flag& flag) const {

@@ -1,6 +1,7 @@
-// The area under a curve of a classifier's yes-or-no answers, as Keras has it: over thresholds from 0 to 1 at equal
-// distances, the first just below 0 and the last just above 1. A prediction is counted in the bin of the last threshold
-// that it exceeds, with separate bins for the two answers; sums over bins give the counts above each threshold.
+// The area under the ROC or precision-recall curve of yes-or-no answers, as in Keras: with equally spaced thresholds
+// from 0 to 1, the first one just below 0 and the last one just above 1. A prediction counts in the bin of the last
+// threshold that it exceeds; positive and negative samples have separate bins. Sums over bins are the counts above each
+// threshold.
 #pragma once
 
 #include <algorithm>
@@ -21,27 +22,28 @@ struct EnumNames<AucCurve> {
 struct Auc {
   int num_thresholds = 200;
   AucCurve curve = AucCurve::roc;
-  bool of_logits = false;  // predictions are the sigmoid of what the loss takes
+  bool of_logits = false;  // whether predictions are the sigmoid of the input of the loss
 
   static constexpr const char* name = "auc";
   static constexpr const char* meaning =
-      "Area under the curve of true over false positives (ROC), or of precision over recall (PR); with several outputs "
-      "of all their answers together.";
+      "Area under the curve of true over false positive rate (ROC), or of precision over recall (PR). The answers of "
+      "several outputs are combined.";
   static constexpr bool larger_is_better = true;
   static constexpr const char* wants = "samples of both answers";
   static constexpr MetricOver over = MetricOver::elements;
 
   template <class Key>
   static void options(const Key& key) {
-    key("num_thresholds", &Auc::num_thresholds, "At how many thresholds the curve is known.", between(2, 10000));
-    key("curve", &Auc::curve, "Which curve.", Range{});
+    key("num_thresholds", &Auc::num_thresholds, "Number of thresholds at which the curve is computed.",
+        between(2, 10000));
+    key("curve", &Auc::curve, "The curve: ROC, or precision over recall (PR).", Range{});
   }
   std::string adapt(const MetricSetting& loss) {
     of_logits = loss.link == LossLink::sigmoid;
     const bool classes = loss.targets == LossTargets::distributions && loss.linked;
     return of_logits || classes ? ""
-                                : "auc wants yes-or-no answers, with binary_crossentropy, or probabilities of classes, "
-                                  "with categorical_crossentropy behind a softmax";
+                                : "auc needs yes-or-no answers, with binary_crossentropy, or class probabilities, with "
+                                  "categorical_crossentropy after a softmax";
   }
   template <class Flag>
   void adapted(const Flag& flag) const {
@@ -49,7 +51,7 @@ struct Auc {
   }
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::softmax; }
 
-  // The bins of samples whose answer is yes, then the bins of samples whose answer is no.
+  // The bins of the positive samples, then the bins of the negative samples.
   TRAINCTL_KERNEL_FUNCTION int sums() const { return 2 * num_thresholds; }
 
   template <class Math>
@@ -69,9 +71,9 @@ struct Auc {
   double value(std::span<const double> sums, double) const {
     const auto bins = static_cast<std::size_t>(num_thresholds);
     const auto ratio = [](double a, double b) { return b == 0 ? 0.0 : a / b; };
-    double yes = 0, no = 0;  // samples of each answer
+    double yes = 0, no = 0;  // weights of positive and negative samples
     for (std::size_t i = 0; i < bins; ++i) yes += sums[i], no += sums[bins + i];
-    // Without positives there is no recall, without negatives no rate of false positives: no curve.
+    // The curve is undefined without positives (no recall), and ROC without negatives (no false positive rate).
     if (yes == 0 || (curve == AucCurve::roc && no == 0)) return std::numeric_limits<double>::quiet_NaN();
     double area = 0, true_above = 0, false_above = 0;  // counts above the upper threshold of bin i
     for (std::size_t i = bins; i-- > 0;) {
@@ -86,8 +88,8 @@ struct Auc {
   }
 
  private:
-  // The area between two thresholds, where true positives are linear in positives and precision is not (Davis and
-  // Goadrich, 2006).
+  // The area between two thresholds. Between them, true positives are interpolated linearly in predicted positives; the
+  // precision is then not linear (Davis and Goadrich, 2006).
   static double under_precision(double true_now, double false_now, double true_above, double false_above) {
     const double now = true_now + false_now, above = true_above + false_above;
     if (now == above) return 0;

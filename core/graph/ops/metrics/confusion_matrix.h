@@ -1,4 +1,5 @@
-// The confusion matrix: how often each class was the answer and each the prediction. Its sums are the result, a table.
+// The confusion matrix: for each pair of classes, how often the first was the target and the second the prediction. The
+// metric is the table of these sums.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -6,13 +7,13 @@
 namespace trainctl {
 
 struct ConfusionMatrix {
-  bool yes_or_no = false;  // whether the loss takes the only output as the logit of an answer
+  bool yes_or_no = false;  // whether the only output is the logit of an answer
   int classes = 1;
 
   static constexpr const char* name = "confusion_matrix";
   static constexpr const char* meaning =
-      "A table of how often (in weights of samples) each class, by row, was predicted as which class, by column; of a "
-      "yes-or-no output the classes are no and yes. `eval` prints it, metrics.jsonl holds it for every epoch.";
+      "Table of the number of samples (sum of their weights) by target class (row) and predicted class (column); a "
+      "yes-or-no output has the classes no and yes. `eval` prints the table, and metrics.jsonl has it for every epoch.";
   static constexpr bool larger_is_better = true;
   static constexpr MetricOver over = MetricOver::cells;
 
@@ -21,10 +22,10 @@ struct ConfusionMatrix {
   std::string adapt(const MetricSetting& loss) {
     yes_or_no = loss.targets == LossTargets::labels;
     if (loss.targets == LossTargets::values || (yes_or_no && loss.values > 1)) {
-      return std::string(name) + " wants classes or one yes-or-no answer, as with a cross-entropy";
+      return std::string(name) + " needs classes or one yes-or-no answer, for example with a cross-entropy";
     }
     if (loss.values * loss.values > most_counted_outputs) {
-      return std::string(name) + " has a sum for each pair of classes, and these are more than " +
+      return std::string(name) + " has a sum for each pair of classes, which are more than " +
              std::to_string(most_counted_outputs) + " with " + std::to_string(loss.values) + " classes";
     }
     classes = yes_or_no ? 2 : static_cast<int>(loss.values);

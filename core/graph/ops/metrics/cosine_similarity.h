@@ -1,4 +1,4 @@
-// The cosine of the angle between a row of predictions and its targets: sum(t x) / (|t| |x|), 0 where a row is zero.
+// The cosine of the angle between a row of predictions and its targets: sum(t x) / (|t| |x|), 0 if either is zero.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -8,8 +8,8 @@ namespace trainctl {
 struct CosineSimilarity : ValueMetric {
   static constexpr const char* name = "cosine_similarity";
   static constexpr const char* meaning =
-      "Mean of the cosines of the angles between a sample's outputs and its target values: 1 where they point the same "
-      "way, -1 where they point opposite ways.";
+      "Mean cosine of the angle between the outputs and the target values of a sample: 1 if they have the same "
+      "direction, -1 if they have opposite directions.";
   static constexpr bool larger_is_better = true;
 
   static std::string adapt(const MetricSetting& loss) { return wants_values(name, loss); }

@@ -1,4 +1,4 @@
-// Means of the absolute differences between predictions and target values, themselves and in percent of the targets.
+// The mean absolute error and the mean absolute percentage error.
 #pragma once
 
 #include <array>

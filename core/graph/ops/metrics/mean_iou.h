@@ -1,5 +1,5 @@
-// Intersection over union (Jaccard, 1901) of predictions and answers, for masks: the mean over the classes that occur
-// among either. Of yes-or-no outputs the two classes are no and yes, of all outputs together.
+// Intersection over union (Jaccard, 1901) of predictions and targets, for masks: the mean over the classes that occur
+// among predictions or targets. Yes-or-no outputs are combined and have the two classes no and yes.
 #pragma once
 
 #include "core/graph/ops/metrics/outcomes.h"
@@ -9,8 +9,8 @@ namespace trainctl {
 struct MeanIou : OutcomeMetric {
   static constexpr const char* name = "mean_iou";
   static constexpr const char* meaning =
-      "Intersection over union of predictions and targets, the mean over classes; of yes-or-no outputs, over the "
-      "answers no and yes.";
+      "Mean over classes of the intersection over union of predictions and targets; for yes-or-no outputs, mean over "
+      "the answers no and yes.";
 
   template <class Key>
   static void options(const Key&) {}

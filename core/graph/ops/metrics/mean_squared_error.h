@@ -1,4 +1,4 @@
-// The mean of the squared differences between predictions and target values, and its root.
+// The mean squared error and the root mean squared error.
 #pragma once
 
 #include <array>

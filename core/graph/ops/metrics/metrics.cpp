@@ -1,4 +1,4 @@
-// Rules of the metrics' op.
+// Shapes and placements of the metric op.
 #include "core/graph/ops/metrics/metrics.h"
 
 #include "core/graph/ops/attributes.h"

@@ -1,4 +1,5 @@
-// Metrics: sums over samples and their positions, of the same inputs as the losses' (core/graph/ops/losses/losses.h).
+// Metrics: the op computes sums over samples and positions, from the same inputs as losses
+// (core/graph/ops/losses/losses.h).
 #pragma once
 
 #include <variant>
@@ -23,22 +24,22 @@ using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScor
                                 RootMeanSquaredError, R2Score, CosineSimilarity, ConfusionMatrix>;
 
 std::string_view name_of(const MetricRule& rule);
+// The number of sums.
 int sums_of(const MetricRule& rule);
-// The columns of a metric that is the table of its sums; 0 where it is one value.
+// The number of columns of a metric that is a table of sums; 0 for other metrics.
 int columns_of(const MetricRule& rule);
-// The metric, from its sums over all samples and the sum `count` of the samples' weights; 0 where it is a table.
+// The value of the metric, from its sums over all samples and `count`, the sum of the samples' weights; 0 for a table.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
-// What data lacks where the metric is not a number: "samples of both answers"; "" where that cannot be said.
+// The data that is missing if the metric is not a number, such as "samples of both answers"; "" for other metrics.
 std::string_view wants_of(const MetricRule& rule);
 
-// Inputs: predictions, or where it takes them the class sums of all ranks [N, P..., ranks * class_sums], then targets
-// and weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).
+// Inputs: predictions, or if `of_sums` the class sums of all ranks [N, P..., ranks * class_sums], then targets and
+// weights. Outputs: the weighted sums of the rule, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {
   MetricRule rule;
-  bool accumulate = false;  // add to what the sums hold
-  bool of_sums =
-      false;  // takes class sums (core/graph/ops/losses/losses.h) in the place of predictions: accuracy alone
+  bool accumulate = false;  // add to the sums instead of overwriting them
+  bool of_sums = false;     // reads class sums (core/graph/ops/losses/losses.h) instead of predictions; accuracy only
 
   Metric(MetricRule r, bool a, bool sums = false) : rule(std::move(r)), accumulate(a), of_sums(sums) {}
   std::string_view kind() const override { return "metric"; }

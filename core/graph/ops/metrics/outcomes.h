@@ -1,6 +1,5 @@
-// What metrics of right and wrong answers have in common: for each class, or each yes-or-no output, the counts of true
-// and false positives and negatives. A class is predicted where its output is the largest, the answer of a yes-or-no
-// output where its probability is above 1/2.
+// The base of metrics that count true and false positives and negatives, for each class or yes-or-no output. The
+// predicted class is the one with the largest output; a yes-or-no output predicts yes if its probability is above 1/2.
 #pragma once
 
 #include <cmath>
@@ -20,7 +19,7 @@ struct EnumNames<MetricAverage> {
                                                       {MetricAverage::weighted, "weighted"}};
 };
 
-// Sums of weights.
+// Counts of outcomes; each sample counts with its weight.
 struct Outcomes {
   double true_positives = 0, false_positives = 0, false_negatives = 0, true_negatives = 0;
 
@@ -33,10 +32,10 @@ struct Outcomes {
   }
 };
 
-// Sums of outcomes by class or output.
+// Computes the counts for each class or output.
 struct OutcomeMetric {
-  bool yes_or_no = false;  // whether the loss takes the outputs as logits of independent answers
-  int outputs = 1;         // in a row
+  bool yes_or_no = false;  // whether the outputs are logits of independent answers
+  int outputs = 1;         // number of outputs in a row
 
   static constexpr bool larger_is_better = true;
   static constexpr MetricOver over = MetricOver::outputs;
@@ -64,7 +63,7 @@ struct OutcomeMetric {
   std::string adapt_as(const char* name, const MetricSetting& loss) {
     yes_or_no = loss.targets == LossTargets::labels;
     if (loss.targets == LossTargets::values) {
-      return std::string(name) + " wants classes or yes-or-no answers, as with a cross-entropy";
+      return std::string(name) + " needs classes or yes-or-no answers, for example with a cross-entropy";
     }
     if (loss.values > most_counted_outputs) return too_many_outputs(name, loss.values);
     outputs = static_cast<int>(loss.values);
@@ -81,21 +80,21 @@ struct OutcomeMetric {
   }
 };
 
-// A score of outcomes, averaged.
+// A score of outcomes, averaged over classes or outputs.
 struct AveragedOutcomes : OutcomeMetric {
   MetricAverage average = MetricAverage::automatic;
 
   template <class Key>
   static void options(const Key& key) {
     key("average", &AveragedOutcomes::average,
-        "macro: the mean over the classes that occur among answers or predictions; weighted: the same, weighted by how "
-        "often a class is the answer; micro: of all outputs' answers together; auto: macro of classes, micro of "
-        "yes-or-no outputs.",
+        "macro: mean over the classes that occur among targets or predictions; weighted: mean weighted by how often a "
+        "class is the target; micro: computed from the counts of all outputs together; auto: macro for classes, micro "
+        "for yes-or-no outputs.",
         Range{});
   }
 
  protected:
-  // score(Outcomes) of the outputs, averaged over those of which it is a number; not a number where it is one of none.
+  // The average of score(Outcomes) over the outputs for which it is a number; NaN if there are none.
   template <class Score>
   double averaged(std::span<const double> sums, const Score& score) const {
     const bool together = average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro;

@@ -1,5 +1,5 @@
 // Precision, recall, their harmonic mean F1 (van Rijsbergen, 1979), and specificity. The first three are 0 where they
-// divide by nothing, as in scikit-learn; a specificity without negatives is not a number, and no part of a mean.
+// would divide by 0, as in scikit-learn. A specificity without negatives is NaN and not included in averages.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@ namespace trainctl {
 struct PrecisionScore : AveragedOutcomes {
   static constexpr const char* name = "precision";
   static constexpr const char* meaning =
-      "Share of the predictions of a class, or of the answer yes, that are right; averaged.";
+      "Share of the predictions of a class, or of yes, that are correct; averaged (see average).";
 
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {
@@ -22,7 +22,7 @@ struct PrecisionScore : AveragedOutcomes {
 struct Recall : AveragedOutcomes {
   static constexpr const char* name = "recall";
   static constexpr const char* meaning =
-      "Share of the samples of a class, or of the answers yes, that are found; averaged.";
+      "Share of the samples of a class, or with the target yes, that are predicted as such; averaged (see average).";
 
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {
@@ -32,7 +32,7 @@ struct Recall : AveragedOutcomes {
 
 struct F1Score : AveragedOutcomes {
   static constexpr const char* name = "f1_score";
-  static constexpr const char* meaning = "Harmonic mean of precision and recall; averaged.";
+  static constexpr const char* meaning = "Harmonic mean of precision and recall; averaged (see average).";
 
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {
@@ -42,9 +42,10 @@ struct F1Score : AveragedOutcomes {
 
 struct Specificity : AveragedOutcomes {
   static constexpr const char* name = "specificity";
-  static constexpr const char* wants = "samples that are not of a class, or whose answer is no";
+  static constexpr const char* wants = "samples that are not of a class, or whose target is no";
   static constexpr const char* meaning =
-      "Share of the samples that are not of a class, or of the answers no, that are not taken for it; averaged.";
+      "Share of the samples that are not of a class, or with the target no, that are predicted as such; averaged (see "
+      "average).";
 
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {

@@ -1,6 +1,6 @@
 // The coefficient of determination of each output, 1 - sum((x - t)^2) / sum((t - mean of t)^2), and its mean over the
-// outputs; 0 for an output whose targets are all alike, as in Keras. The sum below is the difference of the sums of t^2
-// and of t, which cancels where targets vary by little of what they are: these sums are exact ones.
+// outputs; 0 for an output whose targets are all equal, as in Keras. The denominator is computed as sum(t^2) - sum(t)^2
+// / n, which cancels if the targets vary little relative to their size. Therefore the sums are exact.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -8,11 +8,11 @@
 namespace trainctl {
 
 struct R2Score {
-  int outputs = 1;  // in a row
+  int outputs = 1;  // number of outputs in a row
 
   static constexpr const char* name = "r2_score";
   static constexpr const char* meaning =
-      "Share of the variance of target values that the predictions explain; the mean of the outputs' shares.";
+      "Share of the variance of the target values that the predictions explain; mean over the outputs.";
   static constexpr bool larger_is_better = true;
   static constexpr MetricOver over = MetricOver::exact_outputs;
   static constexpr int terms = 4;
@@ -21,7 +21,7 @@ struct R2Score {
   static void options(const Key&) {}
   std::string adapt(const MetricSetting& loss) {
     if (loss.targets == LossTargets::class_numbers) {
-      return "r2_score wants target values, but the loss takes class numbers";
+      return "r2_score needs target values, but the targets of the loss are class numbers";
     }
     if (loss.values > most_counted_outputs) return too_many_outputs(name, loss.values);
     outputs = static_cast<int>(loss.values);
@@ -32,7 +32,7 @@ struct R2Score {
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.linked; }
   TRAINCTL_KERNEL_FUNCTION int sums() const { return sum_parts * terms * outputs; }
 
-  // 1, whose sum is that of the weights, the target, its square, and that of the difference.
+  // 1 (whose sum is the sum of the weights), the target, the squared target, and the squared difference.
   TRAINCTL_KERNEL_FUNCTION double term(int i, double x, double t) const {
     return i == 0 ? 1.0 : i == 1 ? t : i == 2 ? t * t : (x - t) * (x - t);
   }

@@ -1,43 +1,43 @@
-// The members that the rule of a metric must have.
+// Defines the members that the rule of a metric must have.
 //
-// A rule is a struct in a file of its own: the metric's options as members, and its arithmetic. A metric is a few sums
-// over samples and the value that they come to. It states
+// A metric consists of a few sums over samples, and a value that is computed from the sums. A rule is a struct in a
+// file of its own. It has the options of the metric as members, and its arithmetic, which is compiled into the kernels
+// of all devices:
 //
-//   name, meaning                for the config; aliases, where Keras has other names for it
+//   name, meaning                for the config; optionally aliases, other names in Keras
 //   larger_is_better             whether the best of several values is the largest
 //   options(key)                 calls key(name, member, meaning, range) for each option
-//   adapt(loss)                  fits the rule to the loss beside it; says why it has no meaning there, or ""
+//   adapt(loss)                  adapts the rule to the loss; returns why the metric cannot be used with it, or ""
 //   adapted(flag)                calls flag(name, set) for each member that adapt() sets
-//   of_predictions(loss)         whether it takes the network's predictions; else the values that the loss takes
-//   sums()                       how many sums there are
-//   value(sums, count)           the metric, from the sums and the sum of weights over all batches and ranks; not a
-//                                number where data cannot tell: `wants` then says what it lacks, "samples of ..."
-//   over                         what adds to which of the sums (MetricOver)
+//   of_predictions(loss)         whether it reads the predictions of the network instead of the input of the loss
+//   sums()                       the number of sums
+//   value(sums, count)           the value, from the sums and the sum of weights over all batches and ranks; NaN if the
+//                                data does not define it: then `wants` names the missing data, "samples of ..."
+//   over                         the unit that adds to the sums (MetricOver)
 //
-// and, where elements do, for a prediction x and its target t
+// The other members depend on `over`. For elements, with a prediction x and its target t:
 //
-//   place<Math>(x, t)            the number of the sum that the weight of the row is added to
+//   place<Math>(x, t)            the index of the sum to which the weight of the row is added
 //
-// for a Math that has sigmoid (see core/graph/ops/losses/rule.h). Where rows do, there is one sum and one function of a
-// row,
+// Math has sigmoid (see core/graph/ops/losses/rule.h). For rows, there is one sum:
 //
-//   row(row, target)             the value that is added to the sum, times the weight of the row
+//   row(row, target)             the value that, times the weight of the row, is added to the sum
 //
-// Where outputs do, `terms` sums for each of the K values of a row, those of the first term in front, and
+// For outputs, there are `terms` sums for each of the K values of a row, in the order [term][value]:
 //
-//   of_outputs(row, target)      a function of (k, x) that gives the Sums<terms> of the row's k-th value, which is x
+//   of_outputs(row, target)      a function of (k, x) that returns the Sums<terms> of x, the k-th value of the row
 //
-// Where exact outputs do, `terms` sums for each of the K values of a row, likewise, each in sum_parts parts: all first
-// parts in front. A micro-batch's sums are taken in float64, and
+// For exact outputs, there are `terms` sums for each of the K values of a row, each as sum_parts summands, in the order
+// [summand][term][value]. Sums over a micro-batch are computed in float64:
 //
-//   term(i, x, t)                the i-th term of a value x and its target t
+//   term(i, x, t)                the i-th term for a value x and its target t
 //
-// Where cells do, the sums are a table, which is the metric: it has columns() and no value(), and
+// For cells, the metric is a table of the sums. It has columns() and no value():
 //
-//   cell(row, target)            the number of the sum that the weight of the row is added to
+//   cell(row, target)            the index of the sum to which the weight of the row is added
 //
-// A row offers values, at(k), first_largest(), root() and sum(f) with f(k, x) a number, and a target label(), the
-// number of its class, and where targets are values target(k). Kernels of all devices compile all of them.
+// A row has the members values, at(k), first_largest(), root() and sum(f), where f(k, x) returns a number. A target has
+// label(), the number of its class, and target(k) if the targets are values.
 #pragma once
 
 #include <cmath>
@@ -52,9 +52,9 @@ namespace trainctl {
 
 enum class MetricOver { rows, elements, outputs, exact_outputs, cells };
 
-// A float64 sum as float32 parts that micro-batches and ranks add up: the first two are multiples of a grid of 2^-12
-// and one of 2^-24 of the sum's power of two, so that float32 adds up some thousands of them exactly, and the last one
-// is what is left.
+// A float64 sum as three float32 summands, which are added up over micro-batches and ranks. The first two are multiples
+// of 2^-12 and 2^-24 times the power of two of the sum, so that float32 adds some thousands of them exactly; the last
+// one is the remainder.
 inline constexpr int sum_parts = 3;
 struct SumParts {
   float of[sum_parts];
@@ -75,15 +75,15 @@ TRAINCTL_KERNEL_FUNCTION SumParts parts_of(double sum) {
   return parts;
 }
 
-// The loss that a metric stands beside.
+// The loss of the output that a metric is computed for.
 struct MetricSetting {
   LossTargets targets = LossTargets::values;
   LossLink link = LossLink::identity;
-  bool linked = false;      // the network's predictions are the link's function of the values that the loss takes
-  std::int64_t values = 1;  // in a row of the network's output
+  bool linked = false;      // whether the network's predictions are the link function of the input of the loss
+  std::int64_t values = 1;  // number of values in a row of the network's output
 };
 
-// A metric that is the mean of its only sum over the samples.
+// The base of metrics that are the mean of a value over the samples.
 struct MeanMetric {
   static constexpr MetricOver over = MetricOver::rows;
 
@@ -93,25 +93,25 @@ struct MeanMetric {
   static double value(std::span<const double> sums, double count) { return sums[0] / count; }
 };
 
-// A mean that compares predictions with target values.
+// The base of such metrics that compare predictions with target values.
 struct ValueMetric : MeanMetric {
   template <class Key>
   static void options(const Key&) {}
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.linked; }
 
  protected:
-  // Why the metric `name` has no meaning beside the loss, or "".
+  // The reason why the metric `name` cannot be used with the loss, or "".
   static std::string wants_values(const char* name, const MetricSetting& loss) {
     return loss.targets == LossTargets::class_numbers
-               ? std::string(name) + " wants target values, but the loss takes class numbers"
+               ? std::string(name) + " needs target values, but the targets of the loss are class numbers"
                : "";
   }
 };
 
-// How many outputs a metric with sums of each output may have: all of these sums travel in every step.
+// The maximum number of outputs of a metric that has sums for each output: all ranks exchange these sums in every step.
 inline constexpr std::int64_t most_counted_outputs = 10000;
 inline std::string too_many_outputs(const char* name, std::int64_t outputs) {
-  return std::string(name) + " has sums of each output, and " + std::to_string(outputs) + " outputs are more than " +
+  return std::string(name) + " has sums for each output, and " + std::to_string(outputs) + " outputs are more than " +
          std::to_string(most_counted_outputs);
 }
 

@@ -1,4 +1,4 @@
-// Whether fewer than k predictions are larger than that of the target's class.
+// Top-k accuracy: whether fewer than k predictions are larger than the prediction of the target class.
 #pragma once
 
 #include <array>
@@ -12,17 +12,16 @@ struct TopKCategoricalAccuracy : MeanMetric {
 
   static constexpr const char* name = "top_k_categorical_accuracy";
   static constexpr std::array aliases{"sparse_top_k_categorical_accuracy"};
-  static constexpr const char* meaning =
-      "Share of samples whose class is among the k that the network finds most likely.";
+  static constexpr const char* meaning = "Share of samples whose class is among the k most likely classes.";
   static constexpr bool larger_is_better = true;
 
   template <class Key>
   static void options(const Key& key) {
-    key("k", &TopKCategoricalAccuracy::k, "How many of the likeliest classes count.", at_least(1));
+    key("k", &TopKCategoricalAccuracy::k, "Number of most likely classes that are considered.", at_least(1));
   }
   static std::string adapt(const MetricSetting& loss) {
     const bool exclusive = loss.targets != LossTargets::labels && loss.values > 1;
-    return exclusive ? "" : "top_k_categorical_accuracy wants classes that exclude each other";
+    return exclusive ? "" : "top_k_categorical_accuracy needs mutually exclusive classes";
   }
   static constexpr bool of_predictions(const MetricSetting&) { return false; }
 

@@ -58,8 +58,8 @@ OutputPlacements SynchronizedBatchNorm::placements(const PlacementQuery& query) 
 }
 
 double SynchronizedBatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  return static_cast<double>(inputs[0].shape.count()) *
-         (2 + a.residual + a.relu);  // for each element: scale and shift 2, and 1 for each fused op
+  // For each element: scale and shift 2, and 1 for each fused op.
+  return static_cast<double>(inputs[0].shape.count()) * (2 + a.residual + a.relu);
 }
 
 std::optional<Op> SynchronizedBatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {

@@ -14,7 +14,7 @@ struct Adadelta {
 
   static constexpr const char* name = "adadelta";
   static constexpr const char* meaning =
-      "Adadelta (Zeiler, 2012): the gradient, scaled to the size of the steps before; the paper's learning rate is 1.";
+      "Adadelta (Zeiler, 2012): the gradient, scaled to the size of previous steps; the paper's learning rate is 1.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"mean_square", "mean_square_step"};
@@ -26,7 +26,7 @@ struct Adadelta {
   static void options(const Key& key) {
     key("rho", &Adadelta::rho, "Decay of the averages of squared gradients and of squared steps.",
         from_zero_to_below(1));
-    key("epsilon", &Adadelta::epsilon, "Added to both averages, under their roots.", more_than(0));
+    key("epsilon", &Adadelta::epsilon, "Added to both averages before their square roots are taken.", more_than(0));
   }
   unsigned kept() const { return 0b11; }
 

@@ -16,20 +16,21 @@ struct Adagrad {
 
   static constexpr const char* name = "adagrad";
   static constexpr const char* meaning =
-      "Adagrad (Duchi et al., 2011): the gradient over the root of the sum of all its squares, as in PyTorch. "
-      "Keras' Adagrad is this one with `epsilon_in_root: true`.";
+      "Adagrad (Duchi et al., 2011): the gradient divided by the root of the sum of all its squares, as in PyTorch. "
+      "`epsilon_in_root: true` makes it Keras' Adagrad.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
-  static constexpr std::array state_names{"sum_of_squares"};  // without the initial value
+  static constexpr std::array state_names{"sum_of_squares"};  // does not include the initial value
   static constexpr unsigned always_kept = 0b1;
   static constexpr int factors = 0;
   static constexpr bool by_parameter = false;
 
   template <class Key>
   static void options(const Key& key) {
-    key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "What the sum of squares begins with.",
+    key("initial_accumulator_value", &Adagrad::initial_accumulator_value, "Initial value of the sum of squares.",
         at_least(0));
-    key("epsilon", &Adagrad::epsilon, "Added to the root of the sum, or to the sum (epsilon_in_root).", more_than(0));
+    key("epsilon", &Adagrad::epsilon, "Added to the root of the sum, or with epsilon_in_root to the sum.",
+        more_than(0));
     key("epsilon_in_root", &Adagrad::epsilon_in_root, epsilon_in_root_meaning, {});
   }
   unsigned kept() const { return 0b1; }

@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The averages that Adam and its relatives keep of gradients (m) and of their squares (v).
+// The moving averages of gradients (m) and of squared gradients (v) in Adam and its variants.
 struct AdamMoments {
   float beta_1 = 0.9f;
   float beta_2 = 0.999f;
@@ -24,7 +24,7 @@ struct AdamMoments {
   static void options(const Key& key) {
     key("beta_1", &AdamMoments::beta_1, "Decay of the average of gradients.", from_zero_to_below(1));
     key("beta_2", &AdamMoments::beta_2, "Decay of the average of squared gradients.", from_zero_to_below(1));
-    key("epsilon", &AdamMoments::epsilon, "Added to the root of the second average, behind its bias correction.",
+    key("epsilon", &AdamMoments::epsilon, "Added to the root of the second average after its bias correction.",
         more_than(0));
   }
   unsigned kept() const { return 0b11; }
@@ -38,7 +38,7 @@ struct AdamMoments {
   }
 };
 
-// The step of Adam and AdamW, with epsilon on either side of the bias correction.
+// The step of Adam and AdamW, with epsilon added before or after the bias correction.
 struct AdamStep : AdamMoments {
   bool epsilon_hat = false;
 
@@ -49,18 +49,18 @@ struct AdamStep : AdamMoments {
   static void options(const Key& key) {
     AdamMoments::options(key);
     key("epsilon_hat", &AdamStep::epsilon_hat,
-        "Whether epsilon is added before the bias correction, as in Keras (the epsilon hat of Adam's paper), where the "
-        "same number weighs more in the first steps. The default adds it behind the correction, as the paper's "
-        "algorithm and PyTorch do.",
+        "Whether epsilon is added before the bias correction, as in Keras (the epsilon hat of Adam's paper); the same "
+        "epsilon then has more effect in the first steps. By default it is added after the correction, as in the "
+        "algorithm of the paper and in PyTorch.",
         {});
   }
 
-  // Epsilon before the correction is epsilon / sqrt(1 - beta_2^t) behind it.
+  // Adding epsilon before the correction is the same as adding epsilon / sqrt(1 - beta_2^t) after it.
   TRAINCTL_KERNEL_FUNCTION float factor(int which, std::int64_t step) const {
     if (which < 2) return AdamMoments::factor(which, step);
     return epsilon_hat ? epsilon * sqrtf(bias_correction(beta_2, step)) : epsilon;
   }
-  // What the weight loses.
+  // The step, which is subtracted from the weight.
   TRAINCTL_KERNEL_FUNCTION float length(const float* factors, float rate, const float* states) const {
     return rate * (states[0] * factors[0]) / (sqrtf(states[1] * factors[1]) + factors[2]);
   }
@@ -69,8 +69,7 @@ struct AdamStep : AdamMoments {
 struct Adam : AdamStep {
   static constexpr const char* name = "adam";
   static constexpr const char* meaning =
-      "Adam (Kingma and Ba, 2015), with bias correction, as in PyTorch. Keras' Adam is this one with `epsilon_hat: "
-      "true`.";
+      "Adam (Kingma and Ba, 2015), with bias correction, as in PyTorch. `epsilon_hat: true` makes it Keras' Adam.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double weight_decay = 0;
 
@@ -84,7 +83,8 @@ struct Adam : AdamStep {
 struct AdamW : AdamStep {
   static constexpr const char* name = "adamw";
   static constexpr const char* meaning = "Adam with decoupled weight decay (Loshchilov and Hutter, 2019).";
-  static constexpr const char* decay_meaning = "Decoupled decay: w -= learning_rate weight_decay w beside Adam's step.";
+  static constexpr const char* decay_meaning =
+      "Decoupled decay: w -= learning_rate weight_decay w in addition to Adam's step.";
   static constexpr double weight_decay = 0.004;
 
   TRAINCTL_KERNEL_FUNCTION void step(const float* factors, float rate, float decay, float gradient, float& weight,

@@ -1,5 +1,5 @@
 // LAMB (You et al., 2020: "Large batch optimization for deep learning"): Adam's step with decoupled weight decay,
-// scaled for each parameter to the length of the parameter: u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay w;
+// scaled for each parameter to the norm of the parameter: u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay w;
 // w -= rate |w| / |u| u.
 #pragma once
 
@@ -10,9 +10,9 @@ namespace trainctl {
 struct Lamb : AdamMoments {
   static constexpr const char* name = "lamb";
   static constexpr const char* meaning =
-      "LAMB (You et al., 2020), for large batches: Adam's step, as long for each parameter as the parameter itself.";
+      "LAMB (You et al., 2020), for large batches: Adam's step, scaled to the norm of each parameter.";
   static constexpr const char* decay_meaning =
-      "Decoupled decay: weight_decay w is part of the step before its length is set.";
+      "Decoupled decay: weight_decay w is added to the step before it is scaled.";
   static constexpr double weight_decay = 0;
   static constexpr bool by_parameter = true;
 
@@ -21,8 +21,8 @@ struct Lamb : AdamMoments {
     average(gradient, states);
     return direction_of(factors, decay, weight, states);
   }
-  // The factor on the parameter's learning rate; 1 where either norm is 0, so that a parameter that begins at zero can
-  // change.
+  // The factor of the parameter's learning rate; 1 if either norm is 0, so that a parameter that is initialized to zero
+  // can change.
   TRAINCTL_KERNEL_FUNCTION float ratio(bool, float, float weight_norm, float direction_norm) const {
     return weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0f;
   }

@@ -15,11 +15,11 @@ struct Lars {
 
   static constexpr const char* name = "lars";
   static constexpr const char* meaning =
-      "LARS (You et al., 2017), for large batches: momentum, with a step for each parameter that is "
-      "learning_rate trust_coefficient times as long as the parameter. Parameters that weight decay spares "
-      "(exclude_from_weight_decay) take the learning rate as it is.";
+      "LARS (You et al., 2017), for large batches: momentum, with a step for each parameter whose norm is "
+      "learning_rate trust_coefficient times the norm of the parameter. Parameters without weight decay "
+      "(exclude_from_weight_decay) use the learning rate unchanged.";
   static constexpr const char* decay_meaning =
-      "L2 penalty: weight_decay w is added to the gradient, and its length to the one that the step is divided by.";
+      "L2 penalty: weight_decay w is added to the gradient, and its norm to the norm by which the step is divided.";
   static constexpr double learning_rate = 1, weight_decay = 0;
   static constexpr std::array state_names{"momentum"};
   static constexpr unsigned always_kept = 0b0;
@@ -29,17 +29,18 @@ struct Lars {
   template <class Key>
   static void options(const Key& key) {
     key("momentum", &Lars::momentum,
-        "Share of the last step that is kept, with the learning rates of its own time, as in the paper.",
+        "Share of the last step that is added to the next step. As in the paper, each step keeps its own learning "
+        "rate.",
         from_zero_to_below(1));
     key("trust_coefficient", &Lars::trust_coefficient,
-        "Length of a step beside that of its parameter, where learning_rate is 1.", more_than(0));
+        "Norm of a step relative to the norm of its parameter, if learning_rate is 1.", more_than(0));
   }
   unsigned kept() const { return momentum > 0 ? 0b1 : 0b0; }
 
   TRAINCTL_KERNEL_FUNCTION float direction(const float*, float, float gradient, float, float*) const {
     return gradient;
   }
-  // 1 where either norm is 0, so that a parameter that begins at zero can change.
+  // 1 if either norm is 0, so that a parameter that is initialized to zero can change.
   TRAINCTL_KERNEL_FUNCTION float ratio(bool spared, float decay, float weight_norm, float gradient_norm) const {
     if (spared || !(weight_norm > 0 && gradient_norm > 0)) return 1.0f;
     return trust_coefficient * weight_norm / (gradient_norm + decay * weight_norm);

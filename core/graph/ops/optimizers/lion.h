@@ -14,9 +14,10 @@ struct Lion {
 
   static constexpr const char* name = "lion";
   static constexpr const char* meaning =
-      "Lion (Chen et al., 2023): steps of one length, in the direction of the sign of a running average. It wants a "
+      "Lion (Chen et al., 2023): steps of equal size in all elements, by the sign of a moving average. It needs a "
       "smaller learning rate and a larger weight decay than adamw.";
-  static constexpr const char* decay_meaning = "Decoupled decay: w -= learning_rate weight_decay w beside Lion's step.";
+  static constexpr const char* decay_meaning =
+      "Decoupled decay: w -= learning_rate weight_decay w in addition to Lion's step.";
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"m"};
   static constexpr unsigned always_kept = 0b1;
@@ -25,7 +26,8 @@ struct Lion {
 
   template <class Key>
   static void options(const Key& key) {
-    key("beta_1", &Lion::beta_1, "Share of the average in the sum whose sign is the step; the gradient has the rest.",
+    key("beta_1", &Lion::beta_1,
+        "Weight of the average in the sum whose sign is the step; the gradient has the weight 1 - beta_1.",
         from_zero_to_below(1));
     key("beta_2", &Lion::beta_2, "Decay of the average of gradients.", from_zero_to_below(1));
   }

@@ -10,13 +10,13 @@ namespace trainctl {
 struct Nadam : AdamMoments {
   static constexpr const char* name = "nadam";
   static constexpr const char* meaning =
-      "Nadam (Dozat, 2016): Adam with Nesterov's momentum, which grows with the step to beta_1 as in Keras.";
+      "Nadam (Dozat, 2016): Adam with Nesterov's momentum, which grows to beta_1 during training, as in Keras.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double weight_decay = 0;
   static constexpr int factors = 3;
   static constexpr bool by_parameter = false;
 
-  // Those of v, of m and of the gradient.
+  // The factors of v, of m and of the gradient.
   TRAINCTL_KERNEL_FUNCTION float factor(int which, std::int64_t step) const {
     if (which == 0) return bias_correction(beta_2, step);
     if (which == 1) return static_cast<float>(momentum(step + 1) / (1 - product(step + 1)));
@@ -33,8 +33,8 @@ struct Nadam : AdamMoments {
   TRAINCTL_KERNEL_FUNCTION double momentum(std::int64_t step) const {
     return beta_1 * (1 - 0.5 * pow(0.96, static_cast<double>(step + 1)));
   }
-  // The product of the momenta of steps 0 to `step`. The loop ends where the product is nothing beside 1, or where
-  // 0.96^t is.
+  // The product of the momenta of steps 0 to `step`. The loop ends when the product, or 0.96^t, is negligible compared
+  // to 1.
   TRAINCTL_KERNEL_FUNCTION double product(std::int64_t step) const {
     double product = pow(static_cast<double>(beta_1), static_cast<double>(step + 1)), power = 1;
     for (int k = 0; k <= step && k < 1000 && product > 1e-12; ++k) {

@@ -1,4 +1,4 @@
-// Rules of the optimizers' op.
+// Shapes and placements of the optimizer op.
 #include "core/graph/ops/optimizers/optimizers.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) co
 }
 
 OutputPlacements OptimizerUpdate::placements(const PlacementQuery& query) const {
-  // A rule with norms per parameter needs whole parameters.
+  // A rule that computes norms of parameters needs whole parameters.
   const bool by_parameter = std::visit([](const auto& r) { return r.by_parameter; }, rule);
   const TensorType& type = query.input_types[0];
   const std::string region = by_parameter ? none_split(type) : every_dimension(type);

@@ -1,7 +1,7 @@
-// Optimizers.
+// The optimizer op and the list of all optimizers.
 //
 // Optimizers work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a
-// whole region, and the tensors of single parameters are views of it. Counts and offsets are elements.
+// whole region, and the tensors of single parameters are views of it. Counts and offsets are in elements.
 #pragma once
 
 #include <string>
@@ -24,9 +24,9 @@
 
 namespace trainctl {
 
-// A compute copy that an optimizer writes when it changes the parameter.
+// A compute copy that the optimizer op writes when it updates the parameter.
 struct UpdateCopy {
-  std::int64_t offset = 0;  // of the parameter in the flat layout
+  std::int64_t offset = 0;  // offset of the parameter in the flat layout
   Shape shape;
   Layout layout;
 };
@@ -40,16 +40,16 @@ concept FactoredRule = requires {
 };
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
-// count (reduced, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of
-// the states that the rule keeps, and the copies; outputs() states the part of each region that the ranges reach. g =
-// gradient / count, scaled by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag
-// agree_not_finite is set or the gradient norm is not finite. Where count is 0 the gradient is.
+// count (reduced, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of the states that
+// the rule keeps, and the copies; outputs() returns each region up to the end of the last range. The rule receives
+// gradient / count, scaled by min(1, clip_norm / norm) if clip_norm > 0; if count is 0, it receives 0. Nothing changes
+// if the flag agree_not_finite is set or the gradient norm is not finite.
 struct OptimizerUpdate final : OpDef {
   OptimizerRule rule;
-  std::vector<UpdateRange> ranges;  // each a whole parameter, where the rule is by parameter
-  float clip_norm = 0;              // 0: none
+  std::vector<UpdateRange> ranges;  // if the rule is by parameter, each range is a whole parameter
+  float clip_norm = 0;              // 0: no clipping
   float weight_decay = 0;
-  // Of whole trainable parameters. Lowering fills the list, for backends that write the copies
+  // Copies of whole trainable parameters. Lowering fills the list if the backend writes copies in this op
   // (Backend::updates_copies).
   std::vector<UpdateCopy> copies;
 
@@ -63,7 +63,7 @@ struct OptimizerUpdate final : OpDef {
 // Names of the states that a rule keeps: "momentum", or "m" and "v".
 std::vector<std::string> state_names(const OptimizerRule& rule);
 
-// Whether the rule's states hold factors, and not a value for each of a parameter.
+// Whether the states of the rule are factors (see Factors) instead of one value for each element of a parameter.
 bool is_factored(const OptimizerRule& rule);
 
 }  // namespace trainctl

@@ -18,8 +18,8 @@ struct RmsProp {
 
   static constexpr const char* name = "rmsprop";
   static constexpr const char* meaning =
-      "RMSprop: the gradient over the root of a running average of its squares, as in PyTorch. Keras' RMSprop is this "
-      "one with `epsilon_in_root: true`.";
+      "RMSprop: the gradient divided by the root of a moving average of its squares, as in PyTorch. `epsilon_in_root: "
+      "true` makes it Keras' RMSprop.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"mean_square", "momentum", "mean_gradient"};
@@ -31,12 +31,13 @@ struct RmsProp {
   static void options(const Key& key) {
     key("rho", &RmsProp::rho, "Decay of the average of squared gradients.", from_zero_to_below(1));
     key("momentum", &RmsProp::momentum,
-        "Share of the last step that is kept. As in PyTorch, learning_rate scales the whole sum; Keras scales each "
-        "summand by the learning rate of its own step.",
+        "Share of the last step that is added to the next step. As in PyTorch, learning_rate scales the whole sum; "
+        "Keras scales each summand by the learning rate of its own step.",
         from_zero_to_below(1));
-    key("epsilon", &RmsProp::epsilon, "Added to the root of the average, or to the average (epsilon_in_root).",
+    key("epsilon", &RmsProp::epsilon, "Added to the root of the average, or with epsilon_in_root to the average.",
         more_than(0));
-    key("centered", &RmsProp::centered, "Whether the average is that of the gradient's variance.", {});
+    key("centered", &RmsProp::centered,
+        "Whether the variance of the gradient is used instead of the average of its squares.", {});
     key("epsilon_in_root", &RmsProp::epsilon_in_root, epsilon_in_root_meaning, {});
   }
   unsigned kept() const { return 0b001 | (momentum > 0 ? 0b010 : 0) | (centered ? 0b100 : 0); }

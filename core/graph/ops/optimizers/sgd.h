@@ -1,5 +1,5 @@
-// Stochastic gradient descent, with momentum and Nesterov's variant, as in PyTorch, and as in Keras while the learning
-// rate stays: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v).
+// Stochastic gradient descent, with momentum and Nesterov's variant, as in PyTorch (and as in Keras if the learning
+// rate is constant): v = momentum v + g; w -= rate (nesterov ? g + momentum v : v).
 #pragma once
 
 #include <array>
@@ -25,8 +25,7 @@ struct Sgd {
   static void options(const Key& key) {
     key("momentum", &Sgd::momentum,
         "Share of the last velocity that is kept. As in PyTorch, learning_rate scales the whole velocity; Keras scales "
-        "each "
-        "gradient by the learning rate of its own step.",
+        "each gradient by the learning rate of its own step.",
         from_zero_to_below(1));
     key("nesterov", &Sgd::nesterov, "Nesterov's variant: w -= learning_rate (g + momentum v).", {});
   }

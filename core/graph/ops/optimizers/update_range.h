@@ -1,4 +1,5 @@
-// What of the flat layout an optimizer's op updates, and the factors that some optimizers keep of a parameter.
+// The ranges of the flat layout that an optimizer op updates, and the factors that some optimizers store for a
+// parameter.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace trainctl {
 
-// What a factored rule keeps of a parameter, seen as `matrices` of [rows, columns], its last two dimensions: for each
-// matrix the means of its rows, then those of its columns. Of a vector, a matrix of one row, it keeps the columns
-// alone.
+// The state of a factored rule for one parameter, which is viewed as `matrices` matrices [rows, columns], its last two
+// dimensions: for each matrix, the means of its rows and then the means of its columns. A vector is a matrix of one row
+// and has only the means of its columns.
 struct Factors {
-  std::int64_t offset = 0;  // in the state's region
+  std::int64_t offset = 0;  // offset in the region of the state
   std::int64_t matrices = 0;
   std::int64_t rows = 0, columns = 0;
   bool vector = false;
@@ -27,10 +28,10 @@ struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;
   bool decay = true;     // whether weight decay applies
-  Factors factors = {};  // of a factored rule, whose ranges are parameters without the gaps behind them
+  Factors factors = {};  // for a factored rule; its ranges are parameters without the gaps after them
 };
 
-// The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the vector's.
+// The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the shape of a vector.
 Shape factors_shape(const Shape& parameter);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Rules of parts along the last dimension.
+// Shapes, placements and gradients of TakeColumns.
 #include "core/graph/ops/reshaping/columns.h"
 
 #include "core/graph/differentiator.h"
@@ -16,7 +16,8 @@ std::string TakeColumns::attributes() const {
 
 std::vector<TensorType> TakeColumns::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() > 0 && x.back() % ranks == 0, "take_columns: the ranks divide the last dimension");
+  require(x.rank() > 0 && x.back() % ranks == 0,
+          "take_columns: the last dimension is a multiple of the number of ranks");
   return {{x.with_back(x.back() / ranks), inputs[0].dtype}};
 }
 

@@ -1,4 +1,4 @@
-// Parts of tensors along the last dimension.
+// Column ranges: shards of tensors along the last dimension.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// Which part of the last dimension a rank has: elements from `first` on, of `of`.
+// The position of a rank's shard along the last dimension: it begins at element `first` of `of` elements.
 struct ColumnRange {
   std::int64_t first = 0;
   std::int64_t of = 0;
@@ -18,8 +18,8 @@ struct ColumnRange {
 // "[8..] of 32".
 std::string to_string(const ColumnRange& part);
 
-// y = this rank's part of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
-// Outputs: y [..., C]. Its gradient is all_gather_columns, and the reverse.
+// y = this rank's shard of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
+// Outputs: y [..., C]. Its gradient is all_gather_columns, whose gradient is take_columns.
 struct TakeColumns final : OpDef {
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;  // number of ranks along the axis

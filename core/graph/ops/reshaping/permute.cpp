@@ -1,4 +1,4 @@
-// Rules of permutations.
+// Shapes, placements and gradients of permutations, and the loops that compute them.
 #include "core/graph/ops/reshaping/permute.h"
 
 #include "core/graph/differentiator.h"
@@ -14,7 +14,8 @@ std::string Permute::attributes() const {
 }
 
 std::vector<TensorType> Permute::outputs(std::span<const TensorType> inputs) const {
-  require(std::ssize(order) == inputs[0].shape.rank() && order[0] == 0, "permute: an order of the dimensions");
+  require(std::ssize(order) == inputs[0].shape.rank() && order[0] == 0,
+          "permute: the order has every dimension, and the first stays");
   TensorType y = inputs[0];
   for (std::int64_t k = 0; k < y.shape.rank(); ++k) {
     y.shape[k] = inputs[0].shape[order[static_cast<std::size_t>(k)]];

@@ -1,4 +1,4 @@
-// The dimensions of samples in another order.
+// Permutes the dimensions of samples.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 namespace trainctl {
 
 // y[n, i_order[0], i_order[1], ...] = x[n, i_1, i_2, ...]: dimension k of y is dimension order[k] of x. Inputs: x.
-// Outputs: y. Its gradient is the permutation back.
+// Outputs: y. Its gradient is the inverse permutation.
 struct Permute final : OpDef {
-  std::vector<std::int64_t>
-      order;  // of all dimensions, counted from 0; the first, that of samples, stays: order[0] = 0
+  // All dimensions, counted from 0. The dimension of samples stays first: order[0] = 0.
+  std::vector<std::int64_t> order;
 
   explicit Permute(std::vector<std::int64_t> o) : order(std::move(o)) {}
   std::string_view kind() const override { return "permute"; }
@@ -22,8 +22,8 @@ struct Permute final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// A permutation as nested loops over y, the outermost first, whose loops are as few as possible: dimensions that stay
-// neighbours are one loop. `strides` are x's, in elements.
+// A permutation as nested loops over y, the outermost loop first. The number of loops is minimal: dimensions that are
+// adjacent in x and y share a loop. `strides` are the strides in x, in elements.
 struct PermutedLoops {
   std::vector<std::int64_t> sizes, strides;
 };

@@ -1,4 +1,4 @@
-// Rules of the ops that move values.
+// Shapes, placements and gradients of the ops that move values.
 #include "core/graph/ops/reshaping/shaping.h"
 
 #include <utility>
@@ -12,9 +12,9 @@ namespace {
 
 using Names = std::pair<std::string, std::string>;
 
-// Names the dimensions of two shapes with equally many elements. Walking both from the outside, runs of dimensions with
-// equal products hold the same elements, so that a part of a run's outermost dimension is a part of the other run's
-// outermost dimension: the outermost dimensions of a pair of runs get the same letter.
+// Names the dimensions of two shapes with the same number of elements. From the outermost dimension inwards, both
+// shapes are divided into pairs of runs of dimensions with equal products. Splitting the outermost dimension of a run
+// splits the outermost dimension of the other run as well, so that these two get the same letter.
 Names common_dimensions(const Shape& a, const Shape& b) {
   std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
   std::int64_t i = 0, j = 0;
@@ -29,7 +29,7 @@ Names common_dimensions(const Shape& a, const Shape& b) {
   return {names_a, names_b};
 }
 
-// Names the last dimensions, of equal size: the shapes then hold the same rows.
+// Names only the last dimensions, which have equal sizes, so that both shapes have the same rows.
 Names common_rows(const Shape& a, const Shape& b) {
   std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
   names_a.back() = names_b.back() = 'a';
@@ -88,7 +88,7 @@ OutputPlacements Split::placements(const PlacementQuery& query) const { return p
 std::string Reshape::attributes() const { return to_string(shape); }
 
 std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.count() == shape.count(), "reshape: another number of elements");
+  require(inputs[0].shape.count() == shape.count(), "reshape: the number of elements differs");
   return {{shape, inputs[0].dtype}};
 }
 
@@ -102,7 +102,7 @@ OutputPlacements Reshape::placements(const PlacementQuery& query) const {
   return by(common_dimensions(from, shape));
 }
 
-// The dimension of the result that corresponds to the split one is divided as well.
+// The dimension of the result that corresponds to the split dimension of x is split as well.
 std::shared_ptr<const OpDef> Reshape::on_shard(std::span<const TensorType> inputs,
                                                std::span<const std::optional<int>> split,
                                                const ShardPosition& ranks) const {
@@ -110,9 +110,9 @@ std::shared_ptr<const OpDef> Reshape::on_shard(std::span<const TensorType> input
   const Placement x = split_along(*split[0]);
   const OutputPlacements y = placements({MeshAxis::tensor, {&x, 1}, inputs, outputs(inputs), {}, {}, {}});
   if (!y.problem.empty() || shape[y.outputs[0].dimension] % ranks.count != 0) return nullptr;
-  Shape part = shape;
-  part[y.outputs[0].dimension] /= ranks.count;
-  return std::make_shared<Reshape>(std::move(part));
+  Shape shard = shape;
+  shard[y.outputs[0].dimension] /= ranks.count;
+  return std::make_shared<Reshape>(std::move(shard));
 }
 
 void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -6,7 +6,7 @@
 
 namespace trainctl {
 
-// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: the inputs side by side along the last
+// Inputs: two or more tensors, equal in all dimensions except the last. Outputs: their concatenation along the last
 // dimension.
 struct Concatenate final : OpDef {
   std::string_view kind() const override { return "concatenate"; }
@@ -16,7 +16,7 @@ struct Concatenate final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: x. Outputs: one part of x along the last dimension for each of `sizes`.
+// Inputs: x. Outputs: for each of `sizes`, a slice of x of that size along the last dimension.
 struct Split final : OpDef {
   std::vector<std::int64_t> sizes;
 
@@ -28,7 +28,7 @@ struct Split final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// Inputs: x. Outputs: the same values under another shape; an alias of x, so no kernel runs.
+// Inputs: x. Outputs: the same values with another shape; an alias of x, so that no kernel runs.
 struct Reshape final : OpDef {
   Shape shape;
 
@@ -44,9 +44,9 @@ struct Reshape final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The same tensor in another physical layout; lowering inserts it where a producer and a consumer disagree, and to
-// write the compute copies of parameters (which may change the dtype as well). Inputs: x, in any layout. Outputs: the
-// same values in the layout `to`.
+// Converts a tensor to another physical layout. Lowering inserts it where a producer and a consumer have different
+// layouts, and to write the compute copies of parameters (which may also have another dtype). Inputs: x, in any layout.
+// Outputs: the same values in the layout `to`.
 struct Reorder final : OpDef {
   Layout to;
 
@@ -58,7 +58,7 @@ struct Reorder final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// Inputs: x. Outputs: the same values in another dtype (float32, bfloat16; rounding to nearest even).
+// Inputs: x. Outputs: the same values in another dtype (float32 or bfloat16, rounded to nearest even).
 struct Cast final : OpDef {
   DType to;
 

@@ -1,4 +1,4 @@
-// Rules of counting samples.
+// Shapes and placements of Count.
 #include "core/graph/ops/training/count.h"
 
 #include "core/graph/ops/attributes.h"

@@ -1,13 +1,13 @@
-// The count of a micro-batch's samples, by which sums over samples become means.
+// Counts the samples of a micro-batch, so that sums over samples can be divided by the count.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// Inputs: int64 numbers of samples [N], of which those count that is_counted() names (core/tensor/sample_numbers.h), or
-// float32 weights [N] or [N, P...], each of which counts as itself. Outputs: the count, float32 scalar, partial over
-// the ranks' samples; of role reduced where it is the whole step's.
+// Inputs: int64 sample numbers [N], of which those count for which is_counted() is true (core/tensor/sample_numbers.h),
+// or float32 weights [N] or [N, P...], which are added. Outputs: the count, float32 scalar, a partial sum over the
+// ranks' samples; with role reduced if it is the count of the whole step.
 struct Count final : OpDef {
   bool accumulate = false;  // add to the output instead of overwriting it
 

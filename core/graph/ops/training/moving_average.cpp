@@ -1,4 +1,4 @@
-// Rules of the moving average.
+// Shapes and placements of MovingAverage.
 #include "core/graph/ops/training/moving_average.h"
 
 #include "core/graph/ops/attributes.h"
@@ -14,7 +14,7 @@ std::vector<TensorType> MovingAverage::outputs(std::span<const TensorType>) cons
   return {{{count}, DType::float32}};
 }
 
-// Averages lie as their parameters do.
+// Averages have the placements of their parameters.
 OutputPlacements MovingAverage::placements(const PlacementQuery& query) const {
   const std::string region = every_dimension(query.input_types[0]);
   return kept(place_by({{region, "", ".", ""}, {region}}, query), query, 0, 1);

@@ -1,4 +1,4 @@
-// Rules of penalties.
+// Shapes and placements of Penalize.
 #include "core/graph/ops/training/penalize.h"
 
 #include "core/graph/ops/attributes.h"

@@ -1,14 +1,14 @@
-// Penalties on the size of parameters.
+// L1 and L2 penalties on parameters.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// Adds the gradient of count * (l1 * sum |w| + l2 * sum w^2) to a parameter's gradient, where `count` is that of a
-// micro-batch (core/graph/ops/training/count.h): the mean over all samples then has the gradient of the penalty once.
-// Inputs: the parameter w, the count (float32 scalar) and, where losses are scaled, the factor (likewise). Outputs: the
-// gradient, like w, which the op adds to.
+// Adds the gradient of count * (l1 * sum |w| + l2 * sum w^2) to the gradient of a parameter, where `count` is the count
+// of a micro-batch (core/graph/ops/training/count.h): the mean over all samples then includes the gradient of the
+// penalty once. Inputs: the parameter w, the count (float32 scalar) and, if losses are scaled, the scale (float32
+// scalar). Outputs: the gradient, like w, to which the op adds.
 struct Penalize final : OpDef {
   Penalty penalty;
 

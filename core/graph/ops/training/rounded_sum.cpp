@@ -1,4 +1,4 @@
-// Rules of sums over ranks that travel as bfloat16.
+// Shapes and placements of the ops for sums over ranks in bfloat16.
 #include "core/graph/ops/training/rounded_sum.h"
 
 #include "core/base/checked.h"
@@ -23,7 +23,7 @@ OutputPlacements RoundSummands::placements(const PlacementQuery& query) const { 
 std::string AddSummands::attributes() const { return format("{} to={}", RoundedSumOp::attributes(), name_of(to)); }
 
 std::vector<TensorType> AddSummands::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.count() % ranks == 0, "add_summands: the summands of all ranks are equally long");
+  require(inputs[0].shape.count() % ranks == 0, "add_summands: the summands of all ranks have the same length");
   return {{{inputs[0].shape.count() / ranks}, to}};
 }
 

@@ -1,14 +1,15 @@
-// A sum over ranks whose summands travel as bfloat16 and are added in float32: summands are rounded, each rank receives
-// all summands of its part (all_to_all), adds them in the order of the ranks, and parts are gathered again. The bytes
-// of an all_reduce halve, all ranks get the same bits, and nothing is rounded from rank to rank on the way.
+// A sum over ranks whose summands are sent as bfloat16 and added in float32: each rank rounds its summands, receives
+// the summands of all ranks for its shard (all_to_all) and adds them in the order of the ranks; then the shards are
+// gathered. This halves the bytes of an all_reduce, all ranks get bitwise equal results, and intermediate sums are not
+// rounded.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// The base of the ops in between. They work on flat memory, element by element: on axes other than that of the sum
-// values lie as they lay before.
+// The base class of the ops before and after the communication. They work element by element on flat memory, and keep
+// the placements along axes other than that of the sum.
 struct RoundedSumOp : OpDef {
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;  // number of ranks along the axis
@@ -17,12 +18,12 @@ struct RoundedSumOp : OpDef {
   std::string attributes() const override;
 
  protected:
-  // The rule that all follow: `from` becomes `to` on the own axis.
+  // The placement rule of all these ops: along their own axis, placement `from` becomes `to`.
   OutputPlacements place(const PlacementQuery& query, const Placement& from, const Placement& to) const;
 };
 
-// Rounds summands. Inputs: x float32 [n]. Outputs: bfloat16 [ranks * k], the parts of the ranks one behind the other,
-// where k is n / ranks rounded up; zeros behind the n values.
+// Rounds summands. Inputs: x float32 [n]. Outputs: bfloat16 [ranks * k], the shards of the ranks one after the other,
+// where k is n / ranks rounded up; the values after the first n are zeros.
 struct RoundSummands final : RoundedSumOp {
   using RoundedSumOp::RoundedSumOp;
   std::string_view kind() const override { return "round_summands"; }
@@ -30,8 +31,8 @@ struct RoundSummands final : RoundedSumOp {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// Adds summands in float32, from that of rank 0 to that of the last. Inputs: bfloat16 [ranks * k], the summands one
-// behind the other. Outputs: their sum [k], in float32 or rounded to bfloat16.
+// Adds summands in float32 in the order of the ranks. Inputs: bfloat16 [ranks * k], the summands one after the other.
+// Outputs: their sum [k], in float32 or rounded to bfloat16.
 struct AddSummands final : RoundedSumOp {
   DType to = DType::float32;
 
@@ -42,7 +43,7 @@ struct AddSummands final : RoundedSumOp {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// The sums in float32 again. Inputs: bfloat16 [ranks * k]. Outputs: the first `count` values, float32 [count].
+// Converts the sums back to float32. Inputs: bfloat16 [ranks * k]. Outputs: the first `count` values, float32 [count].
 struct WidenSums final : RoundedSumOp {
   std::int64_t count = 0;
 

@@ -1,4 +1,4 @@
-// Rules of sums in the order of a tree.
+// Shapes and placements of TreeSum.
 #include "core/graph/ops/training/tree_sum.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace trainctl {
 
-// The summands as text: "0.1+ 1.0++": part 1 of input 0 and one addition, then part 0 of input 1 and two.
+// The summands as text. "0.1+ 1.0++" means part 1 of input 0 and one addition, then part 0 of input 1 and two
+// additions.
 std::string TreeSum::attributes() const {
   AttributeText text;
   for (const Summand& summand : summands) {
@@ -22,11 +23,11 @@ std::string TreeSum::attributes() const {
 std::vector<TensorType> TreeSum::outputs(std::span<const TensorType> inputs) const {
   require(!summands.empty() && std::ssize(summands) <= most_summands, "tree_sum: from 1 to 256 summands");
   const std::int64_t all = inputs.back().shape.count(), count = all / parts;
-  require(all % parts == 0, "tree_sum: the parts are equally long");
+  require(all % parts == 0, "tree_sum: the parts have the same length");
   for (const TensorType& input : inputs) {
     const std::int64_t elements = input.shape.count();
     require(input.dtype == DType::float32 && (elements == all || elements == count),
-            "tree_sum: inputs are float32 and have parts or are as long as one");
+            "tree_sum: inputs are float32 and have all parts or the length of one part");
   }
   int depth = 0;
   for (const Summand& summand : summands) {
@@ -45,9 +46,9 @@ OutputPlacements TreeSum::placements(const PlacementQuery& query) const {
   const Placement first = over ? varying : query.inputs[0], otherwise = over ? split_along(0) : first;
   for (std::size_t i = 0; i < query.inputs.size(); ++i) {
     if (query.inputs[i] == first || (query.inputs[i] == otherwise && i + 1 < query.inputs.size())) continue;
-    const std::string wanted =
-        over ? "what the ranks sent" : format("{} as {} is", to_string(first), query.input_name(0));
-    return {{}, format("{} is {}, not {}", query.input_name(i), to_string(query.inputs[i]), wanted)};
+    const std::string expected =
+        over ? "received from the ranks" : format("{} as {} is", to_string(first), query.input_name(0));
+    return {{}, format("{} is {}, not {}", query.input_name(i), to_string(query.inputs[i]), expected)};
   }
   return {{otherwise}, {}};
 }

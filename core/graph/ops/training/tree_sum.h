@@ -1,4 +1,4 @@
-// The sum of several tensors in an order that is a binary tree.
+// The sum of several tensors, with additions in the order of a binary tree.
 #pragma once
 
 #include <vector>
@@ -7,26 +7,27 @@
 
 namespace trainctl {
 
-// The most summands of one sum.
+// The maximum number of summands of one sum.
 inline constexpr int most_summands = 256;
 
-// One of the summands: an input, or a part of it. The sum is evaluated with a stack: each summand is put on it, and
-// then `merges` times the two values on top become their sum.
+// A summand: an input or a part of an input. The sum is evaluated with a stack: each summand is pushed, and then,
+// `merges` times, the two values on top are replaced by their sum.
 struct Summand {
   int input = 0;
-  int part = 0;  // of the parts, each as long as the output, that lie one behind the other in the input; else 0
+  int part = 0;  // index of the part; parts have the length of the output. 0 for an input without parts
   int merges = 0;
 
   bool operator==(const Summand&) const = default;
 };
 
-// y = the sum of the summands, each element in the same order of additions, in float32. Inputs: float32 [parts * n],
-// the last one in any case, or [n]. Outputs: float32 [n], which may lie in the memory of an input or of one of its
-// parts. With `across` the parts are those that the ranks of the axis sent this rank, inputs without parts are such
-// sums of earlier ones, and y is the rank's part of a sum over all ranks; without, all summands are the rank's own.
+// y = the sum of the summands in float32, with the same order of additions for each element. Inputs: float32 [n], or
+// [parts * n], which the last input always is. Outputs: float32 [n], which may use the memory of an input or of one of
+// its parts. If `across`, the parts of an input were received from the ranks of the axis, inputs without parts are
+// earlier sums of such parts, and y is the rank's shard of a sum over all ranks. Otherwise all summands are the rank's
+// own.
 struct TreeSum final : OpDef {
   std::vector<Summand> summands;
-  int parts = 1;  // of the last input
+  int parts = 1;  // number of parts of the last input
   bool across = false;
   MeshAxis axis = MeshAxis::data;
 

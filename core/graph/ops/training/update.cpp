@@ -1,4 +1,4 @@
-// Rules of the ops before the optimizer.
+// Shapes and placements of the ops before the optimizer.
 #include "core/graph/ops/training/update.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string ZeroGradients::attributes() const { return AttributeText().value("co
 
 std::vector<TensorType> ZeroGradients::outputs(std::span<const TensorType>) const { return {floats({count})}; }
 
-// A replica's zeros are its part of the partial sum.
+// The zeros of a replica are its summand of the partial sum.
 OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
   return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
 }
@@ -27,17 +27,17 @@ std::string ZeroGaps::attributes() const { return AttributeText().value("gaps", 
 
 OutputPlacements ZeroGaps::placements(const PlacementQuery& query) const {
   if (query.inputs[0].kind != Placement::Kind::split) return {{query.inputs[0]}, {}};
-  return {{}, format("{} is {}, and gaps are those of the whole", query.input_name(0), to_string(query.inputs[0]))};
+  return {{}, format("{} is {}, but gaps refer to the whole tensor", query.input_name(0), to_string(query.inputs[0]))};
 }
 
-// Zeros lie as what arrives with the batch does.
+// The zeros have the placement of the input that they replace.
 OutputPlacements ZeroInput::placements(const PlacementQuery& query) const {
   return {{query.held.empty() ? replicated : query.held[0].value_or(replicated)}, {}};
 }
 
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
 
-// Each rank states what it found in its own part of the tensors; the flags become equal when they are summed over
+// Each rank sets the flags for its own shards of the tensors; the flags become equal when they are summed over the
 // ranks.
 OutputPlacements Agree::placements(const PlacementQuery& query) const {
   const bool alike =
