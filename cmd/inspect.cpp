@@ -43,7 +43,7 @@ int inspect(const std::string& path, const CommonOptions& options) {
   if (options.json) {
     Json json{{"ok", ok}, {"checkpoints", Json::array()}};
     for (const Inspection& one : found) json["checkpoints"].push_back(to_json(one));
-    text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    text = json_text(json, 2) + "\n";
   } else {
     if (found[0].manifest && !options.quiet) text = describe(found[0]);
     for (const Inspection& one : found) {

@@ -134,7 +134,7 @@ std::string diagnostics_json(const std::vector<Diagnostic>& diagnostics) { retur
 std::vector<Diagnostic> read_diagnostics(const std::string& text) {
   std::vector<Diagnostic> all;
   try {
-    for (const Json& entry : Json::parse(text)) {
+    for (const Json& entry : parse_json(text)) {
       Diagnostic found{read_location(entry), entry.at("message").get<std::string>(), SourceLocation{}, ""};
       if (const Json& other = entry.at("related"); !other.is_null()) {
         found.related_location = read_location(other);

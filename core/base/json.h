@@ -6,10 +6,16 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+
+#include "core/base/json_fwd.h"
 
 namespace trainctl {
 
-using Json = nlohmann::ordered_json;
+// Parses a text that trainctl wrote. Throws Json::exception if it is not JSON.
+Json parse_json(std::string_view text);
+// The same, but returns a discarded value (Json::is_discarded()) if the text is not JSON.
+Json try_parse_json(std::string_view text);
 
 // A number as JSON. NaN and the infinities, which JSON cannot express as numbers, become the strings "NaN", "Infinity"
 // and "-Infinity".

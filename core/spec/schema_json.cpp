@@ -313,7 +313,7 @@ class JsonWriter {
 }  // namespace
 
 std::string json_schema(const Section& root, const ParseValue& parse) {
-  return JsonWriter(parse).write(root).dump(2) + "\n";
+  return json_text(JsonWriter(parse).write(root), 2) + "\n";
 }
 
 }  // namespace trainctl

@@ -155,12 +155,10 @@ std::vector<const Manifest::File*> Manifest::files_of(SnapshotContent content) c
   return found;
 }
 
-std::string to_text(const Manifest::File& file) {
-  return Json{{"name", file.name}, {"record", to_json(file)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string to_text(const Manifest::File& file) { return json_text({{"name", file.name}, {"record", to_json(file)}}); }
 
 Manifest::File parse_file_record(const std::string& text) {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   const std::string name = json.at("name");
   return ManifestReader(name).read_file(name, json.at("record"));
 }
@@ -179,7 +177,7 @@ std::string to_text(const Manifest& manifest) {
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["files"] = Json::object();
   for (const Manifest::File& file : manifest.files) json["files"][file.name] = to_json(file);
-  std::string body = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string body = json_text(json, 2);
   body.resize(body.size() - 2);  // "\n}"
   return body + seal_of(body);
 }
@@ -193,10 +191,10 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     const Json json = parse_json(text, SourceLocation{path});
     const Json& version = json.at("format_version");
     if (!version.is_number_integer() || version < 1 || version > present_format) {
-      throw Error(
-          ErrorKind::data, SourceLocation{path},
-          format("the checkpoint has format version {}, this trainctl reads 1 to {}", version.dump(), present_format),
-          "use the version of trainctl that wrote it");
+      throw Error(ErrorKind::data, SourceLocation{path},
+                  format("the checkpoint has format version {}, this trainctl reads 1 to {}", json_text(version),
+                         present_format),
+                  "use the version of trainctl that wrote it");
     }
     return ManifestReader(path).read(json);
   } catch (const Json::exception& failure) {

@@ -38,7 +38,8 @@ std::string_view dtype_name(DType dtype) {
 
 }  // namespace
 
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata) {
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
@@ -50,7 +51,7 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, c
                            {"data_offsets", {offset, offset + tensor.view.bytes()}}};
     offset += tensor.view.bytes();
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the tensors are aligned
   const std::uint64_t length = text.size();
   file.write(&length, sizeof length);

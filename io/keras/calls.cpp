@@ -17,7 +17,7 @@ LayerOutput output_of(const Json& history) {
 }
 
 std::string shown_argument(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value);
   return text.size() > 100 ? text.substr(0, 100) + "..." : text;
 }
 

@@ -82,7 +82,7 @@ Node as_optimizer(const Json& value) {
 bool is_said(const Json& config, const char* key) { return config.contains(key) && !config[key].is_null(); }
 
 std::string shown(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(value);
   return text.size() > 80 ? text.substr(0, 80) + "..." : text;
 }
 

@@ -103,7 +103,7 @@ class LayerReader {
 
  private:
   static std::string shown(const Json& value) {
-    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string text = json_text(value);
     if (text.size() > 100) text = text.substr(0, 100) + "...";
     return text;
   }

@@ -239,7 +239,7 @@ class Walk {
     const auto merge = merges.find(mode.is_string() ? mode.get<std::string>() : "");
     if (merge == merges.end()) {
       reader_.error({path_}, format("Bidirectional '{}': merge_mode: {} has no counterpart here", prefix + name,
-                                    mode.dump(-1, ' ', false, Json::error_handler_t::replace)));
+                                    json_text(mode)));
       return from;
     }
     Uses both;
@@ -294,7 +294,7 @@ class Walk {
     }
     if (!fits) {
       reader_.error({path_}, format("--input-shape {} does not fit input '{}', which is {} in Keras", to_string(stated),
-                                    name, shape.dump()));
+                                    name, json_text(shape)));
     }
     network_.inputs.push_back(network_.uses.size());
     const std::string own = config_name("", "", name);

@@ -34,7 +34,7 @@ Node plain_node(const Json& value) {
   }
   if (value.is_boolean()) return scalar_node(value.get<bool>() ? "true" : "false");
   if (value.is_number_float()) return scalar_node(number_text(value.get<double>()));
-  if (value.is_number()) return scalar_node(value.dump());
+  if (value.is_number()) return scalar_node(json_text(value));
   return scalar_node(value.get<std::string>());
 }
 

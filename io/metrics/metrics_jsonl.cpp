@@ -195,7 +195,7 @@ std::string final_line(const std::string& path) {
 }
 
 std::optional<std::string> final_status(const std::string& path) {
-  const Json last = Json::parse(final_line(path), nullptr, false);
+  const Json last = try_parse_json(final_line(path));
   if (!last.is_object() || last.value("event", "") != "end") return std::nullopt;
   return last.value("status", "");
 }

@@ -29,13 +29,11 @@ const std::string* ConfigFiles::find(const std::string& name) const {
   return found == texts_.end() ? nullptr : &found->second;
 }
 
-std::string ConfigFiles::pack() const {
-  return Json{{"directory", directory_}, {"files", texts_}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string ConfigFiles::pack() const { return json_text({{"directory", directory_}, {"files", texts_}}); }
 
 std::optional<ConfigFiles> ConfigFiles::unpack(const std::string& packed) {
   try {
-    const Json json = Json::parse(packed);
+    const Json json = parse_json(packed);
     ConfigFiles files;
     files.directory_ = json.at("directory").get<std::string>();
     files.texts_ = json.at("files").get<std::map<std::string, std::string>>();

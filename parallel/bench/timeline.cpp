@@ -13,7 +13,7 @@ namespace trainctl {
 namespace {
 
 std::string name_element(const char* what, int process, int thread, const std::string& name) {
-  return Json{{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}}.dump();
+  return json_text({{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
 }
 
 // From this process' forward-going clock to the time of day, which the ranks of several hosts share.
@@ -50,15 +50,14 @@ std::string events_text(const OpRecorder& recorder, int rank) {
 std::string to_trace(const TraceEvent& event) {
   Json details = Json::object();
   for (const auto& [key, value] : event.details) details[key] = value;
-  return Json{{"name", event.name},
-              {"cat", event.category},
-              {"ph", "X"},
-              {"pid", event.process},
-              {"tid", event.thread},
-              {"ts", event.start * 1e6},
-              {"dur", (event.end - event.start) * 1e6},
-              {"args", std::move(details)}}
-      .dump();
+  return json_text({{"name", event.name},
+                    {"cat", event.category},
+                    {"ph", "X"},
+                    {"pid", event.process},
+                    {"tid", event.thread},
+                    {"ts", event.start * 1e6},
+                    {"dur", (event.end - event.start) * 1e6},
+                    {"args", std::move(details)}});
 }
 
 std::string trace_process_name(int process, const std::string& name) {

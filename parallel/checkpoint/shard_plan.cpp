@@ -21,12 +21,12 @@ std::string to_text(std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     json.push_back({{"name", tensor.name}, {"shape", tensor.shape.sizes()}, {"extent", to_json(tensor.extent)}});
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::vector<NamedTensor> parse_tensors(const std::string& text) {
   std::vector<NamedTensor> tensors;
-  for (const Json& json : Json::parse(text)) {
+  for (const Json& json : parse_json(text)) {
     const Shape shape(json.at("shape").get<std::vector<std::int64_t>>());
     const auto extent = extent_from_json(json.at("extent"), shape);
     require(extent.has_value(), "an extent lies within its tensor");

@@ -230,7 +230,7 @@ std::string to_json(const Plan& plan) {
       {"advice", plan.advice},
       {"yaml", plan.yaml}};
   if (!prediction.strategy.recomputed.empty()) json["recomputed"] = prediction.strategy.recomputed;
-  return json.dump() + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string to_text(const Plan& plan) {

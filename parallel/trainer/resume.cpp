@@ -30,11 +30,11 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
                       {"value", mine->best->value},
                       {"step", mine->best->step}};
     }
-    text = json.dump();
+    text = json_text(json);
   }
   text = broadcast_text(text, 0, world, stream);
   if (text.empty()) return std::nullopt;
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   Snapshot snapshot;
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};

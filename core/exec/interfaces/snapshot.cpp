@@ -15,13 +15,11 @@ std::map<std::string_view, const NamedTensor*> by_name(std::span<const NamedTens
   return sorted;
 }
 
-std::string write_class_names(const std::vector<std::string>& names) {
-  return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string write_class_names(const std::vector<std::string>& names) { return json_text(Json(names)); }
 
 std::vector<std::string> read_class_names(const SnapshotMetadata& metadata) {
   const auto found = metadata.find(class_names_key);
-  const Json json = found == metadata.end() ? Json() : Json::parse(found->second, nullptr, false);
+  const Json json = found == metadata.end() ? Json() : try_parse_json(found->second);
   const bool names =
       json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& j) { return j.is_string(); });
   return names ? json.get<std::vector<std::string>>() : std::vector<std::string>{};

@@ -84,7 +84,7 @@ std::vector<TraceRecord> parse_trace(std::string_view text) {
   std::vector<TraceRecord> records;
   while (!text.empty()) {
     const std::size_t line = text.find('\n');
-    const Json json = Json::parse(text.substr(0, line), nullptr, false);
+    const Json json = try_parse_json(text.substr(0, line));
     if (line == std::string_view::npos || json.is_discarded()) {
       throw Error(ErrorKind::data, "the trace of a step is damaged");
     }

@@ -66,7 +66,7 @@ KeptInput input_of(const Json& json) {
 std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
   Json all = Json::array();
   for (const KeptInput& input : inputs) all.push_back(to_json(input));
-  return (inputs.size() == 1 ? all[0] : all).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(inputs.size() == 1 ? all[0] : all);
 }
 
 std::vector<KeptInput> read_kept_inputs(const std::string& text) {

@@ -160,7 +160,7 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
   } catch (const Error& error) {
     info["cuda"]["why_no_gpu"] = error.what();
   }
-  return info.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(info);
 }
 
 // The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
@@ -183,7 +183,7 @@ std::vector<Json> gather_info(const std::string& run_directory, const RankContex
       rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
                  context.cores.usable, clock_seconds(world.communicator(), stream), folder);
   std::vector<Json> info;
-  for (const std::string& text : gather_texts(own, world.communicator(), stream)) info.push_back(Json::parse(text));
+  for (const std::string& text : gather_texts(own, world.communicator(), stream)) info.push_back(parse_json(text));
   std::error_code ignored;
   if (first) fs::remove(folder.mark, ignored);
   return info;

@@ -66,8 +66,8 @@ Json measure_network(World& world, Stream& stream) {
     pairs.push_back(std::move(result));
   }
   Json all = Json::array();
-  for (const std::string& text : gather_texts(pairs.dump(), world.communicator(), stream)) {
-    for (Json& pair : Json::parse(text)) all.push_back(std::move(pair));
+  for (const std::string& text : gather_texts(json_text(pairs), world.communicator(), stream)) {
+    for (Json& pair : parse_json(text)) all.push_back(std::move(pair));
   }
   return all;
 }

@@ -130,7 +130,7 @@ std::string doctor_json(const std::vector<Json>& info, const std::vector<Problem
 }
 
 std::string with_problem(const std::string& report, const Problem& problem) {
-  Json all = Json::parse(report);
+  Json all = parse_json(report);
   if (problem.stops_a_run) all["ok"] = false;
   all["problems"].push_back(as_json(problem));
   return json_line(all);

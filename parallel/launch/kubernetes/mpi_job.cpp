@@ -89,14 +89,14 @@ spec:
 )yaml";
 
 // JSON is YAML, whatever stands in a text, once no character in it ends a line of YAML's (U+0085, U+2028).
-std::string yaml_text(const Json& text) { return terminal_text(text.dump()); }
+std::string yaml_text(const Json& text) { return terminal_text(json_text(text)); }
 
 std::string resources(const MpiJob& job) {
   Json limits = Json::object();
   if (job.gpus_per_worker > 0) limits["nvidia.com/gpu"] = job.gpus_per_worker;
   if (job.cpus_per_worker) limits["cpu"] = *job.cpus_per_worker;
   if (limits.empty()) return "";
-  return format("            resources:\n              limits: {}\n", limits.dump());
+  return format("            resources:\n              limits: {}\n", json_text(limits));
 }
 
 // The operator gives every pod a key in ~/.ssh; workers let nobody else in. A server that is no root's cannot read the

@@ -53,11 +53,11 @@ void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
 
 // A number from 0, as a number or in a string.
 int read_index(const Json& stated) {
-  const std::string text = stated.is_string() ? stated.get<std::string>() : stated.dump();
+  const std::string text = stated.is_string() ? stated.get<std::string>() : json_text(stated);
   int index = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (problem == std::errc() && end == text.data() + text.size() && index >= 0) return index;
-  refuse(format("the task's index is {}, and must be a whole number from 0", stated.dump()));
+  refuse(format("the task's index is {}, and must be a whole number from 0", json_text(stated)));
 }
 
 TfConfig read(const Json& json) {
@@ -94,7 +94,7 @@ std::optional<TfConfig> find_tf_config(const Variables& variables) {
   const std::string text = variables.text(tf_config_variable);
   if (text.empty()) return {};
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     if (!json.is_object()) refuse("it is no JSON object");
     if (!json.contains("cluster") || json["cluster"].empty()) return {};
     return read(json);
