@@ -14,9 +14,6 @@ endif()
 add_library(trainctl_test_main OBJECT ${PROJECT_SOURCE_DIR}/test/main.cpp)
 target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
-add_library(trainctl_test_command STATIC ${PROJECT_SOURCE_DIR}/test/support/command.cpp)
-target_include_directories(trainctl_test_command PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(trainctl_test_command PUBLIC trainctl_core_base)
 
 # These replace operator new, which a compiler that sees its callers too takes for a mistake.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/test/run/count_allocations.cpp
@@ -77,9 +74,12 @@ trainctl_test(parallel/launch runs trainctl_parallel_launch)
 trainctl_test(parallel/trainer unit trainctl_parallel_trainer trainctl_parallel_mesh trainctl_io_yaml)
 trainctl_test(parallel/plan unit trainctl_parallel_plan trainctl_io_yaml)
 trainctl_test(run unit trainctl_run)
-trainctl_test(cmd runs trainctl_test_command trainctl_io_weights trainctl_io_loader trainctl_io_yaml)
-trainctl_test(runs runs trainctl_test_command trainctl_run)
-trainctl_test(faults runs trainctl_test_command trainctl_io_checkpoint)
+trainctl_test(cmd runs trainctl_io_weights trainctl_io_loader trainctl_io_yaml)
+trainctl_test(runs runs trainctl_run)
+trainctl_test(faults runs trainctl_io_checkpoint)
+foreach(name test-cmd test-runs test-faults)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/support/command.cpp)
+endforeach()
 
 if(TARGET trainctl_cuda)  # what the installed cuDNN offers, asked without a GPU
   # What cuDNN and cuBLASLt leave is in libraries that they have unloaded: the leak checker cannot name it.
