@@ -1,4 +1,4 @@
-// Names of collectives, and how data is cut into parts.
+// Names of collectives, and the division of data into ranges.
 #include "parallel/comm/call.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ std::string describe(const Call& call) {
   return format("{} of {} bytes", name_of(call.kind), call.data.bytes());
 }
 
-Part part_of(std::int64_t count, int index, int parts) {
+ElementRange range_of(std::int64_t count, int index, int ranges) {
   constexpr std::int64_t grain = 16;
   const std::int64_t grains = (count + grain - 1) / grain;
-  const std::int64_t first = std::min(count, grains * index / parts * grain);
-  const std::int64_t end = std::min(count, grains * (index + 1) / parts * grain);
+  const std::int64_t first = std::min(count, grains * index / ranges * grain);
+  const std::int64_t end = std::min(count, grains * (index + 1) / ranges * grain);
   return {first, end - first};
 }
 

@@ -1,4 +1,4 @@
-// One call of a communicator as a value: what the stream keeps until the collective runs.
+// Describes one call of a communicator, so that a stream can keep it until the collective runs.
 #pragma once
 
 #include <string>
@@ -23,20 +23,22 @@ struct Call {
   Reduction reduction = Reduction::sum;
   int peer = 0;  // broadcast: root; send and receive: the other rank
   View data;
-  View result;  // all_to_all only: where the parts arrive
+  View result;  // all_to_all only: the buffer for the received data
 };
 
-// "all_reduce".
+// The name of the collective: "all_reduce".
 std::string_view name_of(CallKind kind);
-// "all_reduce of 4096 bytes", for messages.
+// The call as a text for messages: "all_reduce of 4096 bytes".
 std::string describe(const Call& call);
 
-// Part `index` of `parts` of a count: the first element and how many; sizes differ by one grain at most, where a grain
-// is 16 elements, so that neighbours rarely share a cache line.
-struct Part {
+// A range of elements.
+struct ElementRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
-Part part_of(std::int64_t count, int index, int parts);
+
+// Divides `count` elements into `ranges` ranges and returns number `index`. Boundaries are multiples of 16 elements, so
+// that neighbouring ranges rarely share a cache line; the sizes differ by at most 16 elements.
+ElementRange range_of(std::int64_t count, int index, int ranges);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The communicators that there are, NCCL's apart, which is a module of its own (parallel/comm/nccl).
+// Creates communicators of all kinds except NCCL, which is a module of its own (parallel/comm/nccl).
 #pragma once
 
 #include <chrono>
@@ -13,44 +13,46 @@ namespace trainctl {
 class Backend;
 class MpiEnvironment;
 
-// How ranks are taken together; the defaults are what the machine offers.
+// How ranks are grouped into hosts; the defaults use the real hosts.
 struct MpiOptions {
-  // Ranks that share a host's memory; 0: as many as do. Fewer pretend more hosts than there are, for tests.
+  // The number of ranks that share a host's memory; 0: all ranks of the host. A smaller number simulates more hosts,
+  // for tests.
   int ranks_per_host = 0;
-  // Without it every rank counts as a host of its own.
+  // False: every rank counts as a host of its own.
   bool shared_memory = true;
 };
 
-// Over all ranks of MPI, the processes that mpirun has started: through shared memory within a host, by MPI's messages
-// across hosts. Collective. all_reduce first sums within each host, in place where the data lies in memory from
-// allocate(), then across hosts, one sender per shard, then spreads the sum. The order of the sum is that of the ranks
-// of a host, then that of the hosts. Where processes cannot share memory a warning says so. Communicators are given
-// back to MPI by MpiEnvironment::finalize() alone: destroying one frees memory only. Its waits, and those of the
-// communicators that are split from it, have the environment's deadline.
+// Makes the communicator of all MPI ranks. Ranks of one host exchange data through shared memory, ranks of different
+// hosts by MPI messages. Collective. all_reduce first sums within each host (in place if the data is in memory from
+// allocate()), then across hosts with one sender per shard, and then distributes the sum within each host. Values are
+// summed in the order of the ranks within a host, then in the order of the hosts. If processes cannot share memory, a
+// warning is logged. MPI frees its communicators only in MpiEnvironment::finalize(): destroying one frees memory only.
+// Its waits, and those of communicators split from it, have the environment's deadline.
 std::unique_ptr<Communicator> mpi_communicator(const MpiEnvironment& environment, const MpiOptions& options = {});
 
-// Of a rank that is alone, for which every collective is already done: in the host's memory.
+// Makes a communicator with one rank, in host memory: every collective completes at once.
 std::unique_ptr<Communicator> solo_communicator();
 
-// Likewise in the device's memory: queues nothing, so that it can be part of recordings.
+// Makes a communicator with one rank, in device memory. It queues nothing, so that it can be part of recordings.
 std::unique_ptr<Communicator> solo_communicator(Backend& backend);
 
-// Between the devices of the ranks of `host`, which it keeps for itself, through the memory of their hosts: slow, but
-// any number of ranks can share a device. Deadline, errors and the order of sums are the host's. Calls are asynchronous
-// where the backend is; a failure surfaces in the next wait for any of its streams.
+// Makes a communicator between the devices of the ranks of `host`, which it owns. Data passes through host memory: this
+// is slow, but any number of ranks can share a device. Deadline, errors and the order of sums are those of `host`.
+// Calls are asynchronous if the backend is; a failure is thrown by the next wait for any of its streams.
 std::unique_ptr<Communicator> staged_communicator(std::unique_ptr<Communicator> host, Backend& backend);
 
-// One without peers, by which the ops of a rank can be timed without the others: rank `rank` of `size`, whose calls
-// return at once. Nothing is reduced, every part that is gathered is the rank's own, and what is received is random
-// (numbers around 0; whole ones 0 or 1), so that no op works on zeros or on values that overflow. `reduced`, where
-// given, stands for what peers add: it is called with the data of every all_reduce. Memory comes from `memory`, as in a
-// run that reduces in place there, which outlives the result as the backend does.
+// Makes a communicator without peers, with which the ops of one rank can be timed alone. It is rank `rank` of `size`,
+// and its calls return at once. Nothing is reduced, all_gather copies this rank's own data to the places of all ranks,
+// and received data is random (floating-point numbers around 0, integers 0 or 1), so that no op works on zeros or on
+// values that overflow. `reduced`, if given, is called with the data of every all_reduce, to imitate the contributions
+// of the peers. Memory is allocated by `memory`, so that a run reduces in place as with the real communicator. `memory`
+// and `backend` must outlive the result.
 std::unique_ptr<Communicator> loopback_communicator(int rank, int size, Backend& backend, Communicator& memory,
                                                     std::function<void(View)> reduced = {});
 
-// Communicators of ranks 0 to ranks - 1 in one process, for tests, each used by a thread of its own. abort() of one
-// throws Error{peer} in its thread, and the others' next waits end with Error{peer} too; the process lives on.
-// `deadline`: of all waits for other ranks; zero: none.
+// Makes communicators of ranks 0 to ranks - 1 in one process, for tests; each is used by its own thread. abort() throws
+// Error{peer} in the calling thread, and the next waits of the other ranks throw Error{peer}, too; the process
+// continues. `deadline`: of all waits for other ranks; zero: no deadline.
 std::vector<std::unique_ptr<Communicator>> thread_communicators(int ranks, std::chrono::milliseconds deadline = {});
 
 }  // namespace trainctl

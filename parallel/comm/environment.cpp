@@ -1,4 +1,4 @@
-// Starts MPI, learns who is where, and ends it after a clean run.
+// Starts MPI, finds the hosts and processes of all ranks, and ends MPI after a successful run.
 #include "parallel/comm/environment.h"
 
 #include <unistd.h>
@@ -29,8 +29,8 @@ namespace trainctl {
 
 namespace {
 
-// Watches a start that has no deadline of its own, from the construction of this object to its destruction: calls
-// `late` once, on a thread of its own, if that lasts longer than `limit`.
+// Watches a start that has no deadline of its own, from its construction to its destruction: calls `late` once, on its
+// own thread, if this lasts longer than `limit`.
 class StartWatch {
  public:
   // Does nothing if the limit is zero or `late` is empty.
@@ -46,7 +46,7 @@ class StartWatch {
  private:
   std::mutex mutex_;
   std::condition_variable_any condition_;
-  std::jthread thread_;  // the last member, which is destroyed first
+  std::jthread thread_;  // destroyed first, since it is the last member
 };
 
 std::string library_version() {
@@ -56,7 +56,8 @@ std::string library_version() {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-// "MPICH Version:\t4.0.2\n...", "Open MPI v4.1.4, package: ...": the first line, without details of the package.
+// Returns library and version without details of the package, from "MPICH Version:\t4.0.2\n..." or "Open MPI v4.1.4,
+// package: ...".
 std::string first_words(const std::string& text) {
   constexpr std::string_view mpich = "MPICH Version:";
   const std::string line = text.substr(0, text.find_first_of(",\n"));
@@ -66,11 +67,11 @@ std::string first_words(const std::string& text) {
 
 struct FoundRanks {
   int local_rank = 0, local_size = 1;
-  std::vector<std::string> hosts;  // by rank, as the processes
-  std::vector<int> processes;
+  std::vector<std::string> hosts;  // host name of each rank
+  std::vector<int> processes;      // process id of each rank
 };
 
-// Collective.
+// Exchanges host names and process ids. Collective.
 FoundRanks find_ranks(int size) {
   FoundRanks found;
   MPI_Comm host = MPI_COMM_NULL;
@@ -86,12 +87,12 @@ FoundRanks find_ranks(int size) {
   MPI_Get_processor_name(own.data(), &length);
   std::vector<Name> names(static_cast<std::size_t>(size));
   check_mpi(MPI_Allgather(own.data(), sizeof(Name), MPI_CHAR, names.data(), sizeof(Name), MPI_CHAR, MPI_COMM_WORLD),
-            "exchanging the hosts' names");
+            "exchanging the host names");
   for (const Name& name : names) found.hosts.emplace_back(name.data());
   const int process = getpid();
   found.processes.resize(names.size());
   check_mpi(MPI_Allgather(&process, 1, MPI_INT, found.processes.data(), 1, MPI_INT, MPI_COMM_WORLD),
-            "exchanging the numbers of processes");
+            "exchanging the process ids");
   return found;
 }
 
@@ -131,13 +132,13 @@ MpiEnvironment::MpiEnvironment(std::chrono::milliseconds deadline, std::function
 }
 
 void MpiEnvironment::gather(std::chrono::milliseconds longer) {
-  constexpr std::chrono::milliseconds between_looks{1};
+  constexpr std::chrono::milliseconds poll_interval{1};
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
   PeerWait wait(*attendance_, longer);
   for (int done = 0; check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test"), !done;) {
     if (!wait.goes_on()) attendance_->report_missing("the end of all ranks");
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(poll_interval);
   }
 }
 

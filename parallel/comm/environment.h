@@ -1,4 +1,4 @@
-// MPI of this process, from its first call to its last.
+// Starts and ends MPI in this process and knows the ranks and their hosts.
 #pragma once
 
 #include <chrono>
@@ -12,28 +12,29 @@
 
 namespace trainctl {
 
-// The MPI libraries whose launchers are known.
+// The MPI libraries whose launchers trainctl can use.
 enum class MpiLibrary { openmpi4, openmpi5, mpich, other };
 
-// The library that has this text for MPI_Get_library_version().
+// Recognizes the library by the text of MPI_Get_library_version().
 MpiLibrary mpi_library_of(std::string_view text);
-// The one that this program runs with, which need not be the one that it was built with: OpenMPI 5 takes the place of
+// The library that this program runs with, which may differ from the one that it was built with: OpenMPI 5 can replace
 // OpenMPI 4.
 MpiLibrary mpi_library();
 
-// "Open MPI 4.1.4" that this program is built with, and what its library says of itself. Before MPI starts, too.
+// The version of MPI that this program was built with, "Open MPI 4.1.4", and the version that the loaded library
+// reports. Can be called before MPI starts.
 struct MpiVersions {
   std::string built, found;
 };
 MpiVersions mpi_versions();
 
-// One object in a process that mpirun, or srun with PMI, has started; made before any other thread. All ranks make it
-// together.
+// MPI in a process that mpirun, or srun with PMI, has started. There is one object per process, created before any
+// other thread; all ranks create it together.
 class MpiEnvironment {
  public:
-  // `deadline`: of all waits for other ranks, here and in the communicators; zero: none. Throws Error{peer} when MPI
-  // does not start or ranks do not come, Error{resource} when MPI does not support calls from several threads.
-  // MPI_Init waits for all ranks, and nothing ends it: `late` is called, on a thread of its own, if it lasts longer
+  // `deadline`: of all waits for other ranks, here and in the communicators; zero: no deadline. Throws Error{peer} if
+  // MPI does not start or ranks are missing, Error{resource} if MPI does not support calls from several threads.
+  // MPI_Init waits for all ranks and cannot be interrupted: `late` is called, on its own thread, if it lasts longer
   // than the deadline.
   explicit MpiEnvironment(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
   MpiEnvironment(const MpiEnvironment&) = delete;
@@ -41,22 +42,22 @@ class MpiEnvironment {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Among the ranks that share this host's memory.
+  // This rank's number among the ranks that share this host's memory.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
-  // Name of the host that rank i runs on.
+  // The name of the host of each rank.
   const std::vector<std::string>& hosts() const { return hosts_; }
-  // The process, on its host, that rank i is.
+  // The process id of each rank on its host.
   const std::vector<int>& processes() const { return processes_; }
 
-  // Of all ranks.
+  // The attendance of all ranks.
   const std::shared_ptr<Attendance>& attendance() const { return attendance_; }
 
-  // Waits until all ranks have come here. A rank may come later than the others by its deadline and `longer`; throws
-  // Error{peer} after that.
+  // Waits until all ranks have called it. A rank may be later than the others by the deadline plus `longer`; after that
+  // Error{peer} is thrown.
   void gather(std::chrono::milliseconds longer);
-  // The end of a clean run, by all ranks together. Without it the process may only leave with a non-zero code, at which
-  // mpirun ends the other ranks. A rank that is stuck in its own end keeps the others for the deadline: then this
+  // Ends MPI after a successful run; all ranks call it together. A process that does not call it must exit with a
+  // non-zero code, so that mpirun ends the other ranks. If another rank hangs here for longer than the deadline, this
   // process ends with `exit_code`.
   void finalize(int exit_code = 0);
 

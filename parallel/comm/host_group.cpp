@@ -34,7 +34,7 @@ HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> w
       attendance_(attendance),
       data_(bases_.size()),
       sources_(bases_.size()) {
-  parts_.reserve(bases_.size());
+  ranges_.reserve(bases_.size());
 }
 
 void HostGroup::run(const Call& call) {
@@ -66,20 +66,20 @@ void HostGroup::dispatch(const Call& call) {
     case CallKind::receive:
       break;
   }
-  require(false, "a host group has no send and receive");
+  require(false, "a host group supports neither send nor receive");
 }
 
 void HostGroup::leave() { block(rank_).gone.store(true, std::memory_order_release); }
 
 bool HostGroup::exchange_calls(const Call& call) {
-  // Two places for calls suffice: before the place is written again, every rank has been in the call in between.
+  // Two slots suffice: before a slot is written again, every rank has entered the call in between.
   const std::size_t slot = calls_++ % 2;
-  const SharedPlace place = addresses_.find(call.data.data, call.data.bytes());
-  const CallRecord own{call.kind,    call.reduction,  call.data.dtype, call.peer,
-                       place.region, call.data.count, place.offset};
+  const SharedAddress address = addresses_.find(call.data.data, call.data.bytes());
+  const CallRecord own{call.kind,      call.reduction,  call.data.dtype, call.peer,
+                       address.region, call.data.count, address.offset};
   block(rank_).calls[slot] = own;
   synchronize();
-  bool visible = place.region >= 0;
+  bool visible = address.region >= 0;
   for (int rank = 0; rank < size(); ++rank) {
     const CallRecord& other = block(rank).calls[slot];
     if (!other.same_call(own)) {

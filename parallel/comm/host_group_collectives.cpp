@@ -1,5 +1,5 @@
-// The collectives of a host group. Data that all ranks see is reduced and copied in place; other data goes through
-// the staging buffers, chunk by chunk.
+// The collectives of a host group. Data that all ranks can access is reduced and copied in place; other data passes
+// through the staging buffers in chunks.
 #include <algorithm>
 #include <cstring>
 
@@ -15,15 +15,15 @@ void copy(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-// Calls body(first, count) for consecutive chunks of at most `most` elements.
+// Calls body(first, count) for consecutive chunks of `chunk_size` elements; the last one may be smaller.
 template <class Body>
-void for_chunks(std::int64_t count, std::int64_t most, Body body) {
-  for (std::int64_t first = 0; first < count; first += most) body(first, std::min(most, count - first));
+void for_chunks(std::int64_t count, std::int64_t chunk_size, Body body) {
+  for (std::int64_t first = 0; first < count; first += chunk_size) body(first, std::min(chunk_size, count - first));
 }
 
-// Elements [first, first + most) of a part of the data, as far as the part has them.
-View chunk_of(View data, const Part& part, std::int64_t first, std::int64_t most) {
-  return data.part(part.first + first, std::clamp<std::int64_t>(part.count - first, 0, most));
+// Elements [first, first + chunk_size) of a range of the data, clamped to the range.
+View chunk_of(View data, const ElementRange& range, std::int64_t first, std::int64_t chunk_size) {
+  return data.part(range.first + first, std::clamp<std::int64_t>(range.count - first, 0, chunk_size));
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ void HostGroup::all_reduce(const Call& call) {
   });
 }
 
-// One synchronization: every rank publishes a copy and sums all of them. The copy is overwritten two calls later at the
-// earliest, when all have been in the call in between.
+// Needs one synchronization: every rank publishes a copy of its data and sums all copies. The copy is overwritten two
+// calls later at the earliest, when all ranks have entered the call in between.
 void HostGroup::all_reduce_small(const Call& call) {
   const View data = call.data;
   const std::uint64_t use = calls_;
@@ -55,137 +55,140 @@ void HostGroup::all_reduce_small(const Call& call) {
   reduce(data_, {&own, 1}, data.dtype, data.count, call.reduction);
 }
 
-// Reduces the memory at data_, which all have filled: each rank its part, into everybody's memory.
+// Reduces the memory at data_, which all ranks have filled: each rank reduces its range and writes the result to the
+// memory of all ranks.
 void HostGroup::all_reduce_in_place(const Call& call, std::int64_t count) {
-  const Part part = part_of(count, rank_, size());
-  for (std::byte*& data : data_) data += part.first * size_of(call.data.dtype);
-  reduce(data_, data_, call.data.dtype, part.count, call.reduction);
+  const ElementRange range = range_of(count, rank_, size());
+  for (std::byte*& data : data_) data += range.first * size_of(call.data.dtype);
+  reduce(data_, data_, call.data.dtype, range.count, call.reduction);
   synchronize();
 }
 
-// Each rank i < shards sums shard i of its host, carries it across, and gives it to its host.
+// Each rank i < shards sums shard i of its host, reduces it with the other hosts, and distributes it within its host.
 void HostGroup::all_reduce_across(const Call& call) {
   const View data = call.data;
   const bool visible = exchange_calls(call);
-  parts_.resize(static_cast<std::size_t>(bridge_->shards()));
-  for (int shard = 0; shard < bridge_->shards(); ++shard) parts_[shard] = part_of(data.count, shard, bridge_->shards());
-  if (size() > 1) reduce_parts(call, visible);
+  ranges_.resize(static_cast<std::size_t>(bridge_->shards()));
+  for (int shard = 0; shard < bridge_->shards(); ++shard)
+    ranges_[shard] = range_of(data.count, shard, bridge_->shards());
+  if (size() > 1) reduce_ranges(call, visible);
   if (rank_ < bridge_->shards()) {
-    bridge_->all_reduce(data.part(parts_[rank_].first, parts_[rank_].count), call.reduction, call);
+    bridge_->all_reduce(data.part(ranges_[rank_].first, ranges_[rank_].count), call.reduction, call);
   }
   if (size() == 1) return;
   if (visible) synchronize();
-  spread_parts(call, visible);
+  copy_ranges(call, visible);
 }
 
 void HostGroup::reduce_scatter(const Call& call) {
   cut_equally(call.data);
   const bool visible = exchange_calls(call);
-  reduce_parts(call, visible);
+  reduce_ranges(call, visible);
   if (visible) synchronize();
 }
 
 void HostGroup::all_gather(const Call& call) {
   cut_equally(call.data);
-  spread_parts(call, exchange_calls(call));
+  copy_ranges(call, exchange_calls(call));
 }
 
 void HostGroup::cut_equally(View data) {
   const std::int64_t count = data.count / size();
-  parts_.resize(bases_.size());
-  for (int rank = 0; rank < size(); ++rank) parts_[rank] = {rank * count, count};
+  ranges_.resize(bases_.size());
+  for (int rank = 0; rank < size(); ++rank) ranges_[rank] = {rank * count, count};
 }
 
-// Rank i reduces part i of all ranks' data into its own. Where the data is visible, others may read on after this.
-void HostGroup::reduce_parts(const Call& call, bool visible) {
+// Rank i reduces range i of all ranks' data into its own data. If the data is visible, the caller must synchronize
+// afterwards, since other ranks may still be reading.
+void HostGroup::reduce_ranges(const Call& call, bool visible) {
   const View data = call.data;
-  const bool has_part = rank_ < static_cast<int>(parts_.size());
+  const bool has_range = rank_ < static_cast<int>(ranges_.size());
   if (visible) {
-    if (!has_part) return;
-    const std::int64_t offset = parts_[rank_].first * size_of(data.dtype);
+    if (!has_range) return;
+    const std::int64_t offset = ranges_[rank_].first * size_of(data.dtype);
     for (int rank = 0; rank < size(); ++rank) sources_[rank] = data_[rank] + offset;
-    return reduce(sources_, {&sources_[rank_], 1}, data.dtype, parts_[rank_].count, call.reduction);
+    return reduce(sources_, {&sources_[rank_], 1}, data.dtype, ranges_[rank_].count, call.reduction);
   }
-  // The chunks of all parts lie side by side in the staging buffer.
-  const std::int64_t most = part_chunk_count(data.dtype);
-  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
+  // The chunks of all ranges are stored next to each other in the staging buffer.
+  const std::int64_t chunk_size = range_chunk_size(data.dtype);
+  for_chunks(longest_range(), chunk_size, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const View chunk = chunk_of(data, parts_[i], first, most);
-      copy(staging_buffer(rank_, use) + static_cast<std::int64_t>(i) * most * size_of(data.dtype), chunk.data,
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const View chunk = chunk_of(data, ranges_[i], first, chunk_size);
+      copy(staging_buffer(rank_, use) + static_cast<std::int64_t>(i) * chunk_size * size_of(data.dtype), chunk.data,
            chunk.bytes());
     }
     synchronize();
-    if (!has_part) return;
-    const View chunk = chunk_of(data, parts_[rank_], first, most);
+    if (!has_range) return;
+    const View chunk = chunk_of(data, ranges_[rank_], first, chunk_size);
     for (int rank = 0; rank < size(); ++rank)
-      sources_[rank] = staging_buffer(rank, use) + rank_ * most * size_of(data.dtype);
+      sources_[rank] = staging_buffer(rank, use) + rank_ * chunk_size * size_of(data.dtype);
     auto* to = chunk.as<std::byte>();
     reduce(sources_, {&to, 1}, data.dtype, chunk.count, call.reduction);
   });
 }
 
-// Part i of rank i's data is copied to everybody's.
-void HostGroup::spread_parts(const Call& call, bool visible) {
+// Copies range i of rank i's data to all other ranks.
+void HostGroup::copy_ranges(const Call& call, bool visible) {
   const View data = call.data;
-  const int parts = static_cast<int>(parts_.size());
+  const int ranges = static_cast<int>(ranges_.size());
   if (visible) {
-    for (int rank = 0; rank < parts; ++rank) {
-      const View part = data.part(parts_[rank].first, parts_[rank].count);
-      if (rank != rank_) copy(part.data, data_[rank] + parts_[rank].first * size_of(data.dtype), part.bytes());
+    for (int rank = 0; rank < ranges; ++rank) {
+      const View part = data.part(ranges_[rank].first, ranges_[rank].count);
+      if (rank != rank_) copy(part.data, data_[rank] + ranges_[rank].first * size_of(data.dtype), part.bytes());
     }
     return synchronize();
   }
-  const std::int64_t most = half_staging_bytes / size_of(data.dtype);
-  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
+  const std::int64_t chunk_size = half_staging_bytes / size_of(data.dtype);
+  for_chunks(longest_range(), chunk_size, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
-    if (rank_ < parts) {
-      const View own = chunk_of(data, parts_[rank_], first, most);
+    if (rank_ < ranges) {
+      const View own = chunk_of(data, ranges_[rank_], first, chunk_size);
       copy(staging_buffer(rank_, use), own.data, own.bytes());
     }
     synchronize();
-    for (int rank = 0; rank < parts; ++rank) {
-      const View chunk = chunk_of(data, parts_[rank], first, most);
+    for (int rank = 0; rank < ranges; ++rank) {
+      const View chunk = chunk_of(data, ranges_[rank], first, chunk_size);
       if (rank != rank_) copy(chunk.data, staging_buffer(rank, use), chunk.bytes());
     }
   });
 }
 
-std::int64_t HostGroup::longest_phase() const {
+std::int64_t HostGroup::longest_range() const {
   std::int64_t longest = 0;
-  for (const Part& part : parts_) longest = std::max(longest, part.count);
+  for (const ElementRange& range : ranges_) longest = std::max(longest, range.count);
   return longest;
 }
 
-std::int64_t HostGroup::part_chunk_count(DType dtype) const {
-  return std::max<std::int64_t>(1, half_staging_bytes / size_of(dtype) / static_cast<std::int64_t>(parts_.size()));
+std::int64_t HostGroup::range_chunk_size(DType dtype) const {
+  return std::max<std::int64_t>(1, half_staging_bytes / size_of(dtype) / static_cast<std::int64_t>(ranges_.size()));
 }
 
 void HostGroup::all_to_all(const Call& call) {
   const View data = call.data;
   const bool visible = exchange_calls(call);
   cut_equally(data);
-  const auto result_of = [&](int rank, std::int64_t first, std::int64_t most) {
-    return chunk_of(call.result, parts_[rank], first, most);
+  const auto result_of = [&](int rank, std::int64_t first, std::int64_t chunk_size) {
+    return chunk_of(call.result, ranges_[rank], first, chunk_size);
   };
   if (visible) {
     for (int rank = 0; rank < size(); ++rank) {
-      const View to = result_of(rank, 0, parts_[rank].count);
+      const View to = result_of(rank, 0, ranges_[rank].count);
       copy(to.data, data_[rank] + rank_ * to.bytes(), to.bytes());
     }
     return synchronize();
   }
-  const std::int64_t most = part_chunk_count(data.dtype);
-  for_chunks(longest_phase(), most, [&](std::int64_t first, std::int64_t) {
+  const std::int64_t chunk_size = range_chunk_size(data.dtype);
+  for_chunks(longest_range(), chunk_size, [&](std::int64_t first, std::int64_t) {
     const std::uint64_t use = staging_uses_++;
     for (int rank = 0; rank < size(); ++rank) {
-      const View chunk = chunk_of(data, parts_[rank], first, most);
-      copy(staging_buffer(rank_, use) + rank * most * size_of(data.dtype), chunk.data, chunk.bytes());
+      const View chunk = chunk_of(data, ranges_[rank], first, chunk_size);
+      copy(staging_buffer(rank_, use) + rank * chunk_size * size_of(data.dtype), chunk.data, chunk.bytes());
     }
     synchronize();
     for (int rank = 0; rank < size(); ++rank) {
-      const View to = result_of(rank, first, most);
-      copy(to.data, staging_buffer(rank, use) + rank_ * most * size_of(data.dtype), to.bytes());
+      const View to = result_of(rank, first, chunk_size);
+      copy(to.data, staging_buffer(rank, use) + rank_ * chunk_size * size_of(data.dtype), to.bytes());
     }
   });
 }

@@ -7,13 +7,13 @@
 
 namespace trainctl {
 
-// Behind the rank's block lie two buffers for small data, used alternately, and a staging buffer of two halves for
-// larger data.
+// The rank's block is followed by two buffers for small data, used alternately, and by a staging buffer with two halves
+// for larger data.
 inline constexpr std::int64_t small_bytes = 4 << 10;
 inline constexpr std::int64_t half_staging_bytes = 128 << 10;
 inline constexpr std::int64_t staging_bytes = 2 * half_staging_bytes;
 
-// A call as the others see it.
+// A call as it is published to the other ranks.
 struct HostGroup::CallRecord {
   CallKind kind;
   Reduction reduction;
@@ -30,7 +30,7 @@ struct HostGroup::CallRecord {
   Call call() const { return {.kind = kind, .reduction = reduction, .peer = peer, .data = {nullptr, dtype, count}}; }
 };
 
-// Written by its rank alone. On cache lines of its own.
+// The block of one rank, written by that rank only; it has its own cache lines.
 struct alignas(128) HostGroup::RankBlock {
   std::atomic<std::uint64_t> arrivals;
   std::atomic<bool> gone;

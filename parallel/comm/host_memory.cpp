@@ -1,4 +1,4 @@
-// Private memory straight from the kernel: zeroed, on its own pages.
+// Allocates private memory by mmap: zeroed, on pages of its own.
 #include "parallel/comm/host_memory.h"
 
 #include <sys/mman.h>

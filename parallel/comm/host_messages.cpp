@@ -1,4 +1,4 @@
-// Rings in memfd files, opened through /proc, with futexes for those who wait.
+// Ring buffers in memfd files, which the other process opens through /proc; waiting ranks sleep on futexes.
 #include "parallel/comm/host_messages.h"
 
 #include <fcntl.h>
@@ -23,18 +23,18 @@ namespace trainctl {
 namespace {
 
 constexpr std::int64_t smallest_ring = 64 << 10, largest_ring = 16 << 20;
-// A ring holds so many messages of the size that it was made for: those of one micro-batch, and of the next one.
+// The number of messages of the size that a ring was made for: those of one micro-batch and of the next one.
 constexpr std::int64_t messages_in_ring = 4;
-// How long a wait sleeps before it looks whether the peer is still there.
-constexpr std::chrono::milliseconds look_after{100};
+// How long a waiting rank sleeps before it checks whether the peer is still there.
+constexpr std::chrono::milliseconds check_interval{100};
 
-// Sleeps while the word has this value, no longer than `look_after`.
+// Sleeps while the word has this value, at most for `check_interval`.
 void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
-  const timespec limit{0, std::chrono::nanoseconds(look_after).count()};
+  const timespec limit{0, std::chrono::nanoseconds(check_interval).count()};
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
 }
 
-// Changes the word and wakes whoever sleeps while it has its old value.
+// Changes the word and wakes the threads that sleep on its old value.
 void pulse(std::atomic<std::uint32_t>& word) {
   word.fetch_add(1, std::memory_order_release);
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -42,15 +42,15 @@ void pulse(std::atomic<std::uint32_t>& word) {
 
 }  // namespace
 
-// The ring of messages from one rank to another, in the memory of the sender. Counters never go back: byte n lies at
-// place (n - start) % capacity of the file.
+// The ring of the messages from one rank to another, in the memory of the sender. Counters only grow: byte n is stored
+// at offset (n - start) % capacity of the file.
 struct alignas(128) HostMessages::Ring {
   std::atomic<std::uint64_t> written;
   std::atomic<std::uint32_t> write_pulse;
-  std::int64_t capacity;  // of the present file, as what follows; written before `written` grows
+  std::int64_t capacity;  // of the current file, like the members below; written before `written` grows
   std::uint64_t start;
   std::int32_t process, file;
-  std::uint32_t files;  // how many there have been
+  std::uint32_t files;  // number of files so far
   alignas(128) std::atomic<std::uint64_t> read;
   std::atomic<std::uint32_t> read_pulse;
 };
@@ -59,13 +59,13 @@ struct alignas(128) HostMessages::Block {
   std::atomic<bool> gone;
 };
 
-// A ring's file in this process.
+// A ring's file as mapped in this process.
 struct HostMessages::Mapped {
   std::byte* memory = nullptr;
   std::int64_t capacity = 0;
   std::uint64_t start = 0;
   std::uint32_t files = 0;
-  int file = -1;  // of the sender, which holds it open
+  int file = -1;  // set in the sender only, which keeps it open
 
   Mapped() = default;
   Mapped(const Mapped&) = delete;
@@ -78,9 +78,9 @@ struct HostMessages::Mapped {
     memory = nullptr;
     file = -1;
   }
-  // The bytes that follow byte `position` in the file, no more than `most`.
-  std::int64_t run(std::uint64_t position, std::int64_t most) const {
-    return std::min(most,
+  // The number of contiguous bytes in the file from byte `position` on, at most `limit`.
+  std::int64_t contiguous(std::uint64_t position, std::int64_t limit) const {
+    return std::min(limit,
                     capacity - static_cast<std::int64_t>((position - start) % static_cast<std::uint64_t>(capacity)));
   }
   std::byte* at(std::uint64_t position) const {
@@ -88,13 +88,13 @@ struct HostMessages::Mapped {
   }
 };
 
-// Waiting for the peer of one message.
+// A wait for the peer of one message.
 class HostMessages::MessageWait {
  public:
   MessageWait(const Call& call, const Block& peer, int world_rank, Attendance& attendance)
       : call_(call), peer_(peer), world_rank_(world_rank), attendance_(attendance), wait_(attendance) {}
 
-  // Sleeps while the word has the value, which was read before the look in vain.
+  // Sleeps while the word has the value that was read before the last unsuccessful check.
   void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
     if (peer_.gone.load(std::memory_order_relaxed)) attendance_.report_gone(describe(call_), world_rank_);
     if (!wait_.goes_on()) attendance_.report_missing(describe(call_), {world_rank_});
@@ -173,7 +173,8 @@ void HostMessages::receive(const Call& call, int peer) {
   }
 }
 
-// Makes a file for messages of so many bytes, where there is none or an empty one for smaller messages.
+// Makes a file for messages of this size, if there is none yet or the existing one is empty and made for smaller
+// messages.
 void HostMessages::make_ring(Ring& ring, Mapped& mapped, std::int64_t bytes) {
   const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(std::min(messages_in_ring * bytes, largest_ring)));
   const std::int64_t capacity = std::clamp(static_cast<std::int64_t>(wanted), smallest_ring, largest_ring);
@@ -196,7 +197,7 @@ void HostMessages::make_ring(Ring& ring, Mapped& mapped, std::int64_t bytes) {
   ++ring.files;
 }
 
-// Maps the sender's present file.
+// Maps the sender's current file.
 void HostMessages::open_ring(const Ring& ring, Mapped& mapped) const {
   if (mapped.files == ring.files) return;
   mapped.release();
@@ -204,10 +205,11 @@ void HostMessages::open_ring(const Ring& ring, Mapped& mapped) const {
   void* memory =
       file < 0 ? MAP_FAILED
                : mmap(nullptr, static_cast<std::size_t>(ring.capacity), PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
-  const int why = errno;
+  const int error = errno;
   if (file >= 0) close(file);
   if (memory == MAP_FAILED) {
-    throw Error(ErrorKind::resource, format("cannot open another rank's memory of messages: {}", std::strerror(why)));
+    throw Error(ErrorKind::resource,
+                format("cannot open another rank's memory for messages: {}", std::strerror(error)));
   }
   mapped.memory = static_cast<std::byte*>(memory);
   mapped.capacity = ring.capacity;
@@ -221,15 +223,15 @@ void HostMessages::write(Ring& ring, Mapped& mapped, const void* data, std::int6
   while (bytes > 0) {
     const std::uint32_t seen = ring.read_pulse.load(std::memory_order_acquire);
     const auto held = static_cast<std::int64_t>(position - ring.read.load(std::memory_order_acquire));
-    const std::int64_t now = mapped.run(position, std::min(bytes, mapped.capacity - held));
-    if (now == 0) {
+    const std::int64_t count = mapped.contiguous(position, std::min(bytes, mapped.capacity - held));
+    if (count == 0) {
       wait.sleep(ring.read_pulse, seen);
       continue;
     }
-    std::memcpy(mapped.at(position), from, static_cast<std::size_t>(now));
-    from += now;
-    bytes -= now;
-    position += static_cast<std::uint64_t>(now);
+    std::memcpy(mapped.at(position), from, static_cast<std::size_t>(count));
+    from += count;
+    bytes -= count;
+    position += static_cast<std::uint64_t>(count);
     ring.written.store(position, std::memory_order_release);
     pulse(ring.write_pulse);
   }
@@ -240,17 +242,17 @@ void HostMessages::read(Ring& ring, Mapped& mapped, void* data, std::int64_t byt
   std::uint64_t position = ring.read.load(std::memory_order_relaxed);
   while (bytes > 0) {
     const std::uint32_t seen = ring.write_pulse.load(std::memory_order_acquire);
-    const auto there = static_cast<std::int64_t>(ring.written.load(std::memory_order_acquire) - position);
-    if (there == 0) {
+    const auto available = static_cast<std::int64_t>(ring.written.load(std::memory_order_acquire) - position);
+    if (available == 0) {
       wait.sleep(ring.write_pulse, seen);
       continue;
     }
     open_ring(ring, mapped);
-    const std::int64_t now = mapped.run(position, std::min(bytes, there));
-    std::memcpy(to, mapped.at(position), static_cast<std::size_t>(now));
-    to += now;
-    bytes -= now;
-    position += static_cast<std::uint64_t>(now);
+    const std::int64_t count = mapped.contiguous(position, std::min(bytes, available));
+    std::memcpy(to, mapped.at(position), static_cast<std::size_t>(count));
+    to += count;
+    bytes -= count;
+    position += static_cast<std::uint64_t>(count);
     ring.read.store(position, std::memory_order_release);
     pulse(ring.read_pulse);
   }

@@ -1,4 +1,4 @@
-// Messages between the processes of one host, through rings of memory that the two ranks of a message share.
+// Messages between the processes of one host, through ring buffers that sender and receiver share.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,31 @@
 
 namespace trainctl {
 
-// A send copies its data into the ring and ends as soon as the ring holds it, so that the sender goes on while the
-// receiver still computes; what is larger than the ring flows through it. A rank that waits sleeps, and takes no time
-// from its own computation.
+// A send copies its data into the ring and ends as soon as the ring holds all of it, so that the sender continues while
+// the receiver still computes; data larger than the ring is streamed through it. A waiting rank sleeps, so that it does
+// not slow down its own computation.
 class HostMessages {
  public:
-  // Bytes of zeroed, shared memory that each rank provides for a group of so many ranks.
+  // Size of the zeroed, shared memory that each rank of a group with `ranks` ranks provides.
   static std::int64_t base_bytes(int ranks);
 
-  // A send of so many bytes ends without its receive while the receiver is no more than a few messages behind.
+  // A send of up to this many bytes returns before its receive, as long as only a few messages are pending.
   static std::int64_t buffered_bytes();
 
-  // `bases`: that memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers in messages.
+  // `bases`: the base memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers for
+  // messages.
   HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, Attendance& attendance);
   ~HostMessages();
   HostMessages(const HostMessages&) = delete;
   HostMessages& operator=(const HostMessages&) = delete;
 
-  // Sends or receives `call.data`; `peer` is a rank of the group. Throws Error{peer} after the deadline or when the
-  // peer has left, Error{internal} where sizes differ, Error{resource} without memory for a ring.
+  // Sends or receives `call.data`; `peer` is a rank of the group. Throws Error{peer} after the deadline or if the peer
+  // has left, Error{internal} if the sizes of send and receive differ, Error{resource} if there is no memory for a
+  // ring.
   void send(const Call& call, int peer);
   void receive(const Call& call, int peer);
 
-  // Marks this rank as gone: the waits of the others end with Error{peer}. A failed message does so.
+  // Marks this rank as gone: the waits of the other ranks end with Error{peer}. A failed send or receive calls it.
   void leave();
 
  private:
@@ -52,7 +54,7 @@ class HostMessages {
   std::vector<std::byte*> bases_;
   std::vector<int> world_ranks_;
   Attendance& attendance_;
-  std::vector<Mapped> sending_, receiving_;  // by peer
+  std::vector<Mapped> sending_, receiving_;  // indexed by peer
 };
 
 }  // namespace trainctl

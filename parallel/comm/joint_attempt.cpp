@@ -1,4 +1,4 @@
-// The failure of one rank becomes that of all.
+// Makes the failure of one rank the failure of all ranks.
 #include "parallel/comm/joint_attempt.h"
 
 #include <cstdint>
@@ -26,22 +26,22 @@ void JointAttempt::throw_if_any_failed() {
   if (lowest == world_.size()) return;
 
   std::int32_t kind = 0;
-  std::string file, words;
+  std::string file, message;
   if (lowest == world_.rank()) {
     try {
       std::rethrow_exception(failure_);
     } catch (const Error& error) {
       kind = static_cast<std::int32_t>(error.kind());
       file = error.location().file;
-      words = without_place(error);
+      message = without_place(error);
     }
   }
   world_.broadcast({&kind, DType::int32, 1}, lowest, stream_);
   stream_.synchronize();
   file = broadcast_text(file, lowest, world_, stream_);
-  words = broadcast_text(words, lowest, world_, stream_);
-  if (lowest > 0) words += format(" (rank {})", lowest);
-  throw CollectiveError(static_cast<ErrorKind>(kind), SourceLocation{file}, words);
+  message = broadcast_text(message, lowest, world_, stream_);
+  if (lowest > 0) message += format(" (rank {})", lowest);
+  throw CollectiveError(static_cast<ErrorKind>(kind), SourceLocation{file}, message);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Work of all ranks that may fail on some of them: all end it alike.
+// Runs work on all ranks that may fail on some of them, so that all ranks fail together.
 #pragma once
 
 #include <exception>
@@ -12,11 +12,11 @@ class JointAttempt {
  public:
   JointAttempt(Communicator& world, Stream& stream) : world_(world), stream_(stream) {}
 
-  // Does this rank's work. An Error that it throws is kept until throw_if_any_failed(), and later work is left out;
-  // other exceptions pass. The work calls no collective.
+  // Runs this rank's work. An Error is kept until throw_if_any_failed(), and later work is skipped; other exceptions
+  // propagate. The work must not call a collective.
   void run(const std::function<void()>& work);
-  // Collective: waits for all ranks. Where one of them failed, all throw the CollectiveError that tells the failure of
-  // the lowest one, with its rank behind it where that is not rank 0.
+  // Collective: waits for all ranks. If any rank failed, all throw the same CollectiveError with the failure of the
+  // lowest failed rank, followed by its number unless it is rank 0.
   void throw_if_any_failed();
 
  private:

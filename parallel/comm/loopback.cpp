@@ -1,4 +1,4 @@
-// Collectives of a rank whose peers are not there.
+// Collectives of a rank without peers, for timing.
 #include "parallel/comm/communicators.h"
 
 #include <cstdio>
@@ -12,14 +12,14 @@
 namespace trainctl {
 namespace {
 
-class Silent final : public Communicator {
+class Loopback final : public Communicator {
  public:
-  Silent(int rank, int size, Backend& backend, Communicator& memory, std::function<void(View)> reduced)
+  Loopback(int rank, int size, Backend& backend, Communicator& memory, std::function<void(View)> reduced)
       : rank_(rank), size_(size), backend_(backend), memory_(memory), reduced_(std::move(reduced)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::string_view name() const override { return "silent"; }
+  std::string_view name() const override { return "loopback"; }
   bool recordable() const override { return true; }
   Memory allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
 
@@ -45,7 +45,7 @@ class Silent final : public Communicator {
   void barrier(Stream&) override {}
 
   std::unique_ptr<Communicator> split(int, int) override {
-    require(false, "ranks that are not there do not part");
+    require(false, "a loopback communicator cannot be split");
     return nullptr;
   }
   Attendance& attendance() override { return memory_.attendance(); }
@@ -55,7 +55,7 @@ class Silent final : public Communicator {
   }
 
  private:
-  // Random values in host memory: allocated when the first message of a dtype comes, and for longer ones.
+  // Random values in host memory, allocated for the first message of a dtype and again for longer ones.
   const void* received(View data) {
     Memory& values = received_[data.dtype];
     if (values.bytes < data.bytes()) {
@@ -76,7 +76,7 @@ class Silent final : public Communicator {
 
 std::unique_ptr<Communicator> loopback_communicator(int rank, int size, Backend& backend, Communicator& memory,
                                                     std::function<void(View)> reduced) {
-  return std::make_unique<Silent>(rank, size, backend, memory, std::move(reduced));
+  return std::make_unique<Loopback>(rank, size, backend, memory, std::move(reduced));
 }
 
 }  // namespace trainctl

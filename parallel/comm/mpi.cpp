@@ -1,4 +1,4 @@
-// Finds the hosts of a communicator's ranks and joins host groups by messages.
+// The communicator of MPI ranks: finds the ranks of each host and connects the host groups by messages.
 #include "parallel/comm/communicators.h"
 
 #include <sched.h>
@@ -45,7 +45,7 @@ std::vector<int> gather(MPI_Comm ranks, int value) {
   return all;
 }
 
-// The ranks whose memory this rank shares.
+// The ranks that share memory with this rank.
 MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
   if (!options.shared_memory) return split_by(ranks, rank_of(ranks), 0);
   MPI_Comm host = MPI_COMM_NULL;
@@ -54,7 +54,7 @@ MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
   return options.ranks_per_host == 0 ? host : split_by(host, rank_of(host) / options.ranks_per_host, 0);
 }
 
-// The processors that this rank may use; none if they are not known.
+// The processors that this rank may use; empty if they are not known.
 cpu_set_t own_processors() {
   cpu_set_t own;
   CPU_ZERO(&own);
@@ -62,7 +62,7 @@ cpu_set_t own_processors() {
   return own;
 }
 
-// More ranks than the processors that they may use together.
+// Whether there are more ranks than processors that they may use together.
 bool is_oversubscribed(MPI_Comm host) {
   const cpu_set_t own = own_processors();
   if (CPU_COUNT(&own) == 0) return true;
@@ -103,15 +103,15 @@ class Mpi final : public QueuedCommunicator {
   int size_;
   MPI_Comm host_ = MPI_COMM_NULL;
   SameProcess own_addresses_;
-  std::shared_ptr<SharedRegions> regions_;  // null: this rank shares memory with no other
+  std::shared_ptr<SharedRegions> regions_;  // null: this rank shares memory with no other rank
   Memory base_;
   std::vector<std::byte*> bases_;
   std::unique_ptr<MpiPeers> peers_;
-  std::unique_ptr<MpiBridge> bridge_;  // null: one host
+  std::unique_ptr<MpiBridge> bridge_;  // null: all ranks run on one host
   std::unique_ptr<HostGroup> group_;
-  std::unique_ptr<HostMessages> messages_;  // null: this rank shares memory with no other
+  std::unique_ptr<HostMessages> messages_;  // null: this rank shares memory with no other rank
   bool has_one_core_ = false;
-  std::vector<int> on_host_;  // by rank: its number on this host, -1 elsewhere
+  std::vector<int> on_host_;  // for each rank its number on this host; -1: it runs on another host
 };
 
 Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> attendance)
@@ -134,7 +134,7 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> 
   has_one_core_ = CPU_COUNT(&own) == 1;
 }
 
-// Finds the ranks of this host, and the memory for messages between them, which lies behind that of their group.
+// Finds the ranks of this host, and sets up the memory for messages between them, which follows that of their group.
 void Mpi::share_messages() {
   std::vector<std::byte*> bases;
   for (std::byte* base : bases_) bases.push_back(base + HostGroup::base_bytes());
@@ -145,7 +145,8 @@ void Mpi::share_messages() {
   for (std::size_t i = 0; i < numbers.size(); ++i) on_host_[static_cast<std::size_t>(numbers[i])] = static_cast<int>(i);
 }
 
-// The memory that the host's ranks meet in. Where they cannot share any, each goes on as a host of its own.
+// Creates the memory through which the ranks of the host communicate. If they cannot share memory, each rank counts as
+// a host of its own.
 void Mpi::share_base() {
   const std::int64_t bytes = HostGroup::base_bytes() + HostMessages::base_bytes(count_of(host_));
   if (count_of(host_) > 1) {
@@ -167,7 +168,7 @@ void Mpi::share_base() {
 }
 
 void Mpi::build_bridge(const std::vector<int>& world_ranks) {
-  int host = rank_;  // a host's number is the rank of its first
+  int host = rank_;  // a host's number is the lowest rank on it
   check_mpi(MPI_Bcast(&host, 1, MPI_INT, 0, host_), "MPI_Bcast");
   const std::vector<int> hosts = gather(ranks_, host);
   if (std::all_of(hosts.begin(), hosts.end(), [&](int other) { return other == hosts.front(); })) return;
@@ -175,10 +176,10 @@ void Mpi::build_bridge(const std::vector<int>& world_ranks) {
   const int shards = *std::min_element(host_sizes.begin(), host_sizes.end());
   const int shard = rank_of(host_);
   const MPI_Comm column = split_by(ranks_, shard < shards ? shard : MPI_UNDEFINED, host);
-  std::unique_ptr<MpiPeers> carriers;
+  std::unique_ptr<MpiPeers> peers;
   if (column != MPI_COMM_NULL)
-    carriers = std::make_unique<MpiPeers>(column, gather(column, world_ranks[rank_]), attendance());
-  bridge_ = std::make_unique<MpiBridge>(shards, std::move(carriers));
+    peers = std::make_unique<MpiPeers>(column, gather(column, world_ranks[rank_]), attendance());
+  bridge_ = std::make_unique<MpiBridge>(shards, std::move(peers));
 }
 
 Memory Mpi::allocate(std::int64_t bytes) {
@@ -209,7 +210,7 @@ void Mpi::run(const Call& call) {
       return group_->run(call);
     case CallKind::reduce_scatter: {
       if (!bridge_) return group_->run(call);
-      // Summing within each host first sends less across than a reduce_scatter of single ranks would.
+      // Summing within each host first sends less data between hosts than a reduce_scatter of all ranks would.
       Call whole = call;
       whole.kind = CallKind::all_reduce;
       return group_->run(whole);

@@ -1,4 +1,4 @@
-// The roll call: an empty message to each rank, and an empty one back.
+// The roll call: sends an empty message to each rank, which sends an empty message back.
 #include "parallel/comm/mpi_attendance.h"
 
 #include <algorithm>
@@ -11,16 +11,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What an empty message says.
+// The meaning of an empty message.
 enum Tag : int { are_you_there = 1, here = 2 };
 
-// Does not wait until the message is sent, since the receiver may be gone.
+// Sends an empty message. Does not wait until it is sent, since the receiver may be gone.
 void say(Tag tag, int rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &request) == MPI_SUCCESS) MPI_Request_free(&request);
 }
 
-// The rank whose message has come; nothing where there is none.
+// Receives an empty message and returns its sender; empty if there is none.
 std::optional<int> hear(Tag tag) {
   int found = 0;
   MPI_Status status{};
@@ -43,7 +43,7 @@ void MpiAttendance::set_hosts(const std::vector<std::string>& hosts) {
 }
 
 void MpiAttendance::answer() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);  // whoever has it answers
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // another thread that holds it answers
   if (lock.owns_lock()) answer_calls();
 }
 
@@ -56,7 +56,7 @@ void MpiAttendance::note_answers(std::vector<bool>& is_there) {
 }
 
 std::vector<int> MpiAttendance::absent() {
-  constexpr std::chrono::milliseconds between_looks{1};
+  constexpr std::chrono::milliseconds poll_interval{1};
   const std::lock_guard lock(mutex_);
   if (absent_) return *absent_;
   std::vector<bool> is_there(static_cast<std::size_t>(size_));
@@ -68,7 +68,7 @@ std::vector<int> MpiAttendance::absent() {
   while (std::find(is_there.begin(), is_there.end(), false) != is_there.end() && Clock::now() < end) {
     answer_calls();
     note_answers(is_there);
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(poll_interval);
   }
   absent_.emplace();
   for (int rank = 0; rank < size_; ++rank) {

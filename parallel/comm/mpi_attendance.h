@@ -1,4 +1,4 @@
-// Whether the ranks of MPI still answer, by short messages beside those of all communicators.
+// Finds out whether the MPI ranks still answer, by short messages that are independent of all communicators.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace trainctl {
 
-// Over all ranks of MPI, whose messages between pairs on MPI_COMM_WORLD are this object's alone. Making one is no
-// collective.
+// Attendance of all MPI ranks. Only this object may send messages between pairs of ranks on MPI_COMM_WORLD. The
+// constructor is not collective.
 class MpiAttendance final : public Attendance {
  public:
   explicit MpiAttendance(std::chrono::milliseconds deadline);
 
-  // The name of the host that each rank runs on, from when they are known.
+  // Sets the host name of each rank, once they are known.
   void set_hosts(const std::vector<std::string>& hosts);
 
   void answer() override;
@@ -31,9 +31,9 @@ class MpiAttendance final : public Attendance {
 
   int rank_ = 0;
   int size_ = 1;
-  std::vector<std::string> hosts_;  // empty: not known, or one host
+  std::vector<std::string> hosts_;  // empty: not known, or all ranks run on one host
   std::mutex mutex_;
-  std::optional<std::vector<int>> absent_;  // under the mutex; set by the first roll call
+  std::optional<std::vector<int>> absent_;  // guarded by the mutex; set by the first roll call
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The home of mpi.h, and its error codes as our errors.
+// Includes mpi.h and turns its error codes into Errors.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// Throws Error{peer} with MPI's own words unless the code is MPI_SUCCESS.
+// Throws Error{peer} with MPI's error message unless the code is MPI_SUCCESS. `what`: the operation, for the message.
 inline void check_mpi(int code, std::string_view what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];

@@ -1,4 +1,4 @@
-// Messages between pairs of ranks, awaited together with a deadline.
+// Collectives by messages between pairs of ranks, which are awaited together with a deadline.
 #include "parallel/comm/mpi_peers.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 
 constexpr int tag = 1;
 constexpr std::int64_t scratch_bytes = 4 << 20;
-constexpr std::int64_t message_bytes = 1 << 30;  // MPI counts in int
-// Up to this size everybody sends everything to everybody, in one step.
+constexpr std::int64_t message_bytes = 1 << 30;  // MPI counts elements in int
+// Up to this size every rank sends all its data to every other rank, in one step.
 constexpr std::int64_t whole_bytes = 16 << 10;
-constexpr int looks_before_sleep = 200;
-constexpr std::chrono::microseconds nap{50};
+constexpr int polls_before_sleep = 200;
+constexpr std::chrono::microseconds sleep_time{50};
 
 template <class Message>
 void for_messages(View data, Message message) {
@@ -89,17 +89,17 @@ void MpiPeers::run(const Call& call) {
     case CallKind::reduce_scatter:
       break;
   }
-  require(false, "reduce_scatter does not go by messages alone");
+  require(false, "reduce_scatter is not implemented by messages alone");
 }
 
 void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call) {
   call_ = &call;
   if (size() == 1) return;
   if (data.bytes() * size() <= whole_bytes) return all_reduce_whole(data, reduction);
-  // Elements of one part, so that the parts of all others fit on the scratch memory.
+  // The number of elements of a range, such that the ranges of all ranks fit in the scratch memory.
   const std::int64_t capacity = std::max<std::int64_t>(16, scratch_.bytes / size() / size_of(data.dtype) / 16 * 16);
   for (std::int64_t first = 0; first < data.count; first += capacity * size()) {
-    all_reduce_parts(data.part(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
+    all_reduce_ranges(data.part(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
   }
 }
 
@@ -128,24 +128,24 @@ void MpiPeers::all_reduce_whole(View data, Reduction reduction) {
   reduce_received(data, reduction, data.count, data);
 }
 
-void MpiPeers::all_reduce_parts(View block, Reduction reduction, std::int64_t capacity) {
-  const auto part = [&](int rank) {
-    const Part where = part_of(block.count, rank, size());
-    return block.part(where.first, where.count);
+void MpiPeers::all_reduce_ranges(View block, Reduction reduction, std::int64_t capacity) {
+  const auto range = [&](int rank) {
+    const ElementRange part = range_of(block.count, rank, size());
+    return block.part(part.first, part.count);
   };
-  const View own = part(rank_);
+  const View own = range(rank_);
   for (int step = 1; step < size(); ++step) {
     const int to = (rank_ + step) % size();
     const int from = (rank_ + size() - step) % size();
     post_receive(receive_buffer(from, capacity, own.dtype, own.count), from);
-    post_send(part(to), to);
+    post_send(range(to), to);
   }
   complete();
   reduce_received(own, reduction, capacity, own);
   for (int step = 1; step < size(); ++step) {
     const int to = (rank_ + step) % size();
     const int from = (rank_ + size() - step) % size();
-    post_receive(part(from), from);
+    post_receive(range(from), from);
     post_send(own, to);
   }
   complete();
@@ -166,18 +166,18 @@ void MpiPeers::post_receive(View data, int peer) {
 }
 
 void MpiPeers::complete() {
-  SpinWait waiting(attendance_, true,
-                   call_->data.bytes());  // MPI_Testall looks at every connection: dear enough to yield in between
-  // A message may wait for long, beside this rank's own computation: then it sleeps, since several threads that yield
-  // to each other would keep the core from the computation.
+  // MPI_Testall checks every connection, which is so expensive that it pays to yield in between.
+  SpinWait waiting(attendance_, true, call_->data.bytes());
+  // A message may be awaited for long, while another thread of this rank computes. Then this thread sleeps, since
+  // several threads that yield to each other would take the core from the computation.
   const bool is_message = call_->kind == CallKind::send || call_->kind == CallKind::receive;
-  int looks = 0, done = 0;
+  int polls = 0, done = 0;
   while (true) {
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     if (code != MPI_SUCCESS) check_mpi(code, describe(*call_));
     if (done) break;
     if (!waiting.wait()) report_missing();
-    if (is_message && ++looks > looks_before_sleep) std::this_thread::sleep_for(nap);
+    if (is_message && ++polls > polls_before_sleep) std::this_thread::sleep_for(sleep_time);
   }
   requests_.clear();
   waited_for_.clear();

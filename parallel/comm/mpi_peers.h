@@ -1,4 +1,4 @@
-// Collectives by messages between pairs of ranks: across hosts, and where processes cannot share memory.
+// Collectives that use messages between pairs of ranks: across hosts, and if processes cannot share memory.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 
 namespace trainctl {
 
-// All calls block until done and throw Error{peer} after the deadline, naming the ranks that are waited for.
+// All calls block until they are complete, and throw Error{peer} after the deadline, which names the awaited ranks.
 class MpiPeers {
  public:
-  // `world_ranks`: what messages call the ranks of `ranks`.
+  // `world_ranks`: the numbers of these ranks for messages.
   MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks, Attendance& attendance);
 
-  // Every kind but reduce_scatter.
+  // Runs a collective: any kind except reduce_scatter.
   void run(const Call& call);
 
-  // Reduces `data` in the order of the ranks, as part of `call`: each rank sums a part of everybody's and sends it
-  // back.
+  // Reduces `data` in the order of the ranks: each rank sums one range of all ranks' data and sends the sum back.
+  // `call`: the call that this belongs to, for messages.
   void all_reduce(View data, Reduction reduction, const Call& call);
 
  private:
@@ -27,7 +27,7 @@ class MpiPeers {
   View receive_buffer(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const;
   void reduce_received(View own, Reduction reduction, std::int64_t capacity, View result);
   void all_reduce_whole(View data, Reduction reduction);
-  void all_reduce_parts(View block, Reduction reduction, std::int64_t capacity);
+  void all_reduce_ranges(View block, Reduction reduction, std::int64_t capacity);
 
   void post_send(View data, int peer);
   void post_receive(View data, int peer);
@@ -41,14 +41,14 @@ class MpiPeers {
   Memory scratch_;
   std::vector<std::byte*> sources_;
   std::vector<MPI_Request> requests_;
-  std::vector<int> waited_for_;  // the other rank of each request; -1: many
+  std::vector<int> waited_for_;  // the other rank of each request; -1: several ranks
   const Call* call_ = nullptr;
 };
 
-// Joins host groups: rank i of each group is in the i-th of these, for every i < shards.
+// Connects host groups: communicator i of `peers` contains rank i of each group, for every i < shards.
 class MpiBridge final : public Bridge {
  public:
-  // `peers` may be null where this rank carries no shard.
+  // `peers`: null if this rank reduces no shard.
   MpiBridge(int shards, std::unique_ptr<MpiPeers> peers) : shards_(shards), peers_(std::move(peers)) {}
 
   int shards() const override { return shards_; }

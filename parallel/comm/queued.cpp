@@ -51,7 +51,7 @@ void QueuedCommunicator::submit(const Call& call, Stream& stream) {
   Task& task = ring_[next_ % ring_.size()];
   while (task.queued.load(std::memory_order_acquire) && !attendance_->has_ended()) sched_yield();
   if (attendance_->has_ended()) {
-    // The stream may have dropped tasks after the failure: the ring is of no use any more.
+    // The stream may have dropped tasks after the failure, so the ring can no longer be used.
     stream.enqueue({[](void* context) { static_cast<const QueuedCommunicator*>(context)->refuse(); }, this});
     return;
   }

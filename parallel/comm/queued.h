@@ -1,5 +1,5 @@
-// The asynchronous surface that all communicators of the host share: a call becomes a task of the stream, which runs
-// the blocking collective. Steady state allocates nothing: tasks lie in a ring.
+// Base class of the communicators in host memory: turns each call into a task of a stream, which runs the blocking
+// collective. Calls allocate no memory: the tasks are kept in a ring.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// Calls are made by one thread at a time. The tasks of one communicator never run at the same time: who queues on
-// several streams orders them with events.
+// Calls are made by one thread at a time. The tasks of one communicator must not run at the same time: a caller that
+// uses several streams orders them with events.
 class QueuedCommunicator : public Communicator {
  public:
   explicit QueuedCommunicator(std::shared_ptr<Attendance> attendance) : attendance_(std::move(attendance)) {}
@@ -28,7 +28,7 @@ class QueuedCommunicator : public Communicator {
   bool recordable() const override { return false; }
 
  protected:
-  // The blocking collective. Throws Error{peer}; whatever it throws ends the attendance.
+  // Runs the blocking collective. Throws Error{peer}; any exception ends the attendance.
   virtual void run(const Call& call) = 0;
 
   const std::shared_ptr<Attendance>& shared_attendance() const { return attendance_; }

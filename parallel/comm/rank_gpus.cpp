@@ -1,4 +1,4 @@
-// Exchanging facts about GPUs, and choosing the transport.
+// Exchanges information about GPUs, and chooses the transport.
 #include "parallel/comm/rank_gpus.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void put(std::array<char, width>& field, const std::string& text) {
   std::memcpy(field.data(), text.data(), std::min(text.size(), width - 1));
 }
 
-// The facts of one rank as bytes that are exchanged.
+// The information of one rank as bytes to exchange.
 struct Message {
   std::array<char, 128> host{};
   std::array<char, 64> uuid{};
@@ -30,8 +30,8 @@ std::string name_of_rank(std::size_t rank, const std::vector<RankGpu>& ranks) {
   return format("rank {} on {}", rank, ranks[rank].host);
 }
 
-// "ranks 0 and 1 on node7 share one GPU (...)"; "" where none do.
-std::string sharing(const std::vector<RankGpu>& ranks) {
+// Names two ranks that share a GPU: "ranks 0 and 1 on node7 share one GPU (...)"; "" if there are none.
+std::string describe_sharing(const std::vector<RankGpu>& ranks) {
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankGpu& gpu = ranks[rank];
@@ -70,7 +70,7 @@ bool all_have_gpus(const std::vector<RankGpu>& ranks) {
   const auto without = std::find_if_not(ranks.begin(), ranks.end(), has);
   if (with == ranks.end()) return false;
   if (without == ranks.end()) return true;
-  const auto number = [&](auto where) { return static_cast<std::size_t>(where - ranks.begin()); };
+  const auto number = [&](auto position) { return static_cast<std::size_t>(position - ranks.begin()); };
   throw CollectiveError(
       ErrorKind::resource,
       format("{} has a GPU, {} has none: {}", name_of_rank(number(with), ranks), name_of_rank(number(without), ranks),
@@ -80,16 +80,18 @@ bool all_have_gpus(const std::vector<RankGpu>& ranks) {
 
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks) {
   if (asked == Transport::staged) return {Transport::staged, "the config asks for it"};
-  const std::string shared = sharing(ranks);
+  const std::string shared = describe_sharing(ranks);
   if (!shared.empty()) {
     if (asked == Transport::automatic) return {Transport::staged, shared};
-    throw CollectiveError(ErrorKind::config, format("{}, but NCCL wants one for each rank", shared),
+    throw CollectiveError(ErrorKind::config, format("{}, but NCCL requires one for each rank", shared),
                           "start fewer ranks, or set cluster.communication to auto or staged");
   }
-  const auto lacks = std::find_if(ranks.begin(), ranks.end(), [](const RankGpu& gpu) { return !gpu.why_not.empty(); });
-  if (lacks == ranks.end()) return {Transport::nccl, ""};
-  const std::string why = format("{} cannot use NCCL: {}",
-                                 name_of_rank(static_cast<std::size_t>(lacks - ranks.begin()), ranks), lacks->why_not);
+  const auto without_nccl =
+      std::find_if(ranks.begin(), ranks.end(), [](const RankGpu& gpu) { return !gpu.why_not.empty(); });
+  if (without_nccl == ranks.end()) return {Transport::nccl, ""};
+  const std::string why =
+      format("{} cannot use NCCL: {}", name_of_rank(static_cast<std::size_t>(without_nccl - ranks.begin()), ranks),
+             without_nccl->why_not);
   if (asked == Transport::automatic) return {Transport::staged, why};
   throw CollectiveError(ErrorKind::resource, why,
                         "put libnccl.so.2 where LD_LIBRARY_PATH finds it, or set cluster.communication to auto");

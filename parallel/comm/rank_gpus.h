@@ -1,4 +1,4 @@
-// The GPUs of all ranks, exchanged, and the transport that follows from them.
+// Exchanges the GPUs of all ranks and chooses the transport between them.
 #pragma once
 
 #include <string>
@@ -10,35 +10,37 @@
 namespace trainctl {
 
 struct RankGpu {
-  std::string host;   // of the rank
-  std::string uuid;   // of its GPU; "": it has none
+  std::string host;   // host name of the rank
+  std::string uuid;   // of its GPU; "": the rank has no GPU
   std::string model;  // "NVIDIA H100 80GB HBM3"
   int numa_node = -1;
-  std::string why_not;  // without a GPU: why; else why NCCL cannot be used, "" where it can. Cut to 255 bytes.
+  std::string why_not;  // why the rank has no GPU or cannot use NCCL; "" if it can. Cut to 255 bytes.
 };
 
-// Every rank's. Collective.
+// Returns the GPUs of all ranks. Collective.
 std::vector<RankGpu> exchange_gpus(const RankGpu& own, Communicator& world, Stream& stream);
 
-// Whether all ranks have a GPU, or none has. Throws CollectiveError{resource} that names them where only some have.
+// True if all ranks have a GPU, false if none has. Throws CollectiveError{resource}, which names a rank with and one
+// without, if only some have one.
 bool all_have_gpus(const std::vector<RankGpu>& ranks);
 
 struct TransportChoice {
-  Transport transport = Transport::staged;  // nccl or staged
+  Transport transport = Transport::staged;  // nccl or staged, never automatic
   std::string why_staged;
 };
 
-// NCCL wants a GPU for each rank. Throws CollectiveError{config} that names two ranks and their GPU where it was asked
-// for and they share one, CollectiveError{resource} where a rank cannot use it.
+// NCCL requires a GPU for each rank. If NCCL was asked for, throws CollectiveError{config} that names two ranks that
+// share a GPU, and CollectiveError{resource} if a rank cannot use NCCL.
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks);
 
-// A rank's number among, and the number of, those on its host whose GPUs are on the same NUMA node.
+// A rank's number among the ranks of its host whose GPUs are on the same NUMA node, and the number of these ranks.
 struct Neighbours {
   int index = 0, count = 1;
 };
 Neighbours neighbours_of(int rank, const std::vector<RankGpu>& ranks);
 
-// "rank 3 computes on NVIDIA A100, rank 0 on NVIDIA H100"; "" where all are of one model.
+// Describes the first rank whose GPU model differs from that of rank 0: "rank 3 computes on NVIDIA A100, rank 0 on
+// NVIDIA H100"; "" if all models are equal.
 std::string different_models(const std::vector<RankGpu>& ranks);
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Reduces block by block: the running values of a block stay in registers, memory is read and written once.
+// Reduces block by block, so that the intermediate values of a block stay in registers, and memory is read and written
+// once.
 #include "parallel/comm/reduction.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using Pointers = std::span<std::byte* const>;
 
 constexpr std::int64_t block = 128;  // elements
 
-// Elements as they lie in memory, and the type they are accumulated in.
+// The element types: how values are stored, and the type in which they are accumulated.
 template <class T>
 struct Plain {
   using Stored = T;
@@ -28,7 +29,7 @@ struct BFloat16 {
   using Stored = std::uint16_t;
   using Sum = float;
   static TRAINCTL_INLINE Sum load(Stored value) { return std::bit_cast<float>(std::uint32_t{value} << 16); }
-  static TRAINCTL_INLINE Stored store(Sum value) {  // to the nearest, ties to even; NaN stays NaN
+  static TRAINCTL_INLINE Stored store(Sum value) {  // rounds to nearest, ties to even; NaN stays NaN
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
     const std::uint32_t nan = (bits >> 16) | 0x40;
@@ -36,18 +37,18 @@ struct BFloat16 {
   }
 };
 
-// IEEE half precision by its bits: not every supported compiler has the type.
+// IEEE half precision, converted by integer arithmetic, since not every supported compiler has the type.
 struct Float16 {
   using Stored = std::uint16_t;
   using Sum = float;
   static TRAINCTL_INLINE Sum load(Stored value) {
     const std::uint32_t magnitude = value & 0x7FFFu, sign = std::uint32_t{value & 0x8000u} << 16;
     const float small = static_cast<float>(magnitude) * 0x1p-24f;                     // below the smallest normal half
-    const std::uint32_t exponent = magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u;  // Inf and NaN stay such
+    const std::uint32_t exponent = magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u;  // Inf and NaN are kept
     const std::uint32_t normal = (magnitude << 13) + exponent;
     return std::bit_cast<float>(sign | (magnitude < 0x0400u ? std::bit_cast<std::uint32_t>(small) : normal));
   }
-  static TRAINCTL_INLINE Stored store(Sum value) {  // to the nearest, ties to even; NaN stays NaN
+  static TRAINCTL_INLINE Stored store(Sum value) {  // rounds to nearest, ties to even; NaN stays NaN
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7FFFFFFFu, sign = (bits >> 16) & 0x8000u;
     const std::uint32_t normal = (magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1)) >> 13;
@@ -62,12 +63,12 @@ struct Float16 {
 template <Reduction reduction, class T>
 TRAINCTL_INLINE T combine(T a, T b) {
   if constexpr (reduction == Reduction::sum) return static_cast<T>(a + b);
-  // A NaN on either side stays visible.
+  // If either value is NaN, so is the result.
   if constexpr (reduction == Reduction::minimum) return a != a || a < b ? a : b;
   if constexpr (reduction == Reduction::maximum) return a != a || a > b ? a : b;
 }
 
-// `length` elements: a constant where the block is whole, so that the sums stay in registers.
+// Reduces `length` elements; for a whole block this is a constant, so that the sums stay in registers.
 template <class Element, Reduction reduction>
 TRAINCTL_INLINE void reduce_block(Pointers sources, Pointers destinations, std::int64_t first, std::int64_t length) {
   using Stored = typename Element::Stored;

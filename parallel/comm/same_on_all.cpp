@@ -1,4 +1,4 @@
-// Comparing values over ranks: hashes first, texts only where these differ.
+// Compares values over ranks: first their hashes, and their texts only if these differ.
 #include "parallel/comm/same_on_all.h"
 
 #include <algorithm>
@@ -14,19 +14,19 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t most_shown = 8;   // differences
-constexpr std::size_t most_text = 120;  // bytes of a value
-constexpr char end_of_text = '\0';      // no name or value holds it in one piece: see without_ends
+constexpr std::size_t max_differences = 8;    // that are shown
+constexpr std::size_t max_value_bytes = 120;  // that are shown of a value
+constexpr char terminator = '\0';             // of each name and value, see without_terminators()
 
-std::string without_ends(std::string text) {
-  std::replace(text.begin(), text.end(), end_of_text, ' ');
+std::string without_terminators(std::string text) {
+  std::replace(text.begin(), text.end(), terminator, ' ');
   return text;
 }
 
 std::string joined(const RankValues& values) {
   std::string text;
   for (const auto& [name, value] : values) {
-    text += without_ends(name) + end_of_text + without_ends(value) + end_of_text;
+    text += without_terminators(name) + terminator + without_terminators(value) + terminator;
   }
   return text;
 }
@@ -34,8 +34,8 @@ std::string joined(const RankValues& values) {
 RankValues split(const std::string& text) {
   RankValues values;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t name_end = text.find(end_of_text, at);
-    const std::size_t value_end = text.find(end_of_text, name_end + 1);
+    const std::size_t name_end = text.find(terminator, at);
+    const std::size_t value_end = text.find(terminator, name_end + 1);
     values.emplace_back(text.substr(at, name_end - at), text.substr(name_end + 1, value_end - name_end - 1));
     at = value_end + 1;
   }
@@ -44,11 +44,10 @@ RankValues split(const std::string& text) {
 
 std::string shown(const std::string* value) {
   if (value == nullptr) return "absent";
-  return value->size() <= most_text ? *value : value->substr(0, most_text) + "...";
+  return value->size() <= max_value_bytes ? *value : value->substr(0, max_value_bytes) + "...";
 }
 
-// The smallest of all ranks' numbers.
-std::int64_t least(std::int64_t mine, Communicator& world, Stream& stream) {
+std::int64_t minimum_over_ranks(std::int64_t mine, Communicator& world, Stream& stream) {
   world.all_reduce({&mine, DType::int64, 1}, Reduction::minimum, stream);
   stream.synchronize();
   return mine;
@@ -99,23 +98,24 @@ void require_same_on_all(const RankValues& mine, const std::vector<std::string>&
   stream.synchronize();
   if (bounds[0] == ~bounds[1]) return;
 
-  const std::string firsts = broadcast_text(text, 0, world, stream);
-  const bool differs = firsts != text;
-  std::int64_t others = differs ? 1 : 0;
-  world.all_reduce({&others, DType::int64, 1}, Reduction::sum, stream);
+  const std::string text_of_first = broadcast_text(text, 0, world, stream);
+  const bool differs = text_of_first != text;
+  std::int64_t differing_ranks = differs ? 1 : 0;
+  world.all_reduce({&differing_ranks, DType::int64, 1}, Reduction::sum, stream);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  const auto named = static_cast<int>(least(differs ? world.rank() : none, world, stream));
-  std::string message = "the ranks were not started alike:";
-  if (named == world.rank()) {
-    const std::vector<std::string> lines =
-        describe_differences(split(firsts), split(text), named, hosts[static_cast<std::size_t>(named)]);
-    for (std::size_t i = 0; i < std::min(lines.size(), most_shown); ++i) message += "\n  " + lines[i];
-    if (lines.size() > most_shown) message += format("\n  and {} more differences", lines.size() - most_shown);
-    if (others > 1) message += format("\n  and {} more ranks differ from rank 0", others - 1);
+  const auto reporting_rank = static_cast<int>(minimum_over_ranks(differs ? world.rank() : none, world, stream));
+  std::string message = "the ranks were started differently:";
+  if (reporting_rank == world.rank()) {
+    const std::vector<std::string> lines = describe_differences(split(text_of_first), split(text), reporting_rank,
+                                                                hosts[static_cast<std::size_t>(reporting_rank)]);
+    for (std::size_t i = 0; i < std::min(lines.size(), max_differences); ++i) message += "\n  " + lines[i];
+    if (lines.size() > max_differences)
+      message += format("\n  and {} more differences", lines.size() - max_differences);
+    if (differing_ranks > 1) message += format("\n  and {} more ranks differ from rank 0", differing_ranks - 1);
   }
-  throw CollectiveError(ErrorKind::config, broadcast_text(message, named, world, stream),
-                        "give all ranks the same trainctl, config, options and data (copies keep their times by cp -p "
-                        "or rsync -a)");
+  throw CollectiveError(ErrorKind::config, broadcast_text(message, reporting_rank, world, stream),
+                        "give all ranks the same trainctl, config, options and data (copy files with cp -p or rsync "
+                        "-a, which keep their modification times)");
 }
 
 }  // namespace trainctl

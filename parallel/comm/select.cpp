@@ -1,4 +1,4 @@
-// Chooses between a rank of MPI and a process that is alone.
+// Chooses between an MPI rank and a process that is alone.
 #include "parallel/comm/select.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The only place that chooses how this process meets the other ranks.
+// Chooses how this process communicates with the other ranks.
 #pragma once
 
 #include <chrono>
@@ -15,32 +15,32 @@ namespace trainctl {
 // Whether mpirun, or srun with a PMI plugin, has started this process as a rank.
 bool started_as_rank();
 
-// The ranks of this run, seen from one of them.
+// The ranks of this run, as seen by one of them.
 class World {
  public:
-  // Joins MPI where this process was started as a rank; else it is alone and MPI stays untouched. `deadline`: of all
-  // waits for other ranks; zero: none. `late` is called, on a thread of its own, if the others do not come to MPI_Init
-  // within the deadline: it ends the process.
+  // Joins MPI if this process was started as a rank; otherwise it is the only rank, and MPI is not used. `deadline`: of
+  // all waits for other ranks; zero: no deadline. `late` is called, on its own thread, if the others do not reach
+  // MPI_Init within the deadline: it must end the process.
   explicit World(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
   int local_rank() const { return environment_ ? environment_->local_rank() : 0; }
   int local_size() const { return environment_ ? environment_->local_size() : 1; }
-  // Name of the host that rank i runs on.
+  // The name of the host of each rank.
   const std::vector<std::string>& hosts() const { return hosts_; }
-  // The process, on its host, that rank i is.
+  // The process id of each rank on its host.
   const std::vector<int>& processes() const { return processes_; }
   Communicator& communicator() { return *communicator_; }
 
-  // Waits until all ranks have come here. Throws Error{peer} after the deadline and `longer`.
+  // Waits until all ranks have called it. Throws Error{peer} after the deadline plus `longer`.
   void gather(std::chrono::milliseconds longer);
-  // The end of a clean run, by all ranks together, which lasts no longer than the deadline: then the process ends with
-  // `exit_code`. After an error leave by communicator().abort() instead.
+  // Ends a successful run; all ranks call it together. If it lasts longer than the deadline, the process ends with
+  // `exit_code`. After an error call communicator().abort() instead.
   void finish(int exit_code);
 
  private:
-  std::unique_ptr<MpiEnvironment> environment_;  // null: alone
+  std::unique_ptr<MpiEnvironment> environment_;  // null: this is the only rank
   std::unique_ptr<Communicator> communicator_;
   std::vector<std::string> hosts_;
   std::vector<int> processes_;

@@ -16,7 +16,7 @@ namespace trainctl {
 
 namespace {
 
-// How a rank's segment is found by the others.
+// How the other ranks find a rank's segment.
 struct Handle {
   std::int64_t process = 0;
   std::int64_t file = -1;
@@ -34,7 +34,7 @@ std::byte* map(int file, std::size_t length) {
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
-// The smallest of all ranks' values.
+// The minimum of all ranks' values.
 int agree(MPI_Comm host, int value) {
   int least = 0;
   check_mpi(MPI_Allreduce(&value, &least, 1, MPI_INT, MPI_MIN, host), "agreeing on shared memory");
@@ -56,14 +56,15 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
   constexpr const char* name = "trainctl";
   const int file = memfd_create(name, MFD_CLOEXEC);
   if (file < 0) why = format("memfd_create: {}", std::strerror(errno));
-  // The pages are claimed now, by the rank that owns them: on its memory node, and with an error rather than a signal.
+  // Each rank allocates its own pages now, so that they are on its NUMA node, and a shortage is an error instead of a
+  // signal.
   const int shortage = file < 0 ? 0 : posix_fallocate(file, 0, static_cast<off_t>(length));
   if (agree(host, shortage ? 0 : 1) == 0) {
     if (file >= 0) close(file);
     throw Error(ErrorKind::resource,
                 format("cannot allocate {} bytes of memory shared by the ranks of this host, the file memfd:{}{}{}",
                        bytes, name, shortage ? ": " : " (on another rank)", shortage ? std::strerror(shortage) : ""),
-                shortage == EFBIG ? "raise the limit of a file's size (ulimit -f)" : "");
+                shortage == EFBIG ? "raise the limit of the file size (ulimit -f)" : "");
   }
 
   const Handle own{getpid(), file, inode_of(file), length};
@@ -75,15 +76,15 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
     segment->lengths_[peer] = handle.length;
     int opened = file;
     if (peer != rank) opened = open(format("/proc/{}/fd/{}", handle.process, handle.file).c_str(), O_RDWR | O_CLOEXEC);
-    // Another file than meant: the processes number each other differently, as in containers of their own.
+    // If this is another file, the processes have different process ids for each other, as in separate containers.
     if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, handle.length);
     if (!segment->bases_[peer]) {
-      if (why.empty()) why = format("the memory of local rank {}: {}", peer, std::strerror(errno));
+      if (why.empty()) why = format("cannot map the memory of local rank {}: {}", peer, std::strerror(errno));
       complete = false;
     }
     if (opened >= 0 && peer != rank) close(opened);
   }
-  complete = agree(host, complete ? 1 : 0) == 1;  // also: nobody closes its file before all have opened it
+  complete = agree(host, complete ? 1 : 0) == 1;  // also ensures that nobody closes its file before all have opened it
   if (file >= 0) close(file);
   return complete ? segment : nullptr;
 }
@@ -94,26 +95,26 @@ SharedSegment::~SharedSegment() {
   }
 }
 
-Memory SharedRegions::add(const std::shared_ptr<SharedRegions>& book, std::shared_ptr<SharedSegment> segment,
+Memory SharedRegions::add(const std::shared_ptr<SharedRegions>& regions, std::shared_ptr<SharedSegment> segment,
                           std::int64_t bytes) {
-  std::byte* begin = segment->bases()[book->rank_];
-  const int index = book->used_.load();
+  std::byte* begin = segment->bases()[regions->rank_];
+  const int index = regions->used_.load();
   Region* region = nullptr;
-  if (index < static_cast<int>(book->regions_.size())) {
-    region = &book->regions_[index];
+  if (index < static_cast<int>(regions->regions_.size())) {
+    region = &regions->regions_[index];
     region->bytes = bytes;
     region->bases = segment->bases();
     region->begin.store(begin);
-    book->used_.store(index + 1, std::memory_order_release);
+    regions->used_.store(index + 1, std::memory_order_release);
   }
-  // The deleter's captures keep the mapping, and the book that the region lies in.
-  const auto forget = [book, region, segment = std::move(segment)](std::byte*) {
+  // The deleter keeps the mapping and the list of regions alive.
+  const auto forget = [regions, region, segment = std::move(segment)](std::byte*) {
     if (region) region->begin.store(nullptr);
   };
   return {{begin, forget}, bytes};
 }
 
-SharedPlace SharedRegions::find(const void* data, std::int64_t bytes) const {
+SharedAddress SharedRegions::find(const void* data, std::int64_t bytes) const {
   const auto* address = static_cast<const std::byte*>(data);
   const int used = used_.load(std::memory_order_acquire);
   for (int index = 0; index < used; ++index) {
@@ -124,8 +125,8 @@ SharedPlace SharedRegions::find(const void* data, std::int64_t bytes) const {
   return {};
 }
 
-std::byte* SharedRegions::resolve(int rank, const SharedPlace& place) const {
-  return regions_[place.region].bases[rank] + place.offset;
+std::byte* SharedRegions::resolve(int rank, const SharedAddress& address) const {
+  return regions_[address.region].bases[rank] + address.offset;
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Memory of the processes of one host that all of them see, and the places in it.
+// Memory that is shared by the processes of one host, and the translation of addresses in it.
 #pragma once
 
 #include <array>
@@ -14,40 +14,40 @@
 
 namespace trainctl {
 
-// One piece of memory per rank, mapped by all. Each is a file without a name (memfd): it needs no room in /dev/shm,
-// which containers limit, and leaves nothing behind, however the processes end.
+// One block of memory per rank, mapped by all ranks. Each is a file without a name (memfd): it needs no space in
+// /dev/shm, which containers limit, and disappears however the processes end.
 class SharedSegment {
  public:
-  // Collective over `host`, whose ranks must run on one host and may ask for different sizes. Zeroed. Empty, on all
-  // ranks, where the system does not let processes share memory in this way; `why` then holds this rank's reason, if it
-  // had one. Throws Error{resource} when memory runs out.
+  // Creates zeroed memory. Collective over `host`, whose ranks must run on one host and may ask for different sizes.
+  // Returns null on all ranks if the system does not allow processes to share memory in this way; `why` is then this
+  // rank's reason, or empty if another rank failed. Throws Error{resource} if there is not enough memory.
   static std::shared_ptr<SharedSegment> create(MPI_Comm host, std::int64_t bytes, std::string& why);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
-  // Rank i's memory, as this process sees it.
+  // The address of each rank's memory in this process.
   const std::vector<std::byte*>& bases() const { return bases_; }
 
  private:
   SharedSegment() = default;
 
   std::vector<std::byte*> bases_;
-  std::vector<std::size_t> lengths_;  // by rank
+  std::vector<std::size_t> lengths_;  // of each rank's memory
 };
 
-// The shared segments that a communicator's ranks allocated, all in the same order: region i is the i-th. Beyond the
-// last entry memory is not found any more, which costs speed alone.
+// The shared segments that the ranks of a communicator have allocated, all in the same order: region i is the i-th
+// segment. Segments beyond the last entry are not found, which only costs speed.
 class SharedRegions final : public AddressMap {
  public:
   explicit SharedRegions(int rank) : rank_(rank) {}
 
-  // Owned memory that is found in this book until it is freed. The book must be held by a shared_ptr.
-  static Memory add(const std::shared_ptr<SharedRegions>& book, std::shared_ptr<SharedSegment> segment,
+  // Registers a segment until its memory is freed, and returns this rank's memory.
+  static Memory add(const std::shared_ptr<SharedRegions>& regions, std::shared_ptr<SharedSegment> segment,
                     std::int64_t bytes);
 
-  SharedPlace find(const void* data, std::int64_t bytes) const override;
-  std::byte* resolve(int rank, const SharedPlace& place) const override;
+  SharedAddress find(const void* data, std::int64_t bytes) const override;
+  std::byte* resolve(int rank, const SharedAddress& address) const override;
 
  private:
   struct Region {

@@ -1,4 +1,4 @@
-// Collectives of one rank.
+// Collectives of a rank that is alone.
 #include "parallel/comm/communicators.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Waiting for other ranks: spins for some microseconds, then yields the core at every look, and after some milliseconds
-// sleeps between looks.
+// A wait for other ranks: spins for some microseconds, then yields the core after every poll, and after some
+// milliseconds sleeps between polls.
 #pragma once
 
 #include <sched.h>
@@ -14,13 +14,13 @@ namespace trainctl {
 
 class SpinWait {
  public:
-  // `oversubscribed`: more ranks than cores, so that spinning would keep the awaited rank from running. `bytes`: those
-  // that travel. A wait for few of them is a wait for a rank: it may last, beside a computation that needs the core.
-  // More of them travel by the looks themselves, which then do not pause.
+  // `oversubscribed`: there are more ranks than cores, so that spinning would keep the awaited rank from running.
+  // `bytes`: size of the data. With little data, the wait is for another rank: it may be long, and another thread may
+  // need the core, so the wait sleeps. With more data, polling itself moves the data, so the wait does not sleep.
   SpinWait(Attendance& attendance, bool oversubscribed, std::int64_t bytes)
-      : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit), sleeps_(bytes <= few_bytes) {}
+      : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit), sleeps_(bytes <= small_bytes_limit) {}
 
-  // Call after each look in vain. False once the wait has to end (see PeerWait).
+  // Call this after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
   bool wait() {
     if (spins_ > 0) {
       --spins_;
@@ -28,24 +28,24 @@ class SpinWait {
       return true;
     }
     const auto waited = wait_.waited();
-    if (sleeps_ && waited > patience) {
-      std::this_thread::sleep_for(std::min(waited / 64, longest_sleep));  // so a wait ends 1/64 late at most
+    if (sleeps_ && waited > time_before_sleep) {
+      std::this_thread::sleep_for(std::min(waited / 64, longest_sleep));  // so that a wait ends at most 1/64 too late
       return wait_.goes_on();
     }
     sched_yield();
-    return looks_++ % 64 != 0 || wait_.goes_on();
+    return polls_++ % 64 != 0 || wait_.goes_on();
   }
 
  private:
   static constexpr int spin_limit = 1000;
-  static constexpr std::int64_t few_bytes = 64 << 10;
-  static constexpr std::chrono::nanoseconds patience = std::chrono::milliseconds(5);
+  static constexpr std::int64_t small_bytes_limit = 64 << 10;
+  static constexpr std::chrono::nanoseconds time_before_sleep = std::chrono::milliseconds(5);
   static constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(2);
 
   PeerWait wait_;
   int spins_;
   bool sleeps_;
-  unsigned looks_ = 0;
+  unsigned polls_ = 0;
 };
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Collectives in chunks: from the device into page-locked memory, through the host's collective, and back.
+// Collectives of devices, in chunks: each is copied from the device into page-locked memory, reduced or sent by the
+// host communicator, and copied back.
 #include "parallel/comm/communicators.h"
 
 #include <algorithm>
@@ -15,13 +16,13 @@ namespace {
 
 constexpr std::int64_t buffer_bytes = 4 << 20;
 
-// Which parts of its data a call reads or writes on this rank.
+// The parts of the data that a call reads or writes on this rank.
 enum class Parts { none, own, all };
 
 class Staged final : public Communicator {
  public:
   Staged(std::unique_ptr<Communicator> host, Backend& backend)
-      : host_(std::move(host)), backend_(backend), hosts_(backend.asynchronous_stream()) {
+      : host_(std::move(host)), backend_(backend), host_stream_(backend.asynchronous_stream()) {
     for (StagingBuffer& buffer : buffers_) {
       buffer.sent = backend.allocate_host(buffer_bytes);
       buffer.received = backend.allocate_host(buffer_bytes);
@@ -49,7 +50,8 @@ class Staged final : public Communicator {
     submit({.kind = CallKind::all_gather, .data = data, .result = data}, Parts::own, Parts::all, size(), stream);
   }
   void all_to_all(View send, View receive, Stream& stream) override {
-    require(send.count == receive.count && send.dtype == receive.dtype, "all_to_all needs as many parts on both sides");
+    require(send.count == receive.count && send.dtype == receive.dtype,
+            "all_to_all needs the same number of elements and dtype on both sides");
     submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, Parts::all, Parts::all, size(), stream);
   }
   void broadcast(View data, int root, Stream& stream) override {
@@ -66,10 +68,10 @@ class Staged final : public Communicator {
   void barrier(Stream& stream) override {
     StagingBuffer& buffer = buffers_.front();
     buffer.fetched->record(stream);
-    buffer.fetched->wait(*hosts_);
-    make_room();
-    host_->barrier(*hosts_);
-    buffer.done->record(*hosts_);
+    buffer.fetched->wait(*host_stream_);
+    limit_queued_calls();
+    host_->barrier(*host_stream_);
+    buffer.done->record(*host_stream_);
     buffer.done->wait(stream);
   }
 
@@ -84,22 +86,23 @@ class Staged final : public Communicator {
 
  private:
   struct StagingBuffer {
-    Memory sent, received;                 // of which all_to_all alone needs the second
-    std::unique_ptr<Event> fetched, done;  // the chunk has come from the device; the hosts are done with it
+    Memory sent, received;  // only all_to_all needs `received`
+    // Recorded when the chunk has come from the device, and when the host communicator is done with it.
+    std::unique_ptr<Event> fetched, done;
   };
 
-  // The chunk of each of a call's parts that passes through a buffer at once.
+  // The elements of each part that pass through a buffer at once.
   struct Chunk {
     std::int64_t first, count;
   };
 
-  // The host's communicator remembers a limited number of calls. The wait for it to catch up is made here, where it
-  // ends with what may have failed.
-  void make_room() {
-    if (++calls_ % 32 == 0) hosts_->synchronize();
+  // The host communicator queues a limited number of calls. This waits until it has caught up, and throws if a call has
+  // failed.
+  void limit_queued_calls() {
+    if (++calls_ % 32 == 0) host_stream_->synchronize();
   }
   void submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream);
-  void run_on_hosts(const Call& call, StagingBuffer& buffer, std::int64_t count);
+  void run_on_host(const Call& call, StagingBuffer& buffer, std::int64_t count);
   template <class Copy>
   void each_part(Parts which, int parts, Copy copy) {
     if (which == Parts::none) return;
@@ -111,25 +114,26 @@ class Staged final : public Communicator {
   Backend& backend_;
   unsigned calls_ = 0;
   std::array<StagingBuffer, 2> buffers_;
-  std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
+  std::unique_ptr<Stream> host_stream_;  // runs the host communicator's collectives; its destructor waits for them
 };
 
-// The buffers alternate: while the hosts reduce one chunk, the one before is copied back and the next one is fetched.
+// The buffers alternate: while the host communicator reduces one chunk, the previous one is copied back and the next
+// one is fetched.
 void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream) {
-  require(call.data.count % parts == 0, "a collective of parts needs size() equal ones");
+  require(call.data.count % parts == 0, "the data must consist of size() equal parts");
   const std::int64_t part_count = call.data.count / parts;
   const std::int64_t width = size_of(call.data.dtype);
-  const std::int64_t most = std::max<std::int64_t>(1, buffer_bytes / (width * parts) / 16 * 16);
+  const std::int64_t chunk_size = std::max<std::int64_t>(1, buffer_bytes / (width * parts) / 16 * 16);
   const auto fetch = [&](const Chunk& chunk, StagingBuffer& buffer) {
     each_part(reads, parts, [&](int part) {
       backend_.copy(buffer.sent.get() + part * chunk.count * width,
                     call.data.part(part * part_count + chunk.first, chunk.count).data, chunk.count * width, stream);
     });
     buffer.fetched->record(stream);
-    buffer.fetched->wait(*hosts_);
-    make_room();
-    run_on_hosts(call, buffer, chunk.count * parts);
-    buffer.done->record(*hosts_);
+    buffer.fetched->wait(*host_stream_);
+    limit_queued_calls();
+    run_on_host(call, buffer, chunk.count * parts);
+    buffer.done->record(*host_stream_);
   };
   const auto copy_back = [&](const Chunk& chunk, StagingBuffer& buffer) {
     buffer.done->wait(stream);
@@ -139,36 +143,36 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
                     from.get() + part * chunk.count * width, chunk.count * width, stream);
     });
   };
-  Chunk before{0, 0};
+  Chunk previous{0, 0};
   int current = 0;
-  for (std::int64_t first = 0; first < part_count; first += most, current ^= 1) {
-    const Chunk chunk{first, std::min(most, part_count - first)};
+  for (std::int64_t first = 0; first < part_count; first += chunk_size, current ^= 1) {
+    const Chunk chunk{first, std::min(chunk_size, part_count - first)};
     fetch(chunk, buffers_[static_cast<std::size_t>(current)]);
-    if (before.count > 0) copy_back(before, buffers_[static_cast<std::size_t>(current ^ 1)]);
-    before = chunk;
+    if (previous.count > 0) copy_back(previous, buffers_[static_cast<std::size_t>(current ^ 1)]);
+    previous = chunk;
   }
-  if (before.count > 0) copy_back(before, buffers_[static_cast<std::size_t>(current ^ 1)]);
+  if (previous.count > 0) copy_back(previous, buffers_[static_cast<std::size_t>(current ^ 1)]);
 }
 
-void Staged::run_on_hosts(const Call& call, StagingBuffer& buffer, std::int64_t count) {
+void Staged::run_on_host(const Call& call, StagingBuffer& buffer, std::int64_t count) {
   const View data{buffer.sent.get(), call.data.dtype, count};
   switch (call.kind) {
     case CallKind::all_reduce:
-      return host_->all_reduce(data, call.reduction, *hosts_);
+      return host_->all_reduce(data, call.reduction, *host_stream_);
     case CallKind::reduce_scatter:
-      return host_->reduce_scatter(data, call.reduction, *hosts_);
+      return host_->reduce_scatter(data, call.reduction, *host_stream_);
     case CallKind::all_gather:
-      return host_->all_gather(data, *hosts_);
+      return host_->all_gather(data, *host_stream_);
     case CallKind::all_to_all:
-      return host_->all_to_all(data, {buffer.received.get(), data.dtype, count}, *hosts_);
+      return host_->all_to_all(data, {buffer.received.get(), data.dtype, count}, *host_stream_);
     case CallKind::broadcast:
-      return host_->broadcast(data, call.peer, *hosts_);
+      return host_->broadcast(data, call.peer, *host_stream_);
     case CallKind::send:
-      return host_->send(data, call.peer, *hosts_);
+      return host_->send(data, call.peer, *host_stream_);
     case CallKind::receive:
-      return host_->receive(data, call.peer, *hosts_);
+      return host_->receive(data, call.peer, *host_stream_);
     case CallKind::barrier:
-      return host_->barrier(*hosts_);
+      return host_->barrier(*host_stream_);
   }
 }
 

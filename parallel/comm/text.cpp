@@ -1,4 +1,4 @@
-// Texts between ranks.
+// Sends texts between ranks.
 #include "parallel/comm/text.h"
 
 #include <algorithm>

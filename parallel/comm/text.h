@@ -1,4 +1,4 @@
-// Texts between ranks: short messages and small documents.
+// Sends texts between ranks: short messages and small documents.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace trainctl {
 
-// The root's text on every rank. Waits.
+// Returns the root's text on every rank. Waits.
 std::string broadcast_text(const std::string& text, int root, Communicator& world, Stream& stream);
 
-// A text from one rank to another: each sends what the other receives. Waits.
+// Send a text from one rank to another; both ranks call their function. Waits.
 void send_text(const std::string& text, int peer, Communicator& world, Stream& stream);
 std::string receive_text(int peer, Communicator& world, Stream& stream);
 
-// The texts of all ranks on rank 0, in their order; nothing on the others. Waits.
+// Returns the texts of all ranks on rank 0, in the order of the ranks; empty on the other ranks. Waits.
 std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream);
 
-// The text of the lowest rank that has one, with "(rank N)" behind it where there are several ranks; "" where none has.
-// Texts are cut to 255 bytes. Waits.
+// Returns the text of the lowest rank that has one, followed by "(rank N)" if there are several ranks; "" if none has
+// one. Texts are cut to 255 bytes. Waits.
 std::string first_text(const std::string& text, Communicator& world, Stream& stream);
 
-// Whether any rank says so. Waits.
+// Whether `mine` is true on any rank. Waits.
 bool any_rank(bool mine, Communicator& world, Stream& stream);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Ranks that are threads: one host group in plain memory, and a mailbox for each pair of ranks.
+// Communicators of ranks that are threads: one host group in ordinary memory, and a mailbox for each pair of ranks.
 #include "parallel/comm/communicators.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace trainctl {
 
 namespace {
 
-// Who has called the roll, and who has answered which call; by the world's ranks.
+// The roll calls so far, and the answers of each rank of the world.
 struct Roll {
   explicit Roll(int ranks) : answered(static_cast<std::size_t>(ranks)) {}
 
   std::atomic<int> calls{0};
-  std::vector<std::atomic<int>> answered;  // the last call that each rank has heard
+  std::vector<std::atomic<int>> answered;  // number of the last call that each rank has answered
 };
 
 class ThreadAttendance final : public Attendance {
@@ -36,16 +36,16 @@ class ThreadAttendance final : public Attendance {
     using Clock = std::chrono::steady_clock;
     const int call = ++roll_->calls;
     const auto end = Clock::now() + roll_call_time();
-    std::vector<int> silent;
+    std::vector<int> missing;
     do {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       answer();
-      silent.clear();
+      missing.clear();
       for (std::size_t rank = 0; rank < roll_->answered.size(); ++rank) {
-        if (roll_->answered[rank] < call) silent.push_back(static_cast<int>(rank));
+        if (roll_->answered[rank] < call) missing.push_back(static_cast<int>(rank));
       }
-    } while (!silent.empty() && Clock::now() < end);
-    return silent;
+    } while (!missing.empty() && Clock::now() < end);
+    return missing;
   }
 
  private:
@@ -53,7 +53,7 @@ class ThreadAttendance final : public Attendance {
   std::size_t rank_;
 };
 
-// Data that one rank sends to another: the receiver copies it and counts it as taken.
+// Data that one rank sends to another: the receiver copies it and increments `taken`.
 struct Mailbox {
   std::atomic<std::uint64_t> offered{0};
   std::atomic<std::uint64_t> taken{0};
@@ -65,14 +65,14 @@ struct Member {
   int key;
 };
 
-// The state that the ranks of one communicator share.
+// State that the ranks of one communicator share.
 struct SharedState {
   explicit SharedState(std::vector<int> ranks)
       : world_ranks(std::move(ranks)),
         base(allocate_host(size() * HostGroup::base_bytes())),
         mailboxes(static_cast<std::size_t>(size()) * size()),
         members(size()),
-        successors(size()) {}
+        split_states(size()) {}
 
   int size() const { return static_cast<int>(world_ranks.size()); }
   std::vector<std::byte*> bases() const {
@@ -89,7 +89,7 @@ struct SharedState {
   std::atomic<bool> aborted{false};
   // For split().
   std::vector<Member> members;
-  std::vector<std::shared_ptr<SharedState>> successors;
+  std::vector<std::shared_ptr<SharedState>> split_states;
 };
 
 class ThreadRank final : public QueuedCommunicator {
@@ -149,7 +149,7 @@ void ThreadRank::receive_now(const Call& call) {
   const std::uint64_t number = box.taken.load(std::memory_order_relaxed) + 1;
   wait_for(call, box.offered, number);
   require(box.data.dtype == call.data.dtype && box.data.count == call.data.count,
-          "receive expects other data than was sent");
+          "the data that receive expects differs from the sent data in size or dtype");
   if (call.data.count > 0) std::memcpy(call.data.data, box.data.data, static_cast<std::size_t>(call.data.bytes()));
   box.taken.store(number, std::memory_order_release);
 }
@@ -168,14 +168,14 @@ std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
   if (same.front() == rank_) {
     std::vector<int> world_ranks;
     for (int rank : same) world_ranks.push_back(shared.world_ranks[rank]);
-    shared.successors[rank_] = std::make_shared<SharedState>(std::move(world_ranks));
+    shared.split_states[rank_] = std::make_shared<SharedState>(std::move(world_ranks));
   }
   synchronize();
-  std::shared_ptr<SharedState> successor = shared.successors[same.front()];
+  std::shared_ptr<SharedState> split_state = shared.split_states[same.front()];
   const int rank = static_cast<int>(std::find(same.begin(), same.end(), rank_) - same.begin());
   synchronize();
-  shared.successors[rank_].reset();
-  return std::make_unique<ThreadRank>(std::move(successor), rank, shared_attendance());
+  shared.split_states[rank_].reset();
+  return std::make_unique<ThreadRank>(std::move(split_state), rank, shared_attendance());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the ranks' GPUs reach each other: `cluster.communication` of a config.
+// How the GPUs of the ranks exchange data: `cluster.communication` of a config.
 #pragma once
 
 #include "core/spec/values.h"

@@ -1,4 +1,4 @@
-// In the place of NCCL, where its header was not there when this was built.
+// Replaces NCCL if its header was missing when trainctl was built.
 #include "core/base/error.h"
 #include "parallel/comm/nccl/nccl.h"
 
@@ -6,7 +6,7 @@ namespace trainctl {
 
 LibraryVersion nccl_version() { return {"NCCL", "", ""}; }
 
-std::string why_no_nccl() { return "this build of trainctl has no NCCL"; }
+std::string why_no_nccl() { return "this build of trainctl does not include NCCL"; }
 
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&) {
   throw Error(ErrorKind::resource, why_no_nccl(), "set cluster.communication to auto or staged");

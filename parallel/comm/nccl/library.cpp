@@ -1,4 +1,4 @@
-// Loads libnccl.
+// Loads libnccl.so.2 and looks up its functions.
 #include "parallel/comm/nccl/library.h"
 
 #include <dlfcn.h>
@@ -9,15 +9,15 @@
 namespace trainctl {
 namespace {
 
-constexpr int oldest = 21400;  // the first with communicators that do not block
+constexpr int oldest = 21400;  // 2.14, the first version with non-blocking communicators
 
 }  // namespace
 
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why) {
-  void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // by the module's own search path
+  void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // uses the module's own search path
   if (file == nullptr) file = open_cuda_library("libnccl.so.2", why);
   if (file == nullptr) return nullptr;
-  why.clear();  // of a place where it was not
+  why.clear();  // the reason why another folder did not have it
   const auto nccl = std::make_shared<NcclLibrary>();
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(file, name));

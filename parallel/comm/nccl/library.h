@@ -1,4 +1,4 @@
-// NCCL's library, found at run time: a machine without it trains all the same.
+// NCCL's library, loaded at run time, so that trainctl also works without it.
 #pragma once
 
 #include <nccl.h>
@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The calls that are used. NCCL 2.14 has all that are needed.
+// The functions that are used. All required ones are in NCCL 2.14.
 struct NcclLibrary {
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -28,14 +28,15 @@ struct NcclLibrary {
   decltype(&ncclRecv) receive = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
-  // Of 2.19; null before.
+  // Optional, since NCCL 2.19; null in older versions.
   ncclResult_t (*mem_alloc)(void** memory, std::size_t bytes) = nullptr;
   ncclResult_t (*mem_free)(void* memory) = nullptr;
   ncclResult_t (*register_memory)(ncclComm_t ranks, void* memory, std::size_t bytes, void** handle) = nullptr;
   ncclResult_t (*deregister_memory)(ncclComm_t ranks, void* handle) = nullptr;
 };
 
-// Looks for libnccl.so.2 where open_cuda_library() does. Null where it cannot be loaded; `why` then says why.
+// Looks for libnccl.so.2 in the folders of open_cuda_library(). Returns null if it cannot be loaded; `why` is then the
+// reason.
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why);
 
 }  // namespace trainctl

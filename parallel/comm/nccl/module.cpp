@@ -1,4 +1,4 @@
-// The entry point that the program looks up in this shared library.
+// Defines the symbol that trainctl looks up in this shared library.
 #include "core/backend/cuda/cuda_backend.h"
 #include "core/backend/cuda/runtime/device.h"
 #include "core/backend/cuda/runtime/versions.h"

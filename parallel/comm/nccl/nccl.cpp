@@ -1,6 +1,6 @@
-// NCCL behind the Communicator interface. Its calls never block: what is not done at once is asked for until it is done
-// or the deadline has passed, so that a rank that hangs cannot hang the others. Which links and network cards carry the
-// data NCCL finds out from the machine's topology; its own NCCL_* variables are respected.
+// Implements Communicator with NCCL. Its calls never block: an unfinished call is polled until it is done or the
+// deadline has passed, so that a hanging rank cannot hang the others. NCCL chooses links and network cards from the
+// machine's topology, and its NCCL_* environment variables apply.
 #include "parallel/comm/nccl/nccl.h"
 
 #include <sched.h>
@@ -25,8 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// How long a clean end waits for the peers', and how long the end of this process may take once the communicator is
-// dead.
+// How long the destructor waits for the peers, and how long this process may take to end after the communicator has
+// failed.
 constexpr milliseconds finalize_timeout{5000};
 constexpr milliseconds grace{30000};
 
@@ -67,7 +67,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend)
       : library_(std::move(library)), host_(std::move(host)), backend_(backend), registered_(library_) {}
   ~Nccl() override;
-  // First of all, on all ranks together.
+  // Connects the ranks; called once, before all other calls. Collective.
   void connect();
 
   int rank() const override { return host_->rank(); }
@@ -92,14 +92,14 @@ class Nccl final : public Communicator, private cuda::Watch {
     return part;
   }
   Attendance& attendance() override { return host_->attendance(); }
-  // The process ends: nothing of the communicator's needs to be freed before.
+  // The process ends, so nothing needs to be freed before.
   [[noreturn]] void abort(int exit_code) override {
     host_->abort(exit_code);
     std::_Exit(exit_code);  // gcc 12 does not see that a virtual function cannot return
   }
 
  private:
-  // Queues a call: queue(communicator, stream) calls NCCL.
+  // Queues a call: queue(communicator, stream) calls the NCCL function.
   template <class Queue>
   void submit(const Call& call, Stream& stream, Queue queue);
   void wait_until_queued(ncclResult_t result, std::string_view what);
@@ -114,12 +114,13 @@ class Nccl final : public Communicator, private cuda::Watch {
   ImmediateStream host_stream_;
   Backend& backend_;
   std::shared_ptr<cuda::Waits> waits_;  // null before the first call
-  ncclComm_t ranks_ = nullptr;          // null: dead
+  ncclComm_t ranks_ = nullptr;          // null: the communicator is dead
   RegisteredMemory registered_;
-  Memory barrier_value_;  // what a barrier sums
+  Memory barrier_value_;  // the value that a barrier sums
   Call last_;
-  std::string reason_;                                                                    // of its death
-  std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);  // this object is gone
+  std::string reason_;  // why the communicator is dead
+  // Becomes true when this object is destroyed.
+  std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 void Nccl::connect() {
@@ -134,13 +135,13 @@ void Nccl::connect() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   wait_until_queued(library_->init_rank(&ranks_, size(), id, rank(), &config), "connecting the GPUs");
-  // A call that cannot work fails here, before anything is recorded.
+  // A call that does not work fails here, before anything is recorded.
   const auto stream = backend_.asynchronous_stream();
   barrier(*stream);
   stream->synchronize();
 }
 
-// Registered on all ranks or on none: NCCL does not say what comes of a mixture.
+// Memory is registered on all ranks or on none, since NCCL does not document a mixture.
 Memory Nccl::allocate(std::int64_t bytes) {
   std::string why;
   Memory memory = registered_.allocate(ranks_, bytes, why);
@@ -156,8 +157,8 @@ Memory Nccl::allocate(std::int64_t bytes) {
   return backend_.allocate(bytes);
 }
 
-// A clean end waits a moment for the peers', which NCCL wants, so that nothing of theirs is still under way. One rank's
-// error on its way up waits for nobody.
+// The destructor waits for a short time for the peers, as NCCL requires, so that none of their data is still in
+// transit. While an exception propagates it does not wait.
 Nccl::~Nccl() {
   if (waits_) waits_->remove(*this);
   registered_.forget();
@@ -204,7 +205,7 @@ void Nccl::all_gather(View data, Stream& stream) {
   });
 }
 
-// ncclAlltoAll is young; as sends and receives in one group every version has it.
+// Only new versions have ncclAlltoAll; a group of sends and receives works in every version.
 void Nccl::all_to_all(View send, View receive, Stream& stream) {
   require(send.count % size() == 0 && send.count == receive.count && send.dtype == receive.dtype,
           "all_to_all needs size() equal parts on both sides");
@@ -213,7 +214,7 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
   const ncclDataType_t type = type_of(send.dtype);
   submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
-           // The group goes on where a call is only under way: it starts with its end.
+           // ncclInProgress is no failure of a call in a group: the calls start at the end of the group.
            ncclResult_t result = library_->group_start();
            const auto is_good = [&result] { return result == ncclSuccess || result == ncclInProgress; };
            for (int peer = 0; peer < size() && is_good(); ++peer) {
@@ -267,7 +268,7 @@ void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
   wait_until_queued(queue(ranks_, on.get()), name_of(call.kind));
 }
 
-// Until NCCL has queued everything on its stream, or is connected.
+// Waits until NCCL has queued everything on its stream, or is connected.
 void Nccl::wait_until_queued(ncclResult_t result, std::string_view what) {
   PeerWait wait(attendance());
   while (result == ncclInProgress) {
@@ -301,22 +302,23 @@ std::string Nccl::error_text(ncclResult_t result) const {
   return format("{}{}{}", library_->error_string(result), more ? ": " : "", more ? detail : "");
 }
 
-// NCCL does not know whom it waits for.
+// Names the absent ranks by a roll call, since NCCL does not report which ranks it waits for.
 std::string Nccl::describe_missing_ranks() {
   const std::vector<int> absent = attendance().absent();
   if (attendance().has_ended()) return attendance().reason();
-  if (absent.empty()) return "all ranks are there, but the data between their GPUs does not come through";
+  if (absent.empty()) return "all ranks answer, but no data arrives from their GPUs";
   return format("{} did not arrive within {} s", attendance().name(absent), attendance().deadline().count() * 1e-3);
 }
 
-// Ends the kernels that wait for peers. NCCL's abort may itself wait, for graphs to be destroyed above all: this thread
-// does not wait for it.
+// Ends the kernels that wait for peers. ncclCommAbort may itself wait, in particular for graphs to be destroyed, so it
+// runs on its own thread.
 void Nccl::abort_in_background() {
   registered_.forget();
   std::thread([library = library_, ranks = std::exchange(ranks_, nullptr)] { library->abort(ranks); }).detach();
 }
 
-// Unwinding frees device memory, which waits for kernels: where one of them does not end, the process is ended.
+// Throws Error{peer}. Unwinding frees device memory, which waits for kernels: if a kernel does not end, another thread
+// ends the process.
 void Nccl::fail(const std::string& reason) {
   reason_ = reason;
   attendance().end(reason);
@@ -334,7 +336,7 @@ void Nccl::fail(const std::string& reason) {
 
 LibraryVersion nccl_version() {
   const auto text = [](int version) {
-    return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // since 2.9
+    return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // encoding of versions since 2.9
   };
   std::string why;
   int found = 0;

@@ -1,4 +1,4 @@
-// The communicator between GPUs: NCCL.
+// Creates the communicator between GPUs, which uses NCCL.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace trainctl {
 class Backend;
 
 LibraryVersion nccl_version();
-// As CudaModule says.
+// See CudaModule for these functions.
 std::string why_no_nccl();
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend);
 

@@ -1,4 +1,4 @@
-// Memory that is registered with NCCL.
+// Allocates memory and registers it with NCCL.
 #include "parallel/comm/nccl/registered.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Memory RegisteredMemory::allocate(ncclComm_t ranks, std::int64_t bytes, std::str
     return refused("ncclMemAlloc", result);
   }
   const std::shared_ptr<void> unregistered(data, [state = state_](void* memory) { state->library->mem_free(memory); });
-  // It returns before the memory is zero.
+  // cudaMemset returns before the memory is zero.
   if (cudaMemset(data, 0, size) != cudaSuccess || cudaStreamSynchronize(nullptr) != cudaSuccess) {
     cudaGetLastError();
     return refused("cudaMemset", ncclUnhandledCudaError);

@@ -1,4 +1,4 @@
-// Memory that is registered with NCCL, which then reduces it where it lies instead of through buffers of its own.
+// Memory that is registered with NCCL, which then reduces it in place instead of through its own buffers.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace trainctl {
 
-// A communicator's registered memory.
+// The registered memory of one communicator.
 class RegisteredMemory {
  public:
   explicit RegisteredMemory(std::shared_ptr<const NcclLibrary> library) : state_(new State{std::move(library)}) {}
 
-  // Zeroed. Without data, and with a reason, where this NCCL cannot.
+  // Allocates zeroed memory. If this version of NCCL cannot, returns memory without data and sets `why`.
   Memory allocate(ncclComm_t ranks, std::int64_t bytes, std::string& why);
-  // The communicator ends, and its registrations with it; the memory stays its owners'.
+  // Called when the communicator, and with it its registrations, ends; the memory remains valid.
   void forget() { state_->ranks = nullptr; }
 
  private:
