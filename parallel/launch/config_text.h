@@ -1,5 +1,5 @@
-// The files of a config on their way to the processes that work on it: the first process reads them, and its ranks get
-// their texts through the environment, whatever lies on their hosts.
+// Passes the files of a config to the processes that need it: the first process reads them, and its ranks get the texts
+// through the environment, independently of the files on their hosts.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace trainctl {
 
-// What the process that started this one has passed with pass_config() for the config of this name; nothing where it
-// has passed nothing. The processes that this one starts do not inherit it. Throws Error{config} in a rank of a user's
-// own launcher where the config is no regular file: ranks cannot share a pipe.
+// Returns what the parent process has passed with pass_config() for the config of this name; empty if it has passed
+// nothing. Child processes of this process do not inherit it. Throws Error{config} in a rank of a user's own launcher
+// if the config is not a regular file, since ranks cannot share a pipe.
 std::optional<std::string> take_passed_config(const std::string& config);
 
-// Passes `files`, the texts of the config's files, to all processes that this one starts, and to itself where it starts
-// again. Where they are too large for that, ranks read the files on their own hosts; throws Error{config} where they
-// cannot, because the config is no regular file.
+// Passes `files`, the texts of the config's files, to all child processes, and to this process if it executes itself
+// again. If the texts are too large, ranks read the files on their own hosts; throws Error{config} if that is
+// impossible because the config is not a regular file.
 void pass_config(const std::string& config, const std::string& files);
 
 }  // namespace trainctl

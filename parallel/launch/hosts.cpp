@@ -1,4 +1,4 @@
-// Reading lists of hosts.
+// Parses lists of hosts.
 #include "parallel/launch/hosts.h"
 
 #include <unistd.h>
@@ -20,9 +20,9 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t longest_name = 255;  // of a host
+constexpr std::size_t max_name_length = 255;  // of a host
 
-// A number from 0, or nothing.
+// Parses a number from 0; empty if the text is not one.
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,29 +30,29 @@ std::optional<int> whole_number(std::string_view text) {
   return value;
 }
 
-// A number from 1 to most_slots, or nothing.
+// Parses a number from 1 to most_slots; empty if the text is not one.
 std::optional<int> positive(std::string_view text) {
   const std::optional<int> value = whole_number(text);
   return value && *value >= 1 && *value <= most_slots ? value : std::nullopt;
 }
 
-// Hosts in the order in which they are named first.
+// Hosts in the order in which they are first named.
 class HostList {
  public:
   void add(std::string_view name, int slots) {
-    const auto [location, is_new] = places_.emplace(name, hosts_.size());
+    const auto [location, is_new] = indices_.emplace(name, hosts_.size());
     if (is_new) hosts_.push_back({std::string(name), 0});
     int& sum = hosts_[location->second].slots;
-    sum = std::min(sum + slots, most_slots + 1);  // too many are found when all are added up
+    sum = std::min(sum + slots, most_slots + 1);  // total_slots() reports an excess
   }
   std::vector<Host> take() { return std::move(hosts_); }
 
  private:
   std::vector<Host> hosts_;
-  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::size_t> indices_;
 };
 
-// The words of a line of a hostfile, with '=' as a word of its own wherever it stands.
+// The words of a line of a hostfile; each '=' is a word of its own.
 std::vector<std::string> words_of_line(const std::string& line) {
   std::string spaced;
   for (const char c : line) spaced += c == '=' ? std::string(" = ") : std::string(1, c);
@@ -64,7 +64,8 @@ std::vector<std::string> words_of_line(const std::string& line) {
 
 enum class HostKey { slots, most_slots, user };
 
-// The keys of OpenMPI's hostfiles that can have a meaning here. In "max-slots" and the like OpenMPI also takes '_'.
+// Recognizes the keys of OpenMPI's hostfiles that matter here. In "max-slots" and similar keys OpenMPI also accepts
+// '_'.
 std::optional<HostKey> host_key(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   for (const std::string unit : {"slots", "cpus", "cpu", "count"}) {
@@ -75,25 +76,25 @@ std::optional<HostKey> host_key(std::string name) {
   return {};
 }
 
-// The host of a line, nothing where the line is empty or a comment. Throws Error{config} without a place.
+// Parses the host of a line; empty if the line is empty or a comment. Throws Error{config} without a location.
 std::optional<Host> read_host_line(const std::string& line) {
   const std::vector<std::string> words = words_of_line(line.substr(0, line.find('#')));
   if (words.empty()) return {};
   Host host{words.front()};
-  if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is no name of a host", host.name));
+  if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is not a valid host name", host.name));
   for (std::size_t i = 1; i < words.size(); i += 3) {
     const std::optional<HostKey> key = host_key(words[i]);
     if (!key || i + 1 == words.size() || words[i + 1] != "=")
-      throw Error(ErrorKind::config, format("'{}' is not understood", words[i]));
+      throw Error(ErrorKind::config, format("'{}' is not a known key, or has no '='", words[i]));
     const std::string value = i + 2 < words.size() ? words[i + 2] : "";
     const std::optional<int> count = positive(value);
     if (key != HostKey::user && !count) {
       throw Error(ErrorKind::config,
-                  format("{} is '{}', and must be a number from 1 to {}", words[i], value, most_slots));
+                  format("{} is '{}', but must be a number from 1 to {}", words[i], value, most_slots));
     }
     if (key == HostKey::slots) host.slots = *count;
     if (key == HostKey::user) host.name = value + "@" + host.name;
-    if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is no name of a user", value));
+    if (!is_host_name(host.name)) throw Error(ErrorKind::config, format("'{}' is not a valid user name", value));
   }
   return host;
 }
@@ -108,7 +109,7 @@ std::string_view without_spaces(std::string_view text) {
 
 bool is_host_name(std::string_view text) {
   const auto is_name = [](std::string_view part) {
-    return !part.empty() && part.size() <= longest_name && part.front() != '-' &&
+    return !part.empty() && part.size() <= max_name_length && part.front() != '-' &&
            std::all_of(part.begin(), part.end(),
                        [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_'; });
   };
@@ -127,7 +128,8 @@ int total_slots(const std::vector<Host>& hosts) {
   std::int64_t sum = 0;
   for (const Host& host : hosts) sum += host.slots;
   if (sum <= most_slots) return static_cast<int>(sum);
-  throw Error(ErrorKind::config, format("the hosts have {} slots together, and {} are the most", sum, most_slots));
+  throw Error(ErrorKind::config,
+              format("the hosts have {} slots in total, but at most {} are allowed", sum, most_slots));
 }
 
 std::vector<Host> parse_hosts(std::string_view text) {
@@ -139,7 +141,8 @@ std::vector<Host> parse_hosts(std::string_view text) {
     const std::string_view name = item.substr(0, colon);
     const std::optional<int> slots = colon == std::string_view::npos ? 1 : positive(item.substr(colon + 1));
     if (!is_host_name(name) || !slots) {
-      throw Error(ErrorKind::config, format("'{}' is no host in '{}'", item, text), "write hosts as node1:8,node2:8");
+      throw Error(ErrorKind::config, format("'{}' in '{}' is not a valid host", item, text),
+                  "write hosts as node1:8,node2:8");
     }
     hosts.add(name, *slots);
     begin = end + 1;
@@ -148,8 +151,8 @@ std::vector<Host> parse_hosts(std::string_view text) {
 }
 
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
-  constexpr std::string_view mark = "\xef\xbb\xbf";  // of UTF-8, which editors of Windows put in front
-  if (text.starts_with(mark)) text.remove_prefix(mark.size());
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // of UTF-8, which some Windows editors write first
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   HostList hosts;
   std::istringstream lines{std::string(text)};
   std::string line;
@@ -158,11 +161,11 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
       if (const std::optional<Host> host = read_host_line(line)) hosts.add(host->name, host->slots);
     } catch (const Error& error) {
       throw Error(error.kind(), SourceLocation{file, number, 1}, error.what(),
-                  "a line of a hostfile is a name and slots=N");
+                  "write each line of a hostfile as NAME slots=N");
     }
   }
   std::vector<Host> found = hosts.take();
-  if (found.empty()) throw Error(ErrorKind::config, SourceLocation{file, 0, 0}, "names no host");
+  if (found.empty()) throw Error(ErrorKind::config, SourceLocation{file, 0, 0}, "the hostfile names no host");
   return found;
 }
 
@@ -208,7 +211,7 @@ std::vector<std::string> expand_names(std::string_view text) {
       const std::string first = range.substr(0, dash), last = dash < range.size() ? range.substr(dash + 1) : first;
       const auto low = whole_number(first), high = whole_number(last);
       if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > most_slots ||
-          stem.size() + first.size() > longest_name) {
+          stem.size() + first.size() > max_name_length) {
         return {};
       }
       for (int number = *low; number <= *high; ++number) {
@@ -216,7 +219,7 @@ std::vector<std::string> expand_names(std::string_view text) {
       }
     }
     at = list_end + 1;
-    if (at < text.size() && text[at++] != ',') return {};  // a name in two parts
+    if (at < text.size() && text[at++] != ',') return {};  // the rest of a name after ] is not supported
   }
   const bool good = names.size() <= most_slots && std::all_of(names.begin(), names.end(), is_host_name);
   return good ? names : std::vector<std::string>{};
@@ -225,16 +228,16 @@ std::vector<std::string> expand_names(std::string_view text) {
 namespace {
 
 [[noreturn]] void refuse_variable(const char* name, const std::string& value, const std::string& what) {
-  throw Error(ErrorKind::config, format("{} is '{}', and {}", name, terminal_word(value.substr(0, 40)), what),
-              "SLURM sets this variable: unset it, and SLURM_JOB_ID, if no job of SLURM runs here");
+  throw Error(ErrorKind::config, format("{} is '{}', but {}", name, terminal_word(value.substr(0, 40)), what),
+              "SLURM sets this variable: unset it, and SLURM_JOB_ID, if this is not a SLURM job");
 }
 
-// The tasks of each node, as far as a job tells them. Throws Error{config} if no job can have as many.
+// The number of tasks of each node, if the job's variables define it. Throws Error{config} if no job can have so many.
 std::vector<int> tasks_of_nodes(const Variables& variables) {
   constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
   const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);
   if (auto counts = expand_counts(tasks)) return std::move(*counts);
-  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has counts of up to {} tasks", most_slots));
+  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has at most {} tasks", most_slots));
   const std::optional<int> count = nodes.empty() ? 1 : positive(nodes);
   if (!count) refuse_variable(nodes_name, nodes, format("a job has 1 to {} nodes", most_slots));
   return std::vector<int>(static_cast<std::size_t>(*count), 1);

@@ -1,4 +1,4 @@
-// `cluster:` of a config: how many ranks run, on what and where.
+// The options in `cluster:` of a config: how many ranks run, on which devices and hosts.
 #pragma once
 
 #include <chrono>
@@ -23,11 +23,12 @@ struct ClusterOptions {
   Auto<int> ranks;
   DeviceChoice device = DeviceChoice::automatic;
   Transport communication = Transport::automatic;
-  Auto<Size> memory;  // that one rank may use
+  Auto<Size> memory;  // limit for one rank
   Seconds timeout{600};
-  std::map<std::string, int> hosts;  // slots by name
+  std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
-  std::optional<int> most_ranks;  // that `ranks: auto` starts, where the strategy goes with no more; no key of its own
+  // The most ranks that `ranks: auto` starts, if the strategy limits them. It has no key of its own.
+  std::optional<int> most_ranks;
 
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));

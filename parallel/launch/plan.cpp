@@ -1,4 +1,4 @@
-// From a request to the ranks and their hosts.
+// Plans the ranks and their hosts for a request.
 #include "parallel/launch/plan.h"
 
 #include <unistd.h>
@@ -18,55 +18,55 @@
 namespace trainctl {
 namespace {
 
-bool is_local(const std::string& stated, const std::string& this_host) {
-  const std::string host = without_user(stated);
+bool is_local(const std::string& name, const std::string& this_host) {
+  const std::string host = without_user(name);
   return host == "localhost" || host == "127.0.0.1" || host == this_host ||
          host == this_host.substr(0, this_host.find('.'));
 }
 
 std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs", gpus); }
 
-// How many ranks there are, and why a host cannot take them.
+// The number of ranks. Throws Error{config} if the hosts cannot run that many.
 int count_ranks(const LaunchRequest& request) {
   const auto automatic = [&](int found) { return std::min(found, request.most_ranks.value_or(found)); };
-  const bool stated = !request.hosts.empty();
-  if (!stated && !request.slurm) {
+  const bool hosts_given = !request.hosts.empty();
+  if (!hosts_given && !request.slurm) {
     const bool shared = request.ranks && request.gpus > 0 && *request.ranks > request.gpus;
     if (shared && request.communication == Transport::nccl) {
       throw Error(ErrorKind::config,
-                  format("{} ranks, but this host has {}, and NCCL wants one for each rank", *request.ranks,
+                  format("{} ranks, but this host has {}, and NCCL requires one for each rank", *request.ranks,
                          gpus_text(request.gpus)),
                   "ask for fewer ranks, or set cluster.communication to auto or staged");
     }
     return request.ranks.value_or(automatic(automatic_ranks(request.cores.usable, request.gpus)));
   }
   int slots = total_slots(request.hosts);
-  if (!stated) {
+  if (!hosts_given) {
     slots = static_cast<int>(std::min<std::int64_t>(
         std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), most_slots));
   }
   const int ranks = request.ranks.value_or(automatic(slots));
   if (ranks <= slots) return ranks;
-  if (!stated) {
+  if (!hosts_given) {
     throw Error(ErrorKind::config, format("{} ranks, but the SLURM job has {} tasks", ranks, slots),
                 "ask SLURM for more (--ntasks) or trainctl for fewer (--ranks)");
   }
   std::string list;
   for (const Host& host : request.hosts) list += format("{}{}: {}", list.empty() ? "" : ", ", host.name, host.slots);
   throw Error(ErrorKind::config, format("{} ranks, but the hosts have {} slots ({})", ranks, slots, list),
-              "state more slots or hosts, or ask for fewer ranks");
+              "name more slots or hosts, or ask for fewer ranks");
 }
 
-// libgomp's threads spin for milliseconds at the end of every parallel loop. Where another process takes one of their
-// cores, all the others burn theirs until it comes back: steps of 0.2 ms were seen to take 100 ms. After some 50
-// microseconds a thread sleeps instead; steps on idle cores take as long as before.
+// libgomp's threads spin for milliseconds at the end of every parallel loop. If another process uses one of their
+// cores, all other threads spin until it is free: steps of 0.2 ms then took 100 ms. This lets a thread sleep after
+// about 50 microseconds; steps on idle cores take as long as before.
 void limit_spinning(LaunchPlan& plan, const Variables& variables) {
-  const bool stated = variables.has("OMP_WAIT_POLICY") || variables.has("GOMP_SPINCOUNT");
-  if (plan.threads > 1 && !stated) plan.environment["GOMP_SPINCOUNT"] = "4000";
+  const bool user_decides = variables.has("OMP_WAIT_POLICY") || variables.has("GOMP_SPINCOUNT");
+  if (plan.threads > 1 && !user_decides) plan.environment["GOMP_SPINCOUNT"] = "4000";
 }
 
-// The hosts of TF_CONFIG's tasks: each takes a rank on each of its GPUs, or one on its cores, or as many more as
-// `ranks` needs.
+// The hosts of TF_CONFIG's tasks. The slots of each task are the number of its GPUs, or 1 without GPUs, or more if
+// `ranks` needs more.
 std::vector<Host> tf_hosts(const TfConfig& config, const std::optional<int>& ranks, int gpus) {
   const int tasks = static_cast<int>(config.tasks.size());
   return config.hosts(std::max({1, gpus, (ranks.value_or(1) + tasks - 1) / tasks}));
@@ -90,8 +90,8 @@ std::optional<int> stated_ranks(const ClusterOptions& options, const std::string
 
 std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
                                       const Variables& variables) {
-  const bool named = !flags.hosts.empty() || !options.hostfile.empty() || !options.hosts.empty();
-  if (!flags.reads_tf_config || named || find_slurm_job(variables)) return {};
+  const bool hosts_given = !flags.hosts.empty() || !options.hostfile.empty() || !options.hosts.empty();
+  if (!flags.reads_tf_config || hosts_given || find_slurm_job(variables)) return {};
   return find_tf_config(variables);
 }
 
@@ -118,11 +118,11 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
     if (options.device == DeviceChoice::cuda && request.gpus == 0) refuse_without_gpu(found);
   };
   if ((request.tf_config = tf_config_for(options, flags, request.variables))) {
-    count_gpus();  // each task is taken to have as many
+    count_gpus();  // assumes that each task has the same number
     request.hosts = tf_hosts(*request.tf_config, request.ranks, request.gpus);
     request.this_host = request.tf_config->tasks[request.tf_config->own].host;
   }
-  for (Host& host : request.hosts) {  // where no remote shell is needed, no user is
+  for (Host& host : request.hosts) {  // this host needs no remote shell and so no user
     if (is_local(host.name, request.this_host)) host.name = without_user(host.name);
   }
   request.cores = find_cores(request.variables);
@@ -132,7 +132,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   std::erase_if(others, [&](const std::string& name) { return is_local(name, request.this_host); });
   if (!others.empty()) request.network = network_of(others);
   request.root = geteuid() == 0;
-  if (!request.hosts.empty() || request.slurm) return request;  // their GPUs are not this process's to see
+  if (!request.hosts.empty() || request.slurm) return request;  // this process cannot see their GPUs
   count_gpus();
   return request;
 }
@@ -169,7 +169,8 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     unlimited.most_ranks.reset();
     if (const int found = count_ranks(unlimited); found > plan.ranks) {
       plan.warnings.push_back(
-          format("{} ranks of {} start: one for each logical shard (strategy.reproducible.shards)", plan.ranks, found));
+          format("{} of {} possible ranks start: one for each logical shard (strategy.reproducible.shards)", plan.ranks,
+                 found));
     }
   }
   limit_spinning(plan, request.variables);

@@ -1,4 +1,4 @@
-// LaunchPlan: how many ranks run where, and the command that starts them; decided before anything is started.
+// LaunchPlan: how many ranks run on which hosts, and the command that starts them; decided before anything is started.
 #pragma once
 
 #include <chrono>
@@ -14,75 +14,75 @@
 
 namespace trainctl {
 
-// All that the plan depends on.
+// Everything that the plan depends on.
 struct LaunchRequest {
-  std::optional<int> ranks;           // as stated; nothing: auto
-  std::optional<int> most_ranks;      // of auto; nothing: as many as there are cores, GPUs or slots
-  std::vector<Host> hosts;            // as stated; empty: what SLURM gave, or this host
+  std::optional<int> ranks;           // as given by the user; empty: auto
+  std::optional<int> most_ranks;      // limit for auto; empty: the number of cores, GPUs or slots
+  std::vector<Host> hosts;            // as given by the user; empty: the nodes of the SLURM job, or this host
   std::optional<SlurmJob> slurm;      // the job that this process belongs to
-  std::optional<TfConfig> tf_config;  // where it names the hosts: launch agents run there
+  std::optional<TfConfig> tf_config;  // if it names the hosts, on which launch agents run
   std::string this_host = "localhost";
-  MpiLibrary mpi = MpiLibrary::openmpi4;  // of this program
+  MpiLibrary mpi = MpiLibrary::openmpi4;  // the library of this program
   Cores cores;                            // of this host
   int gpus = 0;                           // of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
   std::chrono::milliseconds start_timeout{0};
   bool root = false;
   Variables variables;                        // of this process
-  std::string network;                        // that joins the hosts, where there is one: "10.1.0.0/16"
-  std::vector<std::string> useless_networks;  // where none joins them: those that lead from no host to another
-  std::vector<std::string> forwarded;  // more variables that ranks on other hosts need: those that the config names
+  std::string network;                        // connects all hosts: "10.1.0.0/16"; "": not known
+  std::vector<std::string> useless_networks;  // if `network` is not known: networks that connect no hosts
+  std::vector<std::string> forwarded;         // variables that the config names, which ranks on other hosts need
 };
 
-// How many ranks the user asks for: by --ranks ("4" or "auto", empty where it is not given), else by the config;
-// nothing: auto. Throws Error{config}.
+// The number of ranks that the user asks for: by --ranks ("4" or "auto"; empty if it is not given), otherwise by the
+// config; empty: auto. Throws Error{config}.
 std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks);
 
-// How the ranks of a command are started, as its command line states it: each wins over the config, empty where it is
-// not given.
+// Options of a command line about its ranks. Each overrides the config; empty if it is not given.
 struct LaunchFlags {
   std::string ranks;             // "4" or "auto"
   std::string hosts;             // "node1:8,node2:8"
   std::string device;            // "auto", "cpu" or "cuda"
-  bool sync = false;             // sends trainctl to hosts that lack it
-  bool reads_tf_config = false;  // TF_CONFIG names the hosts where nothing else does
+  bool sync = false;             // sends trainctl to hosts that do not have it
+  bool reads_tf_config = false;  // if no other option names hosts, TF_CONFIG does
 };
 
-// TF_CONFIG, where a command reads it and nothing else names hosts. Throws as find_tf_config() does.
+// TF_CONFIG, if the command reads it and no other option names hosts. Throws like find_tf_config().
 std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
                                       const Variables& variables);
 
-// Joins config, command line and what this host and process have, GPUs too where the ranks run on this host alone.
-// Throws Error{config}, and Error{resource} where they want GPUs and there are none. `flags.device` is the caller's to
-// put into the options.
+// Combines the config, the command line and the resources of this host and process, including its GPUs if all ranks run
+// on this host. Throws Error{config}, and Error{resource} if GPUs are requested and there are none. The caller puts
+// `flags.device` into the options.
 LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags);
 
 struct LaunchPlan {
   int ranks = 1;
-  std::optional<TfConfig> tf_config;           // where launch agents wait for word of this process
-  std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
-  std::vector<std::string> other_hosts;        // those of them that are not this one
-  bool hosts_answer = false;                   // these have answered to a remote shell
-  bool one_host = true;                        // all ranks on this host
-  bool first_rank_here = true;                 // rank 0 is
+  std::optional<TfConfig> tf_config;           // if launch agents wait for a connection from this process
+  std::vector<Host> hosts;                     // as given by the user; empty: this host, or the nodes of the SLURM job
+  std::vector<std::string> other_hosts;        // all of them except this host
+  bool hosts_answer = false;                   // the other hosts have answered to a remote shell
+  bool one_host = true;                        // all ranks run on this host
+  bool first_rank_here = true;                 // rank 0 runs on this host
   bool oversubscribed = false;                 // more ranks than cores
-  int ranks_here = 1;                          // on this host, as far as it is known
-  int threads = 1;                             // for each rank, on this host
-  int cores_here = 1;                          // that the ranks of this host may use together
-  std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: for ever
-  // Where mpirun and its daemons, and ranks, may listen; empty: everywhere. See preload/listen.cpp.
+  int ranks_here = 1;                          // number of ranks on this host, if it is known
+  int threads = 1;                             // number of threads of each rank on this host
+  int cores_here = 1;                          // number of cores that the ranks of this host may use together
+  std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: no limit
+  // The networks or interfaces on which mpirun and its daemons, and the ranks, may listen; empty: all. See
+  // preload/listen.cpp.
   std::string listen_on, ranks_listen_on;
   MpiLibrary mpi = MpiLibrary::openmpi4;
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
-  Variables::Map environment;         // set for mpirun, or for the one rank
-  std::vector<std::string> warnings;  // to be shown before the start
+  Variables::Map environment;         // variables that are set for mpirun, or for the only rank
+  std::vector<std::string> warnings;  // shown before the start
 };
 
-// `ranks: auto`: one rank for each GPU; without GPUs one for each core.
+// The number of ranks for `ranks: auto`: one for each GPU; without GPUs one for each core.
 int automatic_ranks(int usable_cores, int gpus);
 
-// Throws Error{config} where a host has fewer slots than ranks, or the ranks of this MPI library cannot be started.
-// Starts and asks nothing.
+// Makes the plan. Throws Error{config} if hosts have fewer slots than ranks, or if this MPI library cannot start ranks.
+// Does not start a process or contact a host.
 LaunchPlan plan_launch(const LaunchRequest& request);
 
 }  // namespace trainctl

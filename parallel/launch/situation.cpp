@@ -1,4 +1,4 @@
-// Reading what launchers leave in the environment of their ranks.
+// Reads the environment variables that launchers set for their ranks.
 #include "parallel/launch/situation.h"
 
 #include "core/base/error.h"
@@ -8,10 +8,10 @@
 namespace trainctl {
 namespace {
 
-// srun's steps for whole scripts and interactive shells have ids from this one upwards.
+// Step ids from this one upwards are srun's steps for whole scripts and interactive shells.
 constexpr unsigned long first_special_step = 0xfffffff0UL;
 
-// Tasks of the srun step that this process belongs to; 0 outside one.
+// The number of tasks of the srun step that this process belongs to; 0 outside a step.
 int tasks_of_step(const Variables& variables) {
   const std::string step = variables.text("SLURM_STEP_ID");
   if (step.empty() || step.size() > 10 || step.find_first_not_of("0123456789") != std::string::npos) return 0;
@@ -19,23 +19,23 @@ int tasks_of_step(const Variables& variables) {
   return variables.number("SLURM_STEP_NUM_TASKS").value_or(0);
 }
 
-// How many tasks of the step run on this node.
+// The number of tasks of the step on this node.
 int tasks_on_node(const Variables& variables, int tasks) {
   const auto counts = expand_counts(variables.text("SLURM_STEP_TASKS_PER_NODE"));
   const auto node = static_cast<std::size_t>(variables.number("SLURM_NODEID").value_or(0));
   return counts && node < counts->size() ? (*counts)[node] : tasks;
 }
 
-// Processes that torchrun has started, of which this is one; 0 where torchrun's variables are not all there, or it is
-// the only one.
+// The number of processes that torchrun has started, including this one; 0 if some of torchrun's variables are missing
+// or this is the only process.
 int processes_of_torchrun(const Variables& variables) {
   const bool complete = variables.has("MASTER_ADDR") && variables.number("RANK");
   const int count = complete ? variables.number("WORLD_SIZE").value_or(0) : 0;
   return count > 1 ? count : 0;
 }
 
-// The command that starts as many ranks here as torchrun has started processes.
-std::string command_in_place_of_torchrun(const Variables& variables) {
+// The command that starts the same number of ranks as torchrun has started processes.
+std::string command_instead_of_torchrun(const Variables& variables) {
   const int all = processes_of_torchrun(variables), here = variables.number("LOCAL_WORLD_SIZE").value_or(all);
   if (here >= all || here < 1) return format("trainctl run CONFIG --ranks {}", all);
   const std::string first = variables.text("MASTER_ADDR");
@@ -43,9 +43,9 @@ std::string command_in_place_of_torchrun(const Variables& variables) {
                 is_host_name(first) ? first : "HOST1", here, here, (all + here - 1) / here);
 }
 
-// Where the mpirun of an MPI library, and the PMI of srun that it speaks, say which rank a process is.
+// The environment variables in which mpirun of an MPI library, or srun with its PMI, tells the rank of a process.
 struct RankVariables {
-  const char *ranks, *rank, *local_rank, *local_ranks;  // of mpirun
+  const char *ranks, *rank, *local_rank, *local_ranks;  // set by mpirun
   const char* rank_of_srun;
   const char* srun_option;
 };
@@ -62,7 +62,7 @@ RankVariables rank_variables(MpiLibrary mpi) {
           "--mpi=pmix"};
 }
 
-// Ranks that the mpirun of another library than this has started; 0 where it is none, or the rank is alone.
+// The number of ranks that mpirun of another library has started; 0 if it has not, or this is the only rank.
 int ranks_of_other_mpirun(const Variables& variables, MpiLibrary mpi) {
   const char* name = rank_variables(mpi == MpiLibrary::mpich ? MpiLibrary::openmpi4 : MpiLibrary::mpich).ranks;
   const int ranks = variables.number(name).value_or(1);
@@ -122,30 +122,30 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
   }
   if (ranks_of_other_mpirun(variables, mpi) == 0) {
     throw Error(ErrorKind::config,
-                format("torchrun's variables (MASTER_ADDR, RANK, WORLD_SIZE) make this process {} of {}, and trainctl "
+                format("torchrun's variables (MASTER_ADDR, RANK, WORLD_SIZE) make this process {} of {}, but trainctl "
                        "starts its ranks itself",
                        situation.rank, situation.ranks),
-                "start the same job by: " + command_in_place_of_torchrun(variables));
+                "start the same job by: " + command_instead_of_torchrun(variables));
   }
   const char* own = mpi == MpiLibrary::mpich ? "MPICH" : "OpenMPI";
   throw Error(ErrorKind::config,
-              format("{} processes were started by the mpirun of another MPI than {}", situation.ranks, own),
+              format("{} processes were started by mpirun of another MPI than {}", situation.ranks, own),
               format("let `trainctl run` start its ranks by itself, or use {}'s mpirun", own));
 }
 
 void require_stated_ranks(const Situation& situation, const std::optional<int>& stated) {
   if (!situation.is_rank() || situation.supervised || !stated || *stated == situation.ranks) return;
   const char* launcher = situation.started_by == StartedBy::srun ? "srun" : "mpirun";
-  throw CollectiveError(ErrorKind::config,
-                        format("{} ranks are asked for, but {} has started {}", *stated, launcher, situation.ranks),
-                        format("ask {} for as many, or use --ranks auto to take those that it starts", launcher));
+  throw CollectiveError(
+      ErrorKind::config, format("{} ranks are asked for, but {} has started {}", *stated, launcher, situation.ranks),
+      format("start the same number with {}, or use --ranks auto to accept the ranks that it starts", launcher));
 }
 
 void require_world_size(const Situation& situation, int world_size) {
   if (!situation.is_rank() || situation.ranks == world_size) return;
   throw Error(ErrorKind::config, format("the launcher started {} ranks, but MPI found {}", situation.ranks, world_size),
-              "trainctl was built with another MPI, or srun lacks --mpi=pmix (MPICH: --mpi=pmi2); let `trainctl run` "
-              "start its ranks by itself");
+              "trainctl was built with another MPI, or srun was called without --mpi=pmix (MPICH: --mpi=pmi2); let "
+              "`trainctl run` start its ranks by itself");
 }
 
 }  // namespace trainctl

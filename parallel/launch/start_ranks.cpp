@@ -1,4 +1,4 @@
-// From a command to its ranks.
+// Plans, starts and supervises the ranks of a command.
 #include "parallel/launch/start_ranks.h"
 
 #include <unistd.h>
@@ -26,7 +26,7 @@
 namespace trainctl {
 namespace {
 
-// The command line of this process, with the program's own path in front.
+// The command line of this process; the first word is the absolute path of the program.
 std::vector<std::string> own_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -35,8 +35,8 @@ std::vector<std::string> own_command() {
   return words;
 }
 
-// libgomp reads its settings when it is loaded: this process becomes itself again with them. Comes back where nothing
-// is to be set, as the second time.
+// Executes this process again with these variables, since libgomp reads its settings when it is loaded. Returns if no
+// variable is to be set, as in the second execution.
 void start_again_with(const Variables::Map& environment) {
   if (environment.empty()) return;
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -44,17 +44,17 @@ void start_again_with(const Variables::Map& environment) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  execv(arguments.front(), arguments.data());  // where it fails, threads spin
+  execv(arguments.front(), arguments.data());  // if it fails, threads spin
 }
 
-// Agents whose hosts get no rank have nothing to wait for.
+// Ends the wait of launch agents if their hosts get no ranks.
 void dismiss_agents(const LaunchPlan& plan) {
   if (!plan.tf_config || plan.tf_config->tasks.size() == 1) return;
   Leases(*plan.tf_config, secret_for(*plan.tf_config, Variables::of_process()), plan.start_timeout).end(0);
 }
 
-// Asks the other hosts of a plan, and plans again where their addresses tell how they are joined. Throws where a host
-// cannot take part.
+// Checks the other hosts of a plan, and plans again if their addresses show which network connects them. Throws if a
+// host cannot take part.
 void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
   HostCheck how{shell_agent(request.variables), own_path(), resources_needed(plan.ranks).temporary};
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
@@ -65,10 +65,10 @@ void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
   const CheckedHosts checked = check_hosts(plan.other_hosts, how);
   for (const std::string& warning : checked.warnings) log::warning(warning);
   if (request.network.empty()) {
-    Ways ways = find_ways(own_networks(), checked.addresses);
+    NetworkChoice choice = choose_network(own_networks(), checked.addresses);
     LaunchRequest joined = request;
-    joined.network = std::move(ways.joining);
-    joined.useless_networks = std::move(ways.useless);
+    joined.network = std::move(choice.joining);
+    joined.useless_networks = std::move(choice.useless);
     plan = plan_launch(joined);
   }
   plan.hosts_answer = true;
@@ -84,7 +84,7 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   if (!config.file.empty()) request.forwarded = config.variables();
   LaunchPlan plan = plan_launch(request);
   if (flags.sync && plan.hosts.empty()) {
-    throw Error(ErrorKind::config, "--sync sends trainctl to the hosts that a run names, and this one names none",
+    throw Error(ErrorKind::config, "--sync sends trainctl to the hosts that a run names, but this run names none",
                 "name them (--hosts, cluster.hosts)");
   }
   for (const std::string& warning : plan.warnings) log::warning(warning);

@@ -1,4 +1,4 @@
-// From a user's command to its ranks: this process starts them and waits, or is the only one.
+// Gets from a user's command to its ranks: this process starts them and waits, or is the only rank.
 #pragma once
 
 #include <functional>
@@ -17,29 +17,29 @@ struct LaunchPlan;
 struct RankCommand;
 struct Situation;
 
-// The config of a command, as far as ranks that are started depend on it.
+// The parts of a command's config that the start of ranks depends on.
 struct LaunchedConfig {
-  std::string file;                                     // empty: the command has none
-  std::string files;                                    // the texts of its files, see pass_config()
-  std::function<std::vector<std::string>()> variables;  // names of the environment's that it refers to
+  std::string file;                                     // empty: the command has no config
+  std::string files;                                    // the texts of the config's files, see pass_config()
+  std::function<std::vector<std::string>()> variables;  // names of the environment variables that it refers to
 };
 
-// Where this process was started by a user and several ranks are wanted: how. Nothing where it is itself a rank, or the
-// only one, which may start again with another environment. Asks the stated hosts, and throws Error{peer} where one
-// cannot take part (check_hosts()).
+// Returns the plan if this process was started by a user and has to start ranks. Returns an empty optional if this
+// process is a rank itself, or the only one; in that case it may execute itself again with another environment.
+// Contacts the given hosts, and throws Error{peer} if one cannot take part (check_hosts()).
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                      const LaunchedConfig& config, const Situation& situation);
 
-// What each rank of a command is started with. `config` is the whole resolved config; `options` are those beside it
-// that all ranks must have alike, in the order of the command.
+// The arguments of each rank of a command. `config`: the whole resolved config. `options`: further options that must be
+// equal on all ranks, in the order of the command line.
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
                          const LaunchFlags& flags, const RankValues& options = {});
 
-// Starts this same command line under mpirun, waits, and returns how it ended.
+// Starts this command line under mpirun, waits for its end, and returns its outcome.
 Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
-// plan_ranks() and run_ranks(); where there was a plan it reports what went wrong and returns the exit code. Output
-// that is held is a JSON document.
+// Calls plan_ranks() and, if there is a plan, run_ranks(); then reports errors and returns the exit code. If output is
+// held, it is a JSON document.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options);

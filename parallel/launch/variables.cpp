@@ -1,4 +1,4 @@
-// Reading the environment.
+// Reads the environment.
 #include "parallel/launch/variables.h"
 
 #include <unistd.h>

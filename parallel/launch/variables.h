@@ -1,4 +1,4 @@
-// Environment variables as a value, so that everything decided from them is a pure function.
+// Environment variables as a value, so that all decisions based on them are pure functions.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +24,7 @@ class Variables {
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   // The value, or "".
   std::string text(std::string_view name) const;
-  // The value where it is a whole number that is not negative.
+  // The value, if it is a non-negative whole number.
   std::optional<int> number(std::string_view name) const;
 
   const Map& all() const { return values_; }
@@ -34,15 +34,20 @@ class Variables {
 };
 
 // Variables that the supervisor sets for its ranks.
-inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";   // path, see status.h
-inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";  // set where the user has one
-inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";         // and rank 0 reaches it: its path
+// Path of the status file, see status.h.
+inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";
+// Width of the user's terminal, if there is one.
+inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";
+// Path of the terminal, if rank 0 can open it.
+inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";
 inline constexpr std::string_view output_variable =
-    "TRAINCTL_OUTPUT_TERMINAL";                                              // 1 where standard output is one, else 0
+    "TRAINCTL_OUTPUT_TERMINAL";  // 1: standard output is a terminal; 0: it is not
 inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";  // see config_text.h
-inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";  // ranks are bound to cores
+// Tells MPI that ranks are bound to cores.
+inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";
 
-// Where mpirun, its daemons and ranks may listen (preload/listen.cpp), and how the C library is told to load that.
+// The networks on which mpirun, its daemons and the ranks may listen (preload/listen.cpp), and the variable that makes
+// the C library load that library.
 inline constexpr std::string_view listen_variable = "TRAINCTL_LISTEN_ON";
 inline constexpr std::string_view preload_variable = "LD_PRELOAD";
 

@@ -164,7 +164,7 @@ TEST_CASE("more ranks than stated slots are refused, more than cores are warned 
   const Folder folder;
   const std::string config = folder.write(
       "slots.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
-  expect(trainctl(folder, {"run", config, "--ranks", "3", "--hosts", "localhost:2"}), 2, {"state more slots"});
+  expect(trainctl(folder, {"run", config, "--ranks", "3", "--hosts", "localhost:2"}), 2, {"name more slots"});
   CHECK_FALSE(fs::exists(folder / "runs"));
   const std::string many = std::to_string(sysconf(_SC_NPROCESSORS_ONLN) + 3);
   if (std::stoi(many) <= 8) expect(trainctl(folder, {"run", config, "--ranks", many}), 0, {"share"});

@@ -166,14 +166,14 @@ TEST_CASE("a full folder for temporary files or shared memory: one error with th
   }
   const std::string run = "'$trainctl' run c.yaml --ranks 2";
   expect(with_mount(folder, "mounted", "size=1m", "TMPDIR=" + folder / "mounted" + " " + run), 6,
-         "/mounted has 1.0 MB left, and 9.5 MB are needed");
+         "/mounted has 1.0 MB left, but 9.5 MB are needed");
   expect(with_mount(folder, "mounted", "size=20m,nr_inodes=20", "TMPDIR=" + folder / "mounted" + " " + run), 6,
-         "more files, and 64 are needed");
+         "more files, but 64 are needed");
   CHECK_FALSE(fs::exists(folder / "runs"));
   // Without room in memory the ranks share files.
   const Finished shared = with_mount(folder, "/dev/shm", "size=1m", run);
   expect(shared, 0, "the ranks share memory through files in ");
-  CHECK(contains(shared.errors, "/dev/shm has 1.0 MB left, and 8.4 MB are needed"));
+  CHECK(contains(shared.errors, "/dev/shm has 1.0 MB left, but 8.4 MB are needed"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Listening for the chief, with a process for each connection.
+// The launch agent: listens for the chief and serves each connection in its own process.
 #include "parallel/launch/agent/agent.h"
 
 #include <fcntl.h>
@@ -27,26 +27,26 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t most_connections = 64;
+constexpr std::size_t max_connections = 64;
 constexpr std::chrono::seconds handshake_time(10);
 
-// What the process of a connection tells the agent.
+// A message from the process of a connection to the agent.
 struct Report {
   enum class Kind { proven, refused, chief_came, chief_went, job_ended } kind{};
   int exit_code = 0;
   pid_t process = getpid();
 };
 
-// What the process of a connection needs to know.
+// What the process of a connection needs.
 struct Served {
   int socket;
-  const std::string& agent;  // the name of this agent's task
+  const std::string& agent;  // name of this agent's task
   const std::string& secret;
-  bool leased;  // the chief is known to be there
-  int reports;  // a pipe to the agent
+  bool leased;  // the chief has connected and holds its lease
+  int reports;  // pipe to the agent for Reports
 };
 
-// Sends all that is there; false where the connection is lost.
+// Sends everything that the pipe contains; returns false if the connection is lost.
 bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
   std::array<char, 65536> buffer{};
   ssize_t count = 0;
@@ -56,11 +56,11 @@ bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
   return true;
 }
 
-// Runs a command line by a shell and sends what it prints, then its exit code. Where the connection ends first, the
-// command and all that it has started end, too. For a process that does nothing else.
+// Runs a command line in a shell, sends its output, then its exit code. If the connection ends first, kills the command
+// and all processes that it has started. The calling process must not do anything else.
 void run_for_chief(AgentChannel& channel, const std::string& command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // A request to stop that reaches every process of this host leaves the shell where it is: the ranks save first.
+  // A stop signal that is sent to all processes of this host must not end the shell, since the ranks save first.
   const ChildProcess process = start_process({"/bin/sh", "-c", "trap '' HUP INT TERM; " + command}, {});
   for (const int pipe : {process.output, process.errors, process.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
   const auto pass_all = [&] {
@@ -68,13 +68,13 @@ void run_for_chief(AgentChannel& channel, const std::string& command) {
            pass_on(process.errors, MessageKind::errors, channel);
   };
   for (;;) {
-    constexpr int look_milliseconds = 100;  // at whether the command has ended
+    constexpr int poll_milliseconds = 100;  // how often it checks whether the command has ended
     std::array<pollfd, 3> sources = {
         {{channel.descriptor(), POLLIN, 0}, {process.output, POLLIN, 0}, {process.errors, POLLIN, 0}}};
-    poll(sources.data(), sources.size(), look_milliseconds);
+    poll(sources.data(), sources.size(), poll_milliseconds);
     int status = 0;
     const bool ended = waitpid(process.pid, &status, WNOHANG) == process.pid;
-    if (!pass_all() || sources[0].revents != 0) break;  // the chief has no more to say than that it goes
+    if (!pass_all() || sources[0].revents != 0) break;  // all that the chief can still send is its end
     if (!ended) continue;
     channel.send(MessageKind::end, std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
     break;
@@ -82,8 +82,8 @@ void run_for_chief(AgentChannel& channel, const std::string& command) {
   kill_children();
 }
 
-// In a process of its own: nobody else has to wait for this peer. Throws Error{peer} for a message that is not the
-// peer's.
+// Serves one connection. Runs in its own process, so that a slow peer blocks nobody else. Throws Error{peer} for a
+// message that the peer has not sent.
 void serve_connection(const Served& served) {
   const auto report = [&served](Report::Kind kind, int code = 0) {
     const Report text{kind, code};
@@ -103,12 +103,12 @@ void serve_connection(const Served& served) {
   if (first->kind == MessageKind::command && served.leased) return run_for_chief(channel, first->text);
   if (first->kind != MessageKind::lease) return;
   report(Report::Kind::chief_came);
-  channel.send(MessageKind::lease, "");  // what the chief sends after this comes to an agent that knows
+  channel.send(MessageKind::lease, "");  // from now on the agent knows that the chief is connected
   std::optional<Message> last;
   try {
     last = channel.receive();
   } catch (const Error&) {
-    last.reset();  // as if the connection were lost
+    last.reset();  // treated as a lost connection
   }
   if (!last || last->kind != MessageKind::end) return report(Report::Kind::chief_went);
   report(Report::Kind::job_ended, std::atoi(last->text.c_str()));
@@ -120,9 +120,9 @@ class Agent {
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
     asked_.patience = patience;
     asked_.ready = true;
-    asked_.needs.saves = true;  // how long that takes only the chief knows
+    asked_.needs.saves = true;  // only the chief knows how long that takes
     if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
-    if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "no pipe is to be had");
+    if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "cannot create a pipe");
   }
   ~Agent() {
     kill_children();
@@ -131,7 +131,7 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // The exit code of the job.
+  // Serves until the job ends, and returns its exit code.
   int serve(const std::string& chief) {
     for (;;) {
       std::array<pollfd, 3> sources = {
@@ -145,18 +145,19 @@ class Agent {
         if (report.kind == Report::Kind::refused) refusals_.refused();
         if (report.kind == Report::Kind::job_ended) return report.exit_code;
         if (report.kind == Report::Kind::chief_went) {
-          throw Error(ErrorKind::peer, format("{} has gone without saying how the job ended", chief), "see its log");
+          throw Error(ErrorKind::peer, format("{} disconnected without reporting how the job ended", chief),
+                      "see its log");
         }
         if (report.kind != Report::Kind::chief_came) continue;
         leased_ = true;
-        log::info(format("{} has come", chief));
+        log::info(format("{} has connected", chief));
       }
       if (const std::string line = refusals_.line_at(std::chrono::steady_clock::now()); !line.empty()) {
         log::warning(line);
       }
       if ((sources[1].revents & POLLIN) != 0) accept_connection();
       if (!leased_ && patience_ends_ && std::chrono::steady_clock::now() > *patience_ends_) {
-        throw Error(ErrorKind::peer, format("{} has not come in time", chief), "see its log, and cluster.timeout");
+        throw Error(ErrorKind::peer, format("{} did not connect in time", chief), "see its log, and cluster.timeout");
       }
     }
   }
@@ -171,11 +172,11 @@ class Agent {
     if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_words));
   }
 
-  // The ranks of this host agree with all others on a stop, and save; then the chief says how the job ended.
+  // The ranks of this host agree with all others on when to stop, and save; then the chief reports how the job ended.
   void stop() {
     switch (stop_action(requests_, asked_, std::chrono::steady_clock::now())) {
       case StopAction::relay:
-        log::warning("the ranks of this host are to stop after this step");
+        log::warning("stopping the ranks of this host after this step");
         signal_descendants(getpid(), SIGUSR1);
         asked_.relayed = true;
         return;
@@ -191,12 +192,12 @@ class Agent {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
     const pid_t parent = getpid();
-    const std::optional<pid_t> in_the_way = connections_.make_room();
-    if (in_the_way.value_or(0) > 0) {
-      kill(*in_the_way, SIGKILL);
+    const std::optional<pid_t> to_kill = connections_.make_space();
+    if (to_kill.value_or(0) > 0) {
+      kill(*to_kill, SIGKILL);
       refusals_.refused();
     }
-    const pid_t child = in_the_way ? fork() : -1;
+    const pid_t child = to_kill ? fork() : -1;
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
@@ -217,18 +218,18 @@ class Agent {
   int listener_;
   std::array<int, 2> reports_{-1, -1};
   std::optional<std::chrono::steady_clock::time_point> patience_ends_;
-  Connections connections_{most_connections};
+  Connections connections_{max_connections};
   RefusalLog refusals_;
   bool leased_ = false;
   StopRequests requests_;
-  AskedRanks asked_;  // those of this host
+  AskedRanks asked_;  // the ranks of this host
 };
 
 }  // namespace
 
 int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
   const TfTask &own = config.tasks[config.own], &chief = config.tasks.front();
-  forget_secret();  // the commands that it runs are none of those who may know it
+  forget_secret();  // the commands that it runs must not know it
   Agent agent(own, secret, patience);
   log::info(format("{} is the launch agent of {} at {}:{}", own.name(), chief.name(), own.host, own.port));
   return agent.serve(chief.name());

@@ -1,5 +1,5 @@
-// The launch agent: what a task of TF_CONFIG that is not the chief does. It runs on its host what the chief's mpirun
-// would otherwise start there by ssh.
+// The launch agent: the process of each task of TF_CONFIG except the chief. It runs the commands on its host that the
+// chief's mpirun would otherwise start there by ssh.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace trainctl {
 
-// Serves the chief on this task's own port until the chief says how the job has ended, and returns that exit code. No
-// command of the chief's is left running. Throws Error{peer} where no chief comes within `patience` (0: it waits for
-// ever) or the chief goes without a word, and Error{interrupted} on a request to stop.
+// Serves the chief on this task's port until the chief reports how the job has ended, and returns that exit code. No
+// command of the chief is left running. Throws Error{peer} if no chief connects within `patience` (0: no limit) or the
+// chief disconnects without a report, and Error{interrupted} on a request to stop.
 int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
 
 }  // namespace trainctl

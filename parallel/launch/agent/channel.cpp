@@ -1,4 +1,4 @@
-// The handshake, and messages with their codes.
+// The handshake, and messages with their authentication codes.
 #include "parallel/launch/agent/channel.h"
 
 #include <netdb.h>
@@ -24,8 +24,8 @@ namespace trainctl {
 namespace {
 
 constexpr std::string_view greeting = "trainctl agent 2\n";
-constexpr std::string_view refusal = "your proof is not of my secret.\n";  // as long as a proof
-constexpr std::size_t nonce_bytes = 32, code_bytes = 32, head_bytes = 5, most_bytes = 1 << 20;
+constexpr std::string_view refusal = "your proof is not of my secret.\n";  // it must be as long as a proof
+constexpr std::size_t nonce_bytes = 32, code_bytes = 32, head_bytes = 5, max_bytes = 1 << 20;
 constexpr AgentChannel::Deadline never = AgentChannel::Deadline::max();
 
 int milliseconds_to(AgentChannel::Deadline deadline) {
@@ -35,7 +35,7 @@ int milliseconds_to(AgentChannel::Deadline deadline) {
       std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0, 3'600'000));
 }
 
-// Reads so many bytes; fewer where the connection ends or the deadline passes.
+// Reads `count` bytes; fewer if the connection ends or the deadline passes.
 std::string read_bytes(int socket, std::size_t count, AgentChannel::Deadline deadline) {
   std::string bytes(count, '\0');
   std::size_t had = 0;
@@ -69,7 +69,7 @@ std::string big_endian(std::uint64_t value, std::size_t bytes) {
   return text;
 }
 
-// A peer that is gone without a word is noticed within a minute.
+// Makes the kernel detect a vanished peer within a minute.
 void keep_alive(int socket) {
   const auto set = [socket](int level, int name, int value) { setsockopt(socket, level, name, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -116,32 +116,33 @@ AgentChannel::AgentChannel(AgentChannel&& other) noexcept
       sent_(other.sent_),
       received_(other.received_) {}
 
-// The agent proves itself last: it tells nothing to those who do not know the secret, but that they do not.
+// The agent sends its proof last, so that it reveals nothing to a peer that does not know the secret except that its
+// proof is wrong.
 void AgentChannel::shake_hands(const std::string& agent, const std::string& secret, Deadline deadline) {
   static_assert(refusal.size() == code_bytes);
   const std::string own = random_bytes(nonce_bytes);
-  const Error silent(ErrorKind::peer, "the other side did not answer as a trainctl that knows the secret does");
-  const WrongSecret wrong(ErrorKind::peer, format("the other side knows another secret, or is not {}", agent),
+  const Error unproven(ErrorKind::peer, "the other side did not prove that it knows the secret");
+  const WrongSecret wrong(ErrorKind::peer, format("the other side has another secret, or is not {}", agent),
                           "give all tasks the same TRAINCTL_SECRET, or TRAINCTL_SECRET_FILE, and the same cluster");
-  if (!write_bytes(socket_, std::string(greeting) + own)) throw silent;
+  if (!write_bytes(socket_, std::string(greeting) + own)) throw unproven;
   const std::string hello = read_bytes(socket_, greeting.size() + nonce_bytes, deadline);
-  if (hello.size() != greeting.size() + nonce_bytes || !hello.starts_with(greeting)) throw silent;
+  if (hello.size() != greeting.size() + nonce_bytes || !hello.starts_with(greeting)) throw unproven;
   const std::string other = hello.substr(greeting.size());
-  if (other == own) throw silent;  // it repeats what it hears
+  if (other == own) throw unproven;  // the peer echoes what it receives
   const std::string both = side_ == Side::chief ? own + other : other + own;
-  const auto derived = [&](const std::string& purpose) {  // zero bytes keep the parts apart
+  const auto derived = [&](const std::string& purpose) {  // zero bytes separate the parts
     return hmac_sha256(secret, purpose + '\0' + agent + '\0' + both);
   };
   const std::string of_chief = derived("proof of the chief"), of_agent = derived("proof of the agent");
-  if (side_ == Side::chief && !write_bytes(socket_, of_chief)) throw silent;
+  if (side_ == Side::chief && !write_bytes(socket_, of_chief)) throw unproven;
   const std::string proof = read_bytes(socket_, code_bytes, deadline);
-  if (proof.size() != code_bytes) throw silent;
+  if (proof.size() != code_bytes) throw unproven;
   if (!equal_secretly(proof, side_ == Side::chief ? of_agent : of_chief)) {
     if (side_ == Side::agent) [[maybe_unused]]
       const bool told = write_bytes(socket_, refusal);
     throw wrong;
   }
-  if (side_ == Side::agent && !write_bytes(socket_, of_agent)) throw silent;
+  if (side_ == Side::agent && !write_bytes(socket_, of_agent)) throw unproven;
   key_ = derived("key");
 }
 
@@ -150,7 +151,7 @@ std::string AgentChannel::code(Side from, std::uint64_t number, std::string_view
 }
 
 bool AgentChannel::send(MessageKind kind, std::string_view text) {
-  require(text.size() <= most_bytes, "a message of an agent is at most 1 MiB");
+  require(text.size() <= max_bytes, "a message of an agent is at most 1 MiB");
   const std::string message = static_cast<char>(kind) + big_endian(text.size(), 4) + std::string(text);
   return write_bytes(socket_, message + code(side_, sent_++, message));
 }
@@ -160,13 +161,13 @@ std::optional<Message> AgentChannel::receive() {
   if (head.size() != head_bytes) return {};
   std::size_t size = 0;
   for (std::size_t i = 1; i < head_bytes; ++i) size = size << 8 | static_cast<unsigned char>(head[i]);
-  const Error foreign(ErrorKind::peer, "a message came that the other side has not sent");
-  if (size > most_bytes) throw foreign;
+  const Error forged(ErrorKind::peer, "received a message that the other side did not send");
+  if (size > max_bytes) throw forged;
   const std::string rest = read_bytes(socket_, size + code_bytes, never);
   if (rest.size() != size + code_bytes) return {};
   const Side from = side_ == Side::chief ? Side::agent : Side::chief;
   const std::string text = rest.substr(0, size);
-  if (!equal_secretly(rest.substr(size), code(from, received_++, head + text))) throw foreign;
+  if (!equal_secretly(rest.substr(size), code(from, received_++, head + text))) throw forged;
   return Message{static_cast<MessageKind>(head[0]), text};
 }
 
@@ -178,7 +179,7 @@ int listen_at(const std::string& host, int port) {
   const bool good =
       addresses && bind(listener, addresses->ai_addr, addresses->ai_addrlen) == 0 && listen(listener, 64) == 0;
   if (good) return listener;
-  const std::string why = addresses ? std::generic_category().message(errno) : "the name stands for no address";
+  const std::string why = addresses ? std::generic_category().message(errno) : "the host name has no address";
   close(listener);
   throw Error(ErrorKind::peer, format("this task cannot listen on {}:{}: {}", host, port, why),
               "TF_CONFIG must name an address of this host and a free port");

@@ -1,9 +1,9 @@
 // An authenticated connection between the chief of a job and a launch agent.
 //
-// Each side sends 32 random bytes and proves with them and with the agent's name that it knows the secret, which itself
-// is never sent. The key of the connection follows from all three; every message has a code of that key over its
-// direction, number and content. So nobody without the secret can speak, change, repeat or reorder anything, or join
-// the chief to another agent than the one that it means; what is said is not hidden.
+// Each side sends 32 random bytes, and proves with them and with the agent's name that it knows the secret, which
+// itself is never sent. The key of the connection is derived from all three; every message carries an authentication
+// code with that key over its direction, number and content. So nobody without the secret can forge, change, repeat or
+// reorder messages, or connect the chief to another agent than the intended one. Messages are not encrypted.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 namespace trainctl {
 
-// A message and what it is about.
+// The kind of a message.
 enum class MessageKind : char {
-  lease = 'l',    // chief: I run the job as long as this connection lasts
-  command = 'x',  // chief: run this by a shell
-  output = 'o',   // agent: of the command
-  errors = 'r',   // agent: likewise
-  end = 'e',      // chief: the job, agent: the command has ended with this exit code
+  lease = 'l',    // chief: it runs the job as long as this connection lasts
+  command = 'x',  // chief: a command to run in a shell
+  output = 'o',   // agent: standard output of the command
+  errors = 'r',   // agent: standard error of the command
+  end = 'e',      // exit code of the job (from the chief) or of the command (from the agent)
 };
 
 struct Message {
@@ -30,7 +30,7 @@ struct Message {
   std::string text;
 };
 
-// The other side knows another secret, which a new connection would not mend.
+// The other side has another secret, so that a new connection would fail, too.
 class WrongSecret : public Error {
  public:
   using Error::Error;
@@ -41,9 +41,9 @@ class AgentChannel {
   enum class Side { chief, agent };
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // Takes a connected socket. `agent` is the name of the agent's task, such as "worker 1". Throws WrongSecret if the
-  // two sides know different secrets or mean different agents, and another Error{peer} if the other side does not prove
-  // by the deadline that it knows the secret: then a new connection may go well.
+  // Owns a connected socket. `agent`: the name of the agent's task, such as "worker 1". Throws WrongSecret if the two
+  // sides have different secrets or expect different agents, and another Error{peer} if the other side does not prove
+  // by the deadline that it knows the secret: then a new connection may succeed.
   AgentChannel(int socket, Side side, const std::string& agent, const std::string& secret, Deadline deadline);
   ~AgentChannel();
   AgentChannel(AgentChannel&& other) noexcept;
@@ -52,10 +52,10 @@ class AgentChannel {
 
   int descriptor() const { return socket_; }
 
-  // False where the connection is lost.
+  // Sends a message; returns false if the connection is lost.
   bool send(MessageKind kind, std::string_view text);
-  // Waits for a message. Nothing where the connection has ended. Throws Error{peer} for a message that is not the other
-  // side's.
+  // Waits for a message; returns an empty optional if the connection has ended. Throws Error{peer} for a message that
+  // the other side did not send.
   std::optional<Message> receive();
 
  private:
@@ -68,11 +68,10 @@ class AgentChannel {
   std::uint64_t sent_ = 0, received_ = 0;
 };
 
-// A listening socket on the port, at the address that a name of this host stands for. Throws Error{peer} where that is
-// not to be had.
+// Returns a socket that listens on the port, at the address of a name of this host. Throws Error{peer} if that fails.
 int listen_at(const std::string& host, int port);
 
-// A connection, or -1 where there is none by the deadline.
+// Returns a connection, or -1 if there is none by the deadline.
 int connect_to(const std::string& host, int port, AgentChannel::Deadline deadline);
 
 }  // namespace trainctl

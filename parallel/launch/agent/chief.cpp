@@ -1,4 +1,4 @@
-// Speaking to launch agents.
+// Communicates with launch agents.
 #include "parallel/launch/agent/chief.h"
 
 #include <unistd.h>
@@ -23,9 +23,9 @@ constexpr std::chrono::seconds answer_time(10), remote_shell_time(60);
 
 std::string address_of(const TfTask& task) { return format("{} ({}:{})", task.name(), task.host, task.port); }
 
-// A connection to the agent of a task whose other side has proven itself. An agent may be busy with connections of
-// others, who prove nothing: tries again until the deadline, and says so at the first time. Throws Error{peer} with the
-// reason of the last try, and at once if the secrets differ. Nothing if nobody listens there.
+// Connects to the agent of a task and authenticates it. Connections of other clients, which prove nothing, may keep an
+// agent busy: the function tries again until the deadline, and logs the first failure. Throws Error{peer} with the
+// reason of the last failure, and at once if the secrets differ. Returns an empty optional if nothing listens there.
 std::optional<AgentChannel> open_channel(const TfTask& task, const std::string& secret, Clock::time_point deadline) {
   constexpr std::chrono::milliseconds pause(200);
   for (int tries = 1;; ++tries) {
@@ -38,11 +38,12 @@ std::optional<AgentChannel> open_channel(const TfTask& task, const std::string& 
       throw Error(error.kind(), format("{}: {}", address_of(task), error.what()));
     } catch (const Error& error) {
       if (Clock::now() + pause > deadline) {
-        throw Error(error.kind(),
-                    format("{}: {}, in {} {}", address_of(task), error.what(), tries, tries == 1 ? "try" : "tries"),
-                    "something else may listen there, or others may take up the agent's connections: see its log");
+        throw Error(
+            error.kind(),
+            format("{}: {}, in {} {}", address_of(task), error.what(), tries, tries == 1 ? "try" : "tries"),
+            "another program may listen there, or other clients may use up the agent's connections: see its log");
       }
-      if (tries == 1) log::warning(format("{}: {}; this command tries again", address_of(task), error.what()));
+      if (tries == 1) log::warning(format("{}: {}; trying again", address_of(task), error.what()));
     }
     std::this_thread::sleep_for(pause);
   }
@@ -79,7 +80,7 @@ void Leases::end(int exit_code) {
 
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command) {
-  ignore_requests();  // its launcher ends it: the ranks save first
+  ignore_requests();  // the launcher ends it after the ranks have saved
   const auto task = std::find_if(config.tasks.begin(), config.tasks.end(), [&](const TfTask& each) {
     return each.host == host && !each.is(config.tasks[config.own]);
   });

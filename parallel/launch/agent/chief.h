@@ -1,4 +1,4 @@
-// What the chief of a TF_CONFIG says to the launch agents.
+// The chief's side of the communication with launch agents.
 #pragma once
 
 #include <chrono>
@@ -10,26 +10,26 @@
 
 namespace trainctl {
 
-// Connections to the agents of all other tasks, which tell them that the chief lives.
+// Connections to the agents of all other tasks. While they are open, the agents know that the chief is alive.
 class Leases {
  public:
-  // Waits until all are there, at most for `patience` (0: for ever). Throws Error{peer} that names those that are not,
-  // or at once one that knows another secret.
+  // Waits until all agents are connected, at most for `patience` (0: no limit). Throws Error{peer} that names the
+  // missing agents, and at once if an agent has another secret.
   Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
 
-  // Tells all how the job has ended.
+  // Reports to all agents how the job has ended.
   void end(int exit_code);
 
  private:
   std::vector<AgentChannel> agents_;
 };
 
-// Runs a command line by the agent of a host, as ssh would, and returns its exit code; 255 where the connection is
-// lost. Throws Error{config} where TF_CONFIG has no such host, and Error{peer} where its agent does not answer.
+// Runs a command line through the agent of a host, as ssh would, and returns its exit code; 255 if the connection is
+// lost. Throws Error{config} if TF_CONFIG has no such host, and Error{peer} if its agent does not answer.
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command);
 
-// The words with which mpirun starts remote_shell(), for a command of this program.
+// The command of this program that calls remote_shell(); mpirun starts it instead of ssh.
 inline constexpr const char* remote_shell_command = "remote-shell";
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Which connection goes, and when a line is due.
+// Chooses the connection to close, and decides when a log line is due.
 #include "parallel/launch/agent/connections.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-std::optional<pid_t> Connections::make_room() {
-  if (processes_.size() < most_) return 0;
+std::optional<pid_t> Connections::make_space() {
+  if (processes_.size() < max_) return 0;
   auto oldest = processes_.end();
   for (auto each = processes_.begin(); each != processes_.end(); ++each) {
     if (each->second.proven) continue;

@@ -1,5 +1,5 @@
-// Finding the secret. Each check of a file is made on what was opened, so that nobody can put another file into its
-// place in between.
+// Finds the secret. All checks of a file use the opened descriptor, so that nobody can replace the file between check
+// and use.
 #include "parallel/launch/agent/secret.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@
 namespace trainctl {
 namespace {
 
-constexpr mode_t of_others = 077, writing_of_others = 022;
+constexpr mode_t access_by_others = 077, writable_by_others = 022;
 constexpr FileRole secret_role{ErrorKind::config, "see TRAINCTL_SECRET_FILE"};
 
 class OwnedDescriptor {
@@ -45,10 +45,10 @@ class OwnedDescriptor {
   throw Error(ErrorKind::config, SourceLocation{path}, what, remedy);
 }
 
-struct stat facts_of(const OwnedDescriptor& file, const std::string& path) {
-  struct stat facts {};
-  if (fstat(file.number(), &facts) != 0) throw_file_error(path, "cannot be read", errno, secret_role);
-  return facts;
+struct stat status_of(const OwnedDescriptor& file, const std::string& path) {
+  struct stat status {};
+  if (fstat(file.number(), &status) != 0) throw_file_error(path, "cannot be read", errno, secret_role);
+  return status;
 }
 
 std::string folder_of(const std::string& path) {
@@ -59,22 +59,23 @@ std::string folder_of(const std::string& path) {
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 void check_folder(const OwnedDescriptor& folder, const std::string& path, PrivateFolder wanted) {
-  const struct stat facts = facts_of(folder, path);
-  const bool own = facts.st_uid == geteuid();
+  const struct stat status = status_of(folder, path);
+  const bool own = status.st_uid == geteuid();
   const std::string remedy = "keep the secret in a folder of your own: chmod 700 FOLDER";
   if (wanted == PrivateFolder::kept) {
     if (!own) refuse(path, "this folder of a secret belongs to another user", "remove it, or let its owner do so");
-    if ((facts.st_mode & of_others) != 0) refuse(path, "other users may enter this folder of a secret", "chmod 700 it");
+    if ((status.st_mode & access_by_others) != 0)
+      refuse(path, "other users may enter this folder of a secret", "chmod 700 it");
     return;
   }
-  if (!own && facts.st_uid != 0) refuse(path, "this folder of a secret belongs to another user", remedy);
-  // In a folder such as /tmp others may add files, but not replace this user's.
-  if ((facts.st_mode & writing_of_others) != 0 && (facts.st_mode & S_ISVTX) == 0) {
+  if (!own && status.st_uid != 0) refuse(path, "this folder of a secret belongs to another user", remedy);
+  // In a sticky folder such as /tmp others may add files, but cannot replace this user's.
+  if ((status.st_mode & writable_by_others) != 0 && (status.st_mode & S_ISVTX) == 0) {
     refuse(path, "other users may replace the files in this folder of a secret", remedy);
   }
 }
 
-// The folder of a private file, open and checked. A folder of this program's own must be no link.
+// The folder of a private file, opened and checked. trainctl's own folder must not be a link.
 class CheckedFolder : public OwnedDescriptor {
  public:
   CheckedFolder(const std::string& path, PrivateFolder wanted)
@@ -86,17 +87,18 @@ class CheckedFolder : public OwnedDescriptor {
 };
 
 void check_file(const OwnedDescriptor& file, const std::string& path) {
-  const struct stat facts = facts_of(file, path);
-  if (!S_ISREG(facts.st_mode)) refuse(path, "the file of a secret is no regular file", "write the secret into a file");
-  if (facts.st_uid != geteuid()) {
+  const struct stat status = status_of(file, path);
+  if (!S_ISREG(status.st_mode))
+    refuse(path, "the file of a secret is not a regular file", "write the secret into a file");
+  if (status.st_uid != geteuid()) {
     refuse(path, "the file of a secret belongs to another user", "copy it to a file of your own, and chmod 600 that");
   }
-  if ((facts.st_mode & of_others) != 0) refuse(path, "other users may read this secret", "chmod 600 " + path);
+  if ((status.st_mode & access_by_others) != 0) refuse(path, "other users may read this secret", "chmod 600 " + path);
 }
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t shortest = 16, fewest_letters = 6;
+constexpr std::size_t min_length = 16, min_different = 6;
 constexpr const char* remedy =
     "make one for all tasks, in a file that only you can read: openssl rand -hex 32 > FILE; chmod 600 FILE; "
     "TRAINCTL_SECRET_FILE=FILE";
@@ -107,7 +109,7 @@ std::string without_space(std::string text) {
   return text;
 }
 
-// Whether a text is a shorter one again and again, such as "abcabcab".
+// Whether a text consists of repetitions of a shorter one, such as "abcabcab".
 bool repeats_itself(const std::string& text) {
   for (std::size_t part = 1; part <= text.size() / 2; ++part) {
     if (std::equal(text.begin() + static_cast<std::ptrdiff_t>(part), text.end(), text.begin())) return true;
@@ -115,43 +117,44 @@ bool repeats_itself(const std::string& text) {
   return false;
 }
 
-// Refuses what can be guessed.
+// Returns the secret; throws Error{config} if it can be guessed.
 std::string hard_to_guess(std::string secret, std::string_view where) {
-  if (secret.size() < shortest) {
+  if (secret.size() < min_length) {
     throw Error(ErrorKind::config,
-                format("the secret of {} has {} characters, and {} are the least", where, secret.size(), shortest),
+                format("the secret of {} has {} characters, but needs at least {}", where, secret.size(), min_length),
                 remedy);
   }
-  const std::size_t letters = std::set<char>(secret.begin(), secret.end()).size();
-  if (letters >= fewest_letters && !repeats_itself(secret)) return secret;
+  const std::size_t different = std::set<char>(secret.begin(), secret.end()).size();
+  if (different >= min_different && !repeats_itself(secret)) return secret;
   throw Error(ErrorKind::config,
               format("the secret of {} can be guessed: it {}", where,
-                     letters < fewest_letters
-                         ? format("has {} different characters, and {} are the least", letters, fewest_letters)
-                         : "repeats one part of itself"),
+                     different < min_different
+                         ? format("has {} different characters, but needs at least {}", different, min_different)
+                         : "repeats a shorter text"),
               remedy);
 }
 
-// Without asking for addresses, which another may give: a name is loopback only if it is localhost.
+// Whether a host is loopback. Does not resolve names, since others may control the answer: localhost is the only
+// loopback name.
 bool on_loopback(const std::string& host) {
   in_addr address{};
   if (inet_pton(AF_INET, host.c_str(), &address) != 1) return host == "localhost";
   return ntohl(address.s_addr) >> 24 == 127;
 }
 
-// The user's folder of caches; XDG's rule passes over a relative one. Throws Error{config} if no folder is the user's:
-// the working directory may be another's.
+// The user's cache folder; XDG's specification ignores a relative path. Throws Error{config} if no folder is the user's
+// own: the working directory may be another user's.
 fs::path user_cache(const Variables& variables) {
   const fs::path cache = variables.text("XDG_CACHE_HOME"), home = variables.text("HOME");
   if (cache.is_absolute()) return cache;
   if (home.is_absolute()) return home / ".cache";
   throw Error(ErrorKind::config,
-              "the tasks of TF_CONFIG share a secret in the user's cache, and neither HOME nor XDG_CACHE_HOME names an "
+              "the tasks of TF_CONFIG share a secret in the user's cache, but neither HOME nor XDG_CACHE_HOME names an "
               "absolute folder",
               format("set HOME, or {}", remedy));
 }
 
-// Made by the first process that needs it.
+// The secret in the user's cache folder; the first process that needs it creates it.
 std::string secret_of_user(const Variables& variables) {
   const std::string path = user_cache(variables) / "trainctl" / "launch" / "secret";
   if (!exists(path, {ErrorKind::config})) {
@@ -165,7 +168,7 @@ std::string secret_of_user(const Variables& variables) {
 }  // namespace
 
 std::string read_private_file(const std::string& path, PrivateFolder folder) {
-  constexpr std::size_t most = 4096;
+  constexpr std::size_t max_bytes = 4096;
   const CheckedFolder in(folder_of(path), folder);
   const OwnedDescriptor file(
       openat(in.number(), name_of(path).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -174,20 +177,21 @@ std::string read_private_file(const std::string& path, PrivateFolder folder) {
   }
   if (file.number() < 0) throw_file_error(path, "cannot be opened", errno, secret_role);
   check_file(file, path);
-  std::array<char, most + 1> bytes{};
+  std::array<char, max_bytes + 1> bytes{};
   const ssize_t count = read(file.number(), bytes.data(), bytes.size());
   if (count < 0) throw_file_error(path, "cannot be read", errno, secret_role);
-  if (static_cast<std::size_t>(count) > most) refuse(path, format("is larger than {} bytes", most), "shorten it");
+  if (static_cast<std::size_t>(count) > max_bytes)
+    refuse(path, format("is larger than {} bytes", max_bytes), "shorten it");
   return {bytes.data(), static_cast<std::size_t>(count)};
 }
 
 void write_private_file(const std::string& path, const std::string& text) {
   std::error_code failure;
   std::filesystem::create_directories(std::filesystem::path(folder_of(path)).parent_path(), failure);
-  mkdir(folder_of(path).c_str(), S_IRWXU);  // where it exists already, it is checked like another
+  mkdir(folder_of(path).c_str(), S_IRWXU);  // an existing folder is checked below
   const CheckedFolder in(folder_of(path), PrivateFolder::kept);
   const std::string name = name_of(path), own = format("{}.{}", name, getpid());
-  unlinkat(in.number(), own.c_str(), 0);  // of a process that was killed
+  unlinkat(in.number(), own.c_str(), 0);  // may be left by a process that was killed
   int error = 0;
   {
     const OwnedDescriptor file(
@@ -211,12 +215,12 @@ std::optional<std::string> stated_secret(const Variables& variables) {
 }
 
 std::string secret_for(const TfConfig& config, const Variables& variables) {
-  if (const auto stated = stated_secret(variables)) return *stated;
+  if (const auto given = stated_secret(variables)) return *given;
   const bool local =
       std::all_of(config.tasks.begin(), config.tasks.end(), [](const TfTask& task) { return on_loopback(task.host); });
   if (local) return secret_of_user(variables);
   throw Error(ErrorKind::config,
-              "the chief of TF_CONFIG starts commands on its workers, and no secret says who may (TRAINCTL_SECRET or "
+              "the chief of TF_CONFIG starts commands on its workers, which requires a secret (TRAINCTL_SECRET or "
               "TRAINCTL_SECRET_FILE)",
               remedy);
 }

@@ -1,4 +1,4 @@
-// The secret that a chief and its launch agents share, and the files that keep it from others.
+// The secret that a chief and its launch agents share, and the files that store it privately.
 #pragma once
 
 #include <optional>
@@ -9,33 +9,33 @@
 
 namespace trainctl {
 
-// Who may do what with the folder of a private file.
+// The required protection of the folder of a private file.
 enum class PrivateFolder {
-  kept,     // only its owner, who is this user, may enter it
-  guarded,  // this user's or root's, and nobody else may put or replace files there
+  kept,     // only its owner, who must be this user, may enter it
+  guarded,  // it belongs to this user or root, and nobody else may add or replace files in it
 };
 
-// The text of a file. Throws Error{config} if the file is a link or no regular file, if it is not this user's or others
-// may read it, or if its folder is not as stated.
+// Reads a private file. Throws Error{config} if the file is a link or not a regular file, if it does not belong to this
+// user, if others may read it, or if its folder is not protected as required.
 std::string read_private_file(const std::string& path, PrivateFolder folder);
 
-// Writes a file that only this user can read, and makes its folder. The first of several processes that do so at the
-// same time wins. Throws Error{config} if the folder is not `kept`, and Error{resource} if the file cannot be written.
+// Writes a file that only this user can read, and creates its folder. If several processes do so at the same time, the
+// first one wins. Throws Error{config} if the folder is not `kept`, and Error{resource} if the file cannot be written.
 void write_private_file(const std::string& path, const std::string& text);
 
 inline constexpr std::string_view secret_variable = "TRAINCTL_SECRET";
 inline constexpr std::string_view secret_file_variable = "TRAINCTL_SECRET_FILE";
 
-// The secret that TRAINCTL_SECRET states, or the file that TRAINCTL_SECRET_FILE names. Nothing if neither is set.
-// Throws Error{config} if it is too short or too simple to be one, or if the file is not private (read_private_file).
+// The secret in TRAINCTL_SECRET, or in the file that TRAINCTL_SECRET_FILE names; empty if neither is set. Throws
+// Error{config} if it is too short or too simple, or if the file is not private (read_private_file).
 std::optional<std::string> stated_secret(const Variables& variables);
 
-// The same; if none is stated and all tasks are on loopback (`localhost` or an address 127.*, no other name), a secret
-// that this user's processes share, in the user's cache. Throws Error{config} with the remedy if none is stated and
-// there are other hosts, or no folder is the user's.
+// Returns stated_secret(). If it is empty and all tasks are on loopback (`localhost` or an address 127.*, no other
+// name), returns a secret in the user's cache, which all processes of this user share. Throws Error{config} with the
+// remedy if a secret is missing and there are other hosts, or no cache folder is the user's own.
 std::string secret_for(const TfConfig& config, const Variables& variables);
 
-// Takes TRAINCTL_SECRET out of the environment of this process, for the commands that it starts. Call it once the
+// Removes TRAINCTL_SECRET from the environment of this process and so of the commands that it starts. Call it once the
 // secret is read, while no other thread runs.
 void forget_secret();
 

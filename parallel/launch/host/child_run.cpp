@@ -1,4 +1,4 @@
-// Waits for a child, its output and requests to stop.
+// Runs a child process and reads its output, until it ends or a request to stop comes.
 #include "parallel/launch/host/child_run.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ class Child {
  private:
   std::array<int, 3> pipes() const { return {process_.output, process_.errors, process_.messages}; }
 
-  // A child that was asked to stop has a few seconds.
+  // A child that was asked to stop has five seconds to end.
   bool gives_up() const { return stopped_ && std::chrono::steady_clock::now() - stopped_at_ > std::chrono::seconds(5); }
 
   void on_signal(int number) {
@@ -88,7 +88,7 @@ class Child {
 
   const Signals& signals_;
   ChildProcess process_;
-  std::array<std::string, 3> texts_;  // output that is no whole line yet, errors, messages
+  std::array<std::string, 3> texts_;  // the last incomplete line of the output, the errors, the messages
   std::array<bool, 3> closed_{};
   bool ended_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point stopped_at_;

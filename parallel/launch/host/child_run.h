@@ -1,4 +1,4 @@
-// A run of this program as a child process, for commands that compare several runs.
+// Runs a child process, for commands that start other programs or compare several runs.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace trainctl {
 
 // How a child ended.
 struct ChildEnd {
-  int exit_code = 0;   // 128 + n where signal n ended it
-  std::string errors;  // its standard error
+  int exit_code = 0;   // 128 + n if signal n ended it
+  std::string errors;  // text of its standard error
 };
 
-// Runs a command to its end and hands each line of its standard output to `take` as it comes. A request to stop ends
-// the child and then throws Error{interrupted}. Throws Error{resource} where the command cannot be started.
+// Runs a command to its end and passes each line of its standard output to `take` as it comes. A request to stop ends
+// the child and then throws Error{interrupted}. Throws Error{resource} if the command cannot be started.
 ChildEnd run_child(const Signals& signals, const std::vector<std::string>& command,
                    const std::function<void(std::string_view line)>& take);
 

@@ -1,4 +1,4 @@
-// Finding cores in Linux's files, and sharing them out.
+// Finds cores in Linux's files, and distributes them over ranks.
 #include "parallel/launch/host/cores.h"
 
 #include <sched.h>
@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// "0-3,8" as 0, 1, 2, 3, 8.
+// Parses a list such as "0-3,8" to 0, 1, 2, 3, 8.
 std::vector<int> parse_list(const std::string& text) {
   std::vector<int> numbers;
   std::istringstream items(text);
@@ -47,7 +47,7 @@ Core siblings_of(int processor) {
 
 std::vector<int> allowed_processors() {
   std::vector<int> processors;
-  for (int limit = 1024; limit <= (1 << 20); limit *= 4) {  // the kernel refuses a set that is too small for the host
+  for (int limit = 1024; limit <= (1 << 20); limit *= 4) {  // the kernel rejects a set that is too small for the host
     cpu_set_t* set = CPU_ALLOC(limit);
     const std::size_t bytes = CPU_ALLOC_SIZE(limit);
     const bool known = sched_getaffinity(0, bytes, set) == 0;
@@ -66,11 +66,11 @@ void bind_to(const std::vector<int>& processors) {
   const std::size_t bytes = CPU_ALLOC_SIZE(limit);
   CPU_ZERO_S(bytes, set);
   for (int processor : processors) CPU_SET_S(processor, bytes, set);
-  sched_setaffinity(0, bytes, set);  // where this is forbidden, the ranks run unbound
+  sched_setaffinity(0, bytes, set);  // if this is forbidden, the rank runs unbound
   CPU_FREE(set);
 }
 
-// Processors' worth of time that the control groups around this process grant; infinity: no limit.
+// The CPU time limit of this process's control groups, in processors; infinity: no limit.
 double quota() {
   double least = std::numeric_limits<double>::infinity();
   for (const ControlGroup& group : control_groups("cpu")) {
@@ -83,11 +83,11 @@ double quota() {
   return least;
 }
 
-// Threads for computation.
-int take(const CoreShare& share, const Variables& variables) {
+// Binds the process to its share and returns the number of threads for computation.
+int apply(const CoreShare& share, const Variables& variables) {
   if (!share.processors.empty()) bind_to(share.processors);
-  const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
-  return stated && *stated > 0 ? *stated : share.threads;
+  const std::optional<int> requested = variables.number("OMP_NUM_THREADS");
+  return requested && *requested > 0 ? *requested : share.threads;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ Cores find_cores(const Variables& variables) {
   const auto all = static_cast<double>(cores.allowed.size());
   const double per_core = static_cast<double>(processors.size()) / all;
   double granted = std::min(all, quota());
-  if (variables.has("SLURM_JOB_ID")) {  // SLURM counts hardware threads, and grants whole cores
+  if (variables.has("SLURM_JOB_ID")) {  // SLURM counts hardware threads, and allocates whole cores
     granted = std::min(granted, variables.number("SLURM_CPUS_ON_NODE").value_or(1 << 20) / per_core);
   }
   cores.usable = std::max(1, static_cast<int>(granted));
@@ -130,7 +130,8 @@ CoreShare core_share_of(const Cores& cores, const Situation& situation) {
   if (situation.bound) return {std::min(cores.usable, std::max(1, cores.online / ranks)), {}};
   CoreShare share{std::max(1, cores.usable / ranks), {}};
   const auto all = static_cast<int>(cores.allowed.size());
-  // Where less time is granted than there are cores, others use them too: which are free is the kernel's to find.
+  // If the limit of CPU time is less than the cores, other processes use them, too: the kernel then finds the free
+  // ones.
   if (!situation.supervised || ranks == 1 || ranks > cores.usable || cores.usable < all) return share;
   const int first = situation.local_rank * all / ranks;
   for (int core = first; core < first + share.threads; ++core) {
@@ -170,12 +171,12 @@ CoreShare core_share_near(const Cores& cores, const Situation& situation, const 
 }
 
 int take_share(const Situation& situation, const Variables& variables) {
-  return take(core_share_of(find_cores(variables), situation), variables);
+  return apply(core_share_of(find_cores(variables), situation), variables);
 }
 
 int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
                     const std::string& pci_bus_id, int index, int count) {
-  return take(core_share_near(cores, situation, processors_near(pci_bus_id), index, count), variables);
+  return apply(core_share_near(cores, situation, processors_near(pci_bus_id), index, count), variables);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The cores of this host, and which of them a rank works on.
+// The cores of this host, and the share of each rank.
 #pragma once
 
 #include <functional>
@@ -9,48 +9,50 @@
 
 namespace trainctl {
 
-// A core: the numbers of its hardware threads that this process may use.
+// A core, as the numbers of its hardware threads that this process may use.
 using Core = std::vector<int>;
 
-// Groups processors into cores. `core_of` tells the processors that share a core with one, itself included (what Linux
-// has in thread_siblings_list). Cores come in the order of their lowest processor.
+// Groups processors into cores. `siblings` returns the processors that share a core with the given one, including
+// itself (Linux's thread_siblings_list). Cores are ordered by their lowest processor.
 std::vector<Core> group_cores(const std::vector<int>& processors, const std::function<Core(int)>& siblings);
 
 struct Cores {
-  std::vector<Core> allowed;  // by the affinity of this process
-  int usable = 1;             // at least 1; fewer than allowed where a quota or a SLURM job grants less time than that
-  int online = 1;             // of the whole host
+  std::vector<Core> allowed;  // the cores that the affinity of this process allows
+  int usable = 1;             // at least 1; fewer than allowed if a quota or a SLURM job limits the CPU time
+  int online = 1;             // cores of the whole host
 };
 
-// Finds the cores of this host. A limit that cannot be read counts as none.
+// Finds the cores of this host. A limit that cannot be read is ignored.
 Cores find_cores(const Variables& variables);
 
-// The threads and processors of one rank of a host.
+// The threads and processors of one rank.
 struct CoreShare {
   int threads = 1;              // for computation
-  std::vector<int> processors;  // to bind to; empty: stay as it is
+  std::vector<int> processors;  // to bind to; empty: the affinity is not changed
 };
 
-// An equal part of the usable cores, disjoint from those of the other ranks of the host while there are enough; a
-// user's own binding stays and is only kept from adding up to more threads than there are cores.
+// An equal share of the usable cores, disjoint from those of the other ranks of the host if there are enough cores. The
+// user's own binding is kept; then only the number of threads is limited, so that all ranks together have no more
+// threads than cores.
 CoreShare core_share_of(const Cores& cores, const Situation& situation);
 
-// Linux' files on a PCI device, "0000:17:00.0": its NUMA node, -1 where there is one node alone or nothing is known,
-// and the processors close to it.
+// Information of Linux about a PCI device such as "0000:17:00.0": its NUMA node (-1 if there is only one node or it is
+// not known), and the processors close to it.
 int numa_node_of(const std::string& pci_bus_id);
 std::vector<int> processors_near(const std::string& pci_bus_id);
 
-// The cores among `cores` that are close to a rank's GPU, shared with its `count` neighbours there, of which it is
-// number `index`. A user's own binding stays; so does everything where not every neighbour could have a core.
+// The share of one rank in the cores that are close to its GPU. `count` ranks share these cores, and this rank is
+// number `index` of them. The user's own binding is kept. If there are fewer close cores than ranks, the result is
+// core_share_of().
 CoreShare core_share_near(const Cores& cores, const Situation& situation, const std::vector<int>& near, int index,
                           int count);
 
-// Takes this rank's share: binds the process. Call it before any thread starts, MPI's included. A number in
-// OMP_NUM_THREADS wins. What comes back is the number of threads that kernels may use.
+// Binds this process to its share of the cores, and returns the number of threads that kernels may use. OMP_NUM_THREADS
+// overrides that number. Call it before any thread starts, including MPI's.
 int take_share(const Situation& situation, const Variables& variables);
 
-// The same again once this rank's GPU is known, at its PCI bus id, and its neighbours there. `cores` are those from
-// before the first share was taken. Binds this thread and all that it starts from now on.
+// Does the same again once the PCI bus id of this rank's GPU and the number of ranks near it are known. `cores`: the
+// cores before take_share(). Binds this thread and all threads that it starts later.
 int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
                     const std::string& pci_bus_id, int index, int count);
 

@@ -1,4 +1,4 @@
-// Asks the resolver where the hosts are, and the kernel how it would reach them.
+// Finds networks by the addresses of hosts and the kernel's routes.
 #include "parallel/launch/host/network.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@
 namespace trainctl {
 namespace {
 
-// In the byte order of the host.
+// An IPv4 network, in host byte order.
 struct Network {
   std::uint32_t base = 0;
   std::uint32_t mask = 0;
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> resolve(const std::string& host) {
   return address;
 }
 
-// The address of this host from which it would send to another. Nothing is sent.
+// The address of this host from which it would send to another address. Nothing is sent.
 std::optional<std::uint32_t> own_address_towards(std::uint32_t address) {
   const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return {};
@@ -64,7 +64,7 @@ std::optional<std::uint32_t> own_address_towards(std::uint32_t address) {
   return ntohl(ends.sin_addr.s_addr);
 }
 
-// An address of this host, and the network that it lies in.
+// An address of this host, and its network.
 struct OwnAddress {
   std::string interface;
   std::uint32_t address = 0;
@@ -112,7 +112,7 @@ struct PrefixedAddress {
   Network network;
 };
 
-// "10.1.0.7/16".
+// Parses an address with the length of its network prefix, such as "10.1.0.7/16".
 std::optional<PrefixedAddress> parse_prefixed(const std::string& text) {
   const std::size_t slash = text.find('/');
   const std::optional<std::uint32_t> address = parse_address(text.substr(0, slash));
@@ -122,7 +122,7 @@ std::optional<PrefixedAddress> parse_prefixed(const std::string& text) {
   return PrefixedAddress{*address, {*address & mask, mask}};
 }
 
-// The addresses of a host that lie in a network.
+// The addresses of a host in a network.
 std::vector<std::uint32_t> addresses_within(const Network& network, const std::vector<std::string>& host) {
   std::vector<std::uint32_t> within;
   for (const std::string& text : host) {
@@ -156,12 +156,12 @@ std::vector<std::string> own_networks() {
   return all;
 }
 
-Ways find_ways(const std::vector<std::string>& own, const std::vector<std::vector<std::string>>& others) {
-  Ways ways;
+NetworkChoice choose_network(const std::vector<std::string>& own, const std::vector<std::vector<std::string>>& others) {
+  NetworkChoice choice;
   for (const std::string& text : own) {
     const std::optional<PrefixedAddress> here = parse_prefixed(text);
     if (!here) continue;
-    std::map<std::uint32_t, int> hosts_with{{here->address, 1}};  // by address
+    std::map<std::uint32_t, int> hosts_with{{here->address, 1}};  // number of hosts that have each address
     for (const auto& host : others) {
       for (const std::uint32_t address : addresses_within(here->network, host)) ++hosts_with[address];
     }
@@ -172,10 +172,10 @@ Ways find_ways(const std::vector<std::string>& own, const std::vector<std::vecto
     const bool joins = hosts_with[here->address] == 1 && std::all_of(others.begin(), others.end(), has_own);
     const bool shared =
         std::any_of(hosts_with.begin(), hosts_with.end(), [](const auto& each) { return each.second > 1; });
-    if (joins && ways.joining.empty()) ways.joining = text_of(here->network);
-    if (shared) ways.useless.push_back(text_of(here->network));
+    if (joins && choice.joining.empty()) choice.joining = text_of(here->network);
+    if (shared) choice.useless.push_back(text_of(here->network));
   }
-  return ways;
+  return choice;
 }
 
 std::string interface_of(const std::string& network) {
@@ -187,7 +187,7 @@ std::string interface_of(const std::string& network) {
 
 bool has_network() {
   ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return true;  // nothing speaks against it
+  if (getifaddrs(&interfaces) != 0) return true;  // not known: assume that there is one
   constexpr unsigned up = IFF_UP | IFF_RUNNING;
   bool found = false;
   for (const ifaddrs* each = interfaces; each != nullptr; each = each->ifa_next) {

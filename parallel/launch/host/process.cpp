@@ -1,4 +1,4 @@
-// fork and exec, and the end of all children.
+// Starts processes, looks at them in /proc, and ends all children.
 #include "parallel/launch/host/process.h"
 
 #include <fcntl.h>
@@ -29,18 +29,19 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// Between fork and exec: only calls that are safe in a copy of a process.
+// The child after fork: it may only call functions that are safe between fork and exec.
 [[noreturn]] void exec_child(const char* program, char** arguments, char** environment, pid_t parent, int output,
                              int errors, int messages) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
-  signal(SIGTTOU, SIG_IGN);  // it is no foreground process, and may write all the same
-  for (int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGINT, SIGTERM}) signal(number, SIG_DFL);  // this process's own
-  const int nothing = open("/dev/null", O_RDONLY);
-  dup2(nothing, STDIN_FILENO);
+  signal(SIGTTOU, SIG_IGN);  // a background process may still write to the terminal
+  // Undoes the settings of this process.
+  for (int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGINT, SIGTERM}) signal(number, SIG_DFL);
+  const int null_device = open("/dev/null", O_RDONLY);
+  dup2(null_device, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
-  const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // 3 itself may be another of the pipes
+  const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // descriptor 3 itself may be one of the pipes
   dup2(errors, STDERR_FILENO);
   dup2(safe, messages_descriptor);
   close(safe);
@@ -51,7 +52,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   _exit(127);
 }
 
-// What the kernel says of a process: its state ('T': stopped by a signal) and its parent; 0 for one that is not there.
+// The kernel's state of a process ('T': stopped by a signal) and its parent; 0 if there is no such process.
 struct ProcessState {
   char state = 0;
   pid_t parent = 0;
@@ -69,7 +70,7 @@ ProcessState state_of(const std::string& pid) {
   return found;
 }
 
-// The parent of a live process; 0 for others.
+// The parent of a live process; 0 for other processes.
 pid_t parent_of(const std::string& pid) {
   const ProcessState found = state_of(pid);
   return found.state == 'Z' ? 0 : found.parent;
@@ -138,7 +139,7 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
     exec_child(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
                const_cast<char**>(variable_pointers.data()), self, output[1], errors[1], messages[1]);
   }
-  setpgid(pid, pid);  // here too: whoever is first
+  setpgid(pid, pid);  // in both processes, since either may run first
   for (const auto& pipe : {output, errors, messages}) close(pipe[1]);
   return {pid, output[0], errors[0], messages[0]};
 }
@@ -167,12 +168,13 @@ void signal_descendants(pid_t pid, int number) {
 void kill_children() {
   using Clock = std::chrono::steady_clock;
   const pid_t self = getpid();
-  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // the kernel may hold one in a dead disk
+  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // a process may hang in the kernel
   for (bool found = true; found && Clock::now() < give_up;) {
     const std::vector<pid_t> children = children_of(self);
     for (pid_t child : children) kill(child, SIGKILL);
     found = !children.empty();
-    while (waitpid(-1, nullptr, WNOHANG) > 0) found = true;  // the children of one that ended are this process's now
+    // The children of an ended child become children of this process.
+    while (waitpid(-1, nullptr, WNOHANG) > 0) found = true;
     if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

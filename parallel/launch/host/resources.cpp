@@ -1,4 +1,4 @@
-// Asks for space, open files and the working directory.
+// Checks disk space, memory, limits, open files and the working directory.
 #include "parallel/launch/host/resources.h"
 
 #include <ifaddrs.h>
@@ -22,10 +22,10 @@
 namespace trainctl {
 namespace {
 
-constexpr int threads_beside = 4;                       // of MPI, of the launcher, and of the loader
-constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // its own, beside what ranks share
+constexpr int threads_beside = 4;                       // threads of MPI, of the launcher and of the loader
+constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // without memory that ranks share
 
-// How many processes and threads may still be started; nothing where there is no limit.
+// The number of processes and threads that may still be started; empty if there is no limit.
 std::optional<std::int64_t> processes_left() {
   std::optional<std::int64_t> left;
   const auto limit_to = [&left](std::int64_t count) { left = std::min(left.value_or(count), count); };
@@ -42,8 +42,8 @@ std::optional<std::int64_t> processes_left() {
 }  // namespace
 
 ResourcesNeeded resources_needed(int ranks_here) {
-  // As OpenMPI 4.1 and PMIx 4 were seen to take, with some to spare: two files of 4 MiB and a page for each rank;
-  // vader's segment of 4 MiB for each rank; 26 open files and 3 more for each rank, and some while they start.
+  // Measured with OpenMPI 4.1 and PMIx 4, with a margin: two files of 4 MiB and a page for each rank; vader's segment
+  // of 4 MiB for each rank; 26 open files and 3 more for each rank, and some more during the start.
   ResourcesNeeded needed;
   needed.temporary = (std::int64_t{9} << 20) + std::int64_t{16384} * ranks_here;
   needed.shared_memory = ((std::int64_t{4} << 20) + 4096) * ranks_here;
@@ -58,26 +58,26 @@ void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds st
   if (const auto left = processes_left(); left && *left < processes) {
     throw Error(
         ErrorKind::resource,
-        format("{} ranks need about {} processes and threads, and {} more may run", need.ranks, processes, *left),
+        format("{} ranks need about {} processes and threads, but only {} more may run", need.ranks, processes, *left),
         std::string("raise the limit (ulimit -u, or that of the container), or ") + remedy);
   }
   const std::int64_t memory = need.ranks * memory_of_empty_rank;
   if (const auto left = available_memory(); left && *left < memory) {
     throw Error(ErrorKind::resource,
-                format("{} ranks need {} to start, before any network, and {} are left", need.ranks, byte_text(memory),
-                       byte_text(*left)),
+                format("{} ranks need {} of memory to start, even without a network to train, but {} are left",
+                       need.ranks, byte_text(memory), byte_text(*left)),
                 remedy);
   }
   const double seconds = start_seconds(need);
   if (start_timeout.count() == 0 || seconds * 1000 < static_cast<double>(start_timeout.count())) return;
   throw Error(
       ErrorKind::resource,
-      format("{}, and cluster.timeout is {:g} s", start_text(need), static_cast<double>(start_timeout.count()) / 1000),
+      format("{}, but cluster.timeout is {:g} s", start_text(need), static_cast<double>(start_timeout.count()) / 1000),
       std::string(remedy) + ", or raise cluster.timeout");
 }
 
 double start_seconds(const RanksNeed& need) {
-  // As OpenMPI 4.1 was seen to take on two cores for 16 to 64 ranks: each rank makes itself known to all others.
+  // Measured with OpenMPI 4.1 on two cores for 16 to 64 ranks: each rank exchanges its address with all others.
   const double ranks = need.ranks;
   return (0.05 + 0.0007 * ranks) * ranks / std::max(1, need.cores);
 }
@@ -97,7 +97,8 @@ void require_loopback() {
   }
   freeifaddrs(interfaces);
   if (found) return;
-  throw Error(ErrorKind::resource, "no network is up, not even the loopback that mpirun and its ranks talk through",
+  throw Error(ErrorKind::resource,
+              "no network interface is up, not even loopback, through which mpirun and its ranks communicate",
               "bring it up (ip link set lo up), or use --ranks 1");
 }
 
@@ -112,12 +113,12 @@ std::string disk_space_problem(const std::string& folder, std::int64_t bytes) {
   struct statvfs status {};
   if (statvfs(folder.c_str(), &status) != 0) return format("{}: {}", folder, std::strerror(errno));
   if ((status.f_flag & ST_RDONLY) != 0) return folder + " is read-only";
-  if (status.f_blocks == 0) return "";  // a file system that does not count
+  if (status.f_blocks == 0) return "";  // the file system does not count blocks
   const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
-  if (left < bytes) return format("{} has {} left, and {} are needed", folder, byte_text(left), byte_text(bytes));
+  if (left < bytes) return format("{} has {} left, but {} are needed", folder, byte_text(left), byte_text(bytes));
   constexpr int files = 64;
   if (status.f_files > 0 && status.f_favail < fsfilcnt_t{files}) {
-    return format("{} has room for {} more files, and {} are needed", folder, status.f_favail, files);
+    return format("{} has space for {} more files, but {} are needed", folder, status.f_favail, files);
   }
   return "";
 }
@@ -126,7 +127,7 @@ void require_file_size(const std::string& folder, std::int64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(bytes)) return;
   throw Error(ErrorKind::resource,
-              format("a file may grow to {}, and mpirun's files in {} need {} each",
+              format("a file may grow to {}, but mpirun's files in {} need {} each",
                      byte_text(static_cast<std::int64_t>(limit.rlim_cur)), folder, byte_text(bytes)),
               "raise the limit (ulimit -f), or use --ranks 1");
 }
@@ -138,7 +139,7 @@ void require_working_directory() {
   const bool deleted = error == std::errc::no_such_file_or_directory;
   throw Error(ErrorKind::resource,
               format("the working directory cannot be used: {}", deleted ? "it was deleted" : error.message()),
-              "go to a folder that is there (cd), and start again");
+              "change to an existing folder (cd), and start again");
 }
 
 void permit_open_files(int needed) {
@@ -148,7 +149,7 @@ void permit_open_files(int needed) {
   const bool raised = setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= static_cast<rlim_t>(needed);
   if (raised) return;
   throw Error(ErrorKind::resource,
-              format("{} files may be open at once, and {} are needed to start the ranks", limit.rlim_cur, needed),
+              format("{} files may be open at once, but {} are needed to start the ranks", limit.rlim_cur, needed),
               "raise the limit (ulimit -n), or start fewer ranks");
 }
 

@@ -1,4 +1,4 @@
-// Scratch folders are locked by their owner: one that can be locked is nobody's.
+// Scratch folders are locked by their owner: a folder that can be locked is abandoned.
 #include "parallel/launch/host/scratch.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace trainctl {
 namespace {
 
-// The folder's lock, or -1 where another process holds it or the folder is gone.
+// Locks a folder and returns the lock, or -1 if another process holds it or the folder is gone.
 int lock_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;
@@ -47,11 +47,11 @@ void remove_abandoned(const std::string& parent, const std::string& prefix) {
 ScratchFolder::ScratchFolder(const std::string& parent) {
   const std::string prefix = format("trainctl-{}-", geteuid());
   remove_abandoned(parent, prefix);
-  while (lock_ < 0) {  // again where another run has taken the new folder for an abandoned one
+  while (lock_ < 0) {  // again if another run has removed the new folder as abandoned
     path_ = parent + "/" + prefix + "XXXXXX";
     if (mkdtemp(path_.data()) == nullptr) {
-      throw Error(ErrorKind::resource, format("no folder can be made in {}: {}", parent, std::strerror(errno)),
-                  "free some space, or set TMPDIR to a folder that can be written");
+      throw Error(ErrorKind::resource, format("cannot create a folder in {}: {}", parent, std::strerror(errno)),
+                  "free some space, or set TMPDIR to a writable folder");
     }
     lock_ = lock_folder(path_);
   }

@@ -1,14 +1,14 @@
-// A folder for one run's temporary files, which does not outlive it.
+// A folder for the temporary files of one run, which is removed at its end.
 #pragma once
 
 #include <string>
 
 namespace trainctl {
 
-// A private folder trainctl-<user>-XXXXXX. Those that runs before it left behind, because they were killed, go first.
+// A private folder trainctl-<user>-XXXXXX. The constructor first removes the folders of earlier runs that were killed.
 class ScratchFolder {
  public:
-  // Throws Error{resource} where nothing can be written to `parent`.
+  // Throws Error{resource} if `parent` is not writable.
   explicit ScratchFolder(const std::string& parent);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;

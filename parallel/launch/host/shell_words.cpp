@@ -1,4 +1,4 @@
-// Quoting for a shell.
+// Quotes words for a shell.
 #include "parallel/launch/host/shell_words.h"
 
 #include <algorithm>

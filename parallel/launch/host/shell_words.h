@@ -1,4 +1,4 @@
-// A command as a line of a shell.
+// Converts commands to lines of a shell.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace trainctl {
 
-// The word as a POSIX shell reads it: as it is where that is safe, else in single quotes.
+// Quotes a word for a POSIX shell: unchanged if it needs no quotes, otherwise in single quotes.
 std::string shell_word(std::string_view word);
 
-// The words with spaces between them.
+// Quotes the words and joins them with spaces.
 std::string shell_line(const std::vector<std::string>& words);
 
-// The text as a comment takes it: with spaces in the place of line ends and other control characters.
+// Replaces line ends and other control characters by spaces, so that the text fits in a comment.
 std::string one_line(std::string text);
 
 }  // namespace trainctl

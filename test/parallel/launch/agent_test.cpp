@@ -132,19 +132,19 @@ TEST_CASE("a chief tells another secret from a connection that was closed") {
 TEST_CASE("connections that prove nothing make room for newer ones, the oldest first") {
   Connections connections(3);
   for (const pid_t process : {11, 12, 13}) {
-    CHECK(connections.make_room() == 0);
+    CHECK(connections.make_space() == 0);
     connections.add(process);
   }
   connections.has_proven(11);
-  CHECK(connections.make_room() == 12);
+  CHECK(connections.make_space() == 12);
   connections.add(14);
   connections.has_proven(13);
-  CHECK(connections.make_room() == 14);
+  CHECK(connections.make_space() == 14);
   connections.add(15);
   connections.has_proven(15);
-  CHECK_FALSE(connections.make_room());  // all are the chief's
+  CHECK_FALSE(connections.make_space());  // all are the chief's
   connections.has_ended(11);
-  CHECK(connections.make_room() == 0);
+  CHECK(connections.make_space() == 0);
 }
 
 TEST_CASE("refused connections take a line at once, and then ever fewer") {
@@ -291,8 +291,8 @@ TEST_CASE("a file of a secret that another user may have supplied is refused") {
   REQUIRE(symlink(file.c_str(), link.c_str()) == 0);
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(has(refusal_of(link), "symbolic link"));
-  CHECK(has(refusal_of(pipe), "no regular file"));
-  CHECK(has(refusal_of(folder.path), "no regular file"));
+  CHECK(has(refusal_of(pipe), "not a regular file"));
+  CHECK(has(refusal_of(folder.path), "not a regular file"));
   REQUIRE(chmod(folder.path.c_str(), 0777) == 0);
   CHECK(has(refusal_of(file), "may replace the files"));
   REQUIRE(chmod(folder.path.c_str(), 01777) == 0);  // as /tmp: nobody else can put another file there in its place

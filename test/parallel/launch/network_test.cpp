@@ -9,24 +9,26 @@ namespace {
 const std::vector<std::string> own = {"172.17.0.1/16", "10.1.0.1/24", "192.168.5.1/30"};
 
 TEST_CASE("the network in which each host has an address of its own joins them") {
-  CHECK(find_ways(own, {{"10.1.0.2", "172.17.0.1"}, {"172.17.0.1", "10.1.0.3"}}) ==
-        Ways{"10.1.0.0/24", {"172.17.0.0/16"}});
-  CHECK(find_ways(own, {{"10.1.0.2", "192.168.5.2"}}) == Ways{"10.1.0.0/24", {}});
-  CHECK(find_ways(own, {{"192.168.5.2"}}) == Ways{"192.168.5.0/30", {}});
+  CHECK(choose_network(own, {{"10.1.0.2", "172.17.0.1"}, {"172.17.0.1", "10.1.0.3"}}) ==
+        NetworkChoice{"10.1.0.0/24", {"172.17.0.0/16"}});
+  CHECK(choose_network(own, {{"10.1.0.2", "192.168.5.2"}}) == NetworkChoice{"10.1.0.0/24", {}});
+  CHECK(choose_network(own, {{"192.168.5.2"}}) == NetworkChoice{"192.168.5.0/30", {}});
 }
 
 TEST_CASE("an address that several hosts have joins none") {
-  CHECK(find_ways(own, {{"10.1.0.2"}, {"10.1.0.2"}}) == Ways{"", {"10.1.0.0/24"}});
-  CHECK(find_ways(own, {{"10.1.0.1"}}) == Ways{"", {"10.1.0.0/24"}});
-  CHECK(find_ways(own, {{"10.1.0.2", "10.1.0.9"}, {"10.1.0.9", "10.1.0.3"}}) == Ways{"10.1.0.0/24", {"10.1.0.0/24"}});
+  CHECK(choose_network(own, {{"10.1.0.2"}, {"10.1.0.2"}}) == NetworkChoice{"", {"10.1.0.0/24"}});
+  CHECK(choose_network(own, {{"10.1.0.1"}}) == NetworkChoice{"", {"10.1.0.0/24"}});
+  CHECK(choose_network(own, {{"10.1.0.2", "10.1.0.9"}, {"10.1.0.9", "10.1.0.3"}}) ==
+        NetworkChoice{"10.1.0.0/24", {"10.1.0.0/24"}});
 }
 
 TEST_CASE("hosts that are joined by no network of this one have no joining network") {
-  CHECK(find_ways(own, {{"10.1.1.2", "172.17.0.1"}}) == Ways{"", {"172.17.0.0/16"}});
-  CHECK(find_ways(own, {{"10.1.0.2"}, {}}) == Ways{"", {}});
-  CHECK(find_ways(own, {{"10.1.0.2"}, {"10.1.5.3"}}) == Ways{"", {}});
-  CHECK(find_ways({}, {{"10.1.0.2"}}) == Ways{"", {}});
-  CHECK(find_ways({"10.1.0.1", "x/8", "10.1.0.1/0", "10.1.0.1/33"}, {{"10.1.0.2", "fe80::1"}}) == Ways{"", {}});
+  CHECK(choose_network(own, {{"10.1.1.2", "172.17.0.1"}}) == NetworkChoice{"", {"172.17.0.0/16"}});
+  CHECK(choose_network(own, {{"10.1.0.2"}, {}}) == NetworkChoice{"", {}});
+  CHECK(choose_network(own, {{"10.1.0.2"}, {"10.1.5.3"}}) == NetworkChoice{"", {}});
+  CHECK(choose_network({}, {{"10.1.0.2"}}) == NetworkChoice{"", {}});
+  CHECK(choose_network({"10.1.0.1", "x/8", "10.1.0.1/0", "10.1.0.1/33"}, {{"10.1.0.2", "fe80::1"}}) ==
+        NetworkChoice{"", {}});
 }
 
 TEST_CASE("this host's own addresses have the form that is compared") {

@@ -50,7 +50,7 @@ TEST_CASE("auto takes no more ranks than the strategy goes with, and stated rank
   request.most_ranks = 4;
   CHECK(plan_launch(request).ranks == 4);
   REQUIRE(plan_launch(request).warnings.size() == 1);
-  CHECK(plan_launch(request).warnings[0].find("4 ranks of 6 start") == 0);
+  CHECK(plan_launch(request).warnings[0].find("4 of 6 possible ranks start") == 0);
   request.gpus = 8;
   CHECK(plan_launch(request).ranks == 4);
   request.hosts = {{"a", 3}, {"b", 3}};
