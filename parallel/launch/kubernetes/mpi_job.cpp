@@ -1,4 +1,4 @@
-// Writing the manifest of an MPIJob, and the Dockerfile of its image.
+// Writes the manifest of an MPIJob, and the Dockerfile of its image.
 #include "parallel/launch/kubernetes/mpi_job.h"
 
 #include <cctype>
@@ -11,10 +11,10 @@
 namespace trainctl {
 namespace {
 
-// {0} this command, {1} name, {2} ranks of a worker, {3} command, {4} image, {5} workers, {6} resources of a worker,
-// {7} volume, {8} workspace.
+// Placeholders: {0} this command, {1} name, {2} ranks of a worker, {3} command, {4} image, {5} workers, {6} resources
+// of a worker, {7} volume, {8} workspace folder.
 constexpr const char* manifest = R"yaml(# {0}
-# The volume claim {7} holds what this directory holds: the config and the data at the same paths; the runs go there, too.
+# The volume claim {7} must hold the config and the data of this directory at the same paths; the runs are written there, too.
 # The image: trainctl launch kubernetes CONFIG --dockerfile > Dockerfile, beside a release's .deb: docker build -t IMAGE .
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
@@ -26,7 +26,7 @@ spec:
   sshAuthMountPath: /home/trainctl/.ssh
   runPolicy:
     cleanPodPolicy: Running
-    backoffLimit: 6  # a launcher that fails, or is told to stop and has saved (75), starts again and goes on
+    backoffLimit: 6  # a launcher that fails, or was stopped and has saved (75), starts again and resumes
   mpiReplicaSpecs:
     Launcher:
       replicas: 1
@@ -68,7 +68,7 @@ spec:
             command: [/usr/sbin/sshd, -De, -f, /etc/trainctl/sshd_config]
             readinessProbe:
               tcpSocket: {{port: 2222}}
-            lifecycle:  # before this pod ends its ranks are asked to stop, and it lives until all ranks have saved
+            lifecycle:  # before this pod ends, its ranks are asked to stop, and it waits until all ranks have saved
               preStop:
                 exec:
                   command:
@@ -88,8 +88,8 @@ spec:
             emptyDir: {{medium: Memory, sizeLimit: 8Gi}}
 )yaml";
 
-// JSON is YAML, whatever stands in a text, once no character in it ends a line of YAML's (U+0085, U+2028).
-std::string yaml_text(const Json& text) { return terminal_text(json_text(text)); }
+// JSON is valid YAML if it contains no character that YAML treats as a line end (U+0085, U+2028).
+std::string yaml_text(const Json& text) { return terminal_text(text.dump()); }
 
 std::string resources(const MpiJob& job) {
   Json limits = Json::object();
@@ -99,8 +99,8 @@ std::string resources(const MpiJob& job) {
   return format("            resources:\n              limits: {}\n", json_text(limits));
 }
 
-// The operator gives every pod a key in ~/.ssh; workers let nobody else in. A server that is no root's cannot read the
-// keys of the system.
+// The operator puts an ssh key into ~/.ssh of every pod; workers accept no other key. An ssh server that does not run
+// as root cannot read the system's host keys, so the image has its own.
 constexpr const char* image = R"(# {0}
 # Build it in a folder that holds a release's trainctl_*.deb: docker build -t {1} -f Dockerfile .
 FROM debian:12
@@ -128,7 +128,7 @@ constexpr const char* nvidia = R"(RUN pip install --no-cache-dir --break-system-
 }  // namespace
 
 std::string kubernetes_name(std::string_view name) {
-  constexpr std::size_t longest = 40;  // pods and hosts get "-worker-0" behind it, and 63 are the most
+  constexpr std::size_t longest = 40;  // the operator appends "-worker-0" for pods and hosts, whose limit is 63
   std::string result;
   for (const unsigned char c : name.substr(0, longest)) {
     result += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';

@@ -1,4 +1,4 @@
-// mpiexec of MPICH, which is Hydra.
+// The launcher of MPICH: mpiexec, which is Hydra.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 class Mpich final : public Mpirun {
  public:
-  // `mpiexec` may be OpenMPI's where both are installed.
+  // Checks the link target, since `mpiexec` may be OpenMPI's if both are installed.
   std::string find() const override {
     for (const char* name : {"mpiexec.hydra", "mpiexec.mpich", "mpiexec"}) {
       const std::string path = find_program(name);
@@ -35,7 +35,7 @@ class Mpich final : public Mpirun {
 
   void compose(LaunchPlan& plan, const LaunchRequest& request) const override;
 
-  // Ranks get all variables that mpiexec has.
+  // Ranks inherit all variables of mpiexec.
   Words pass(const std::string&) const override { return {}; }
   Words give(const std::string& variable, const std::string& value) const override {
     return {"-genv", variable, value};
@@ -49,7 +49,7 @@ class Mpich final : public Mpirun {
     }
     return text;
   }
-  Words keep_files(const std::string&, const std::string&) const override { return {}; }  // it keeps none with names
+  Words keep_files(const std::string&, const std::string&) const override { return {}; }  // it has no named files
   Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
   std::string messages_variable() const override { return ""; }
 
@@ -60,7 +60,7 @@ class Mpich final : public Mpirun {
   std::string take_frame(std::string& text);
 
   bool in_frame_ = false;
-  std::string bar_;  // what may be the beginning of the frame, whose rest has not come yet
+  std::string bar_;  // possible beginning of the frame, if its rest has not been read yet
 };
 
 void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
@@ -74,7 +74,7 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   if (plan.oversubscribed && !variables.has("MPIR_CVAR_POLLS_BEFORE_YIELD")) {
     plan.environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1";
   }
-  if (plan.one_host) {  // shared memory alone, and no port beyond loopback
+  if (plan.one_host) {  // shared memory only, and ports on loopback only
     plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user", "-launcher", "fork", "-iface", "lo"});
     if (!variables.has("UCX_TLS")) plan.environment["UCX_TLS"] = "sm,self";
     plan.listen_on = plan.ranks_listen_on = "lo";
@@ -85,19 +85,19 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
         ErrorKind::config, "MPICH's mpiexec cannot start ranks through the launch agents of TF_CONFIG",
         "name the hosts (--hosts, cluster.hosts), which are then reached by ssh, or build trainctl with OpenMPI");
   }
-  for (const std::string_view secret : {secret_variable, secret_file_variable}) {  // of this process alone
+  for (const std::string_view secret : {secret_variable, secret_file_variable}) {  // must not be passed to the ranks
     if (variables.has(secret)) plan.environment[std::string(secret)] = "";
   }
   if (!plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user"});
   if (!plan.hosts.empty() && !has_users(plan)) plan.mpirun.insert(plan.mpirun.end(), {"-hosts", host_list(plan)});
-  const std::string stated = variables.text("HYDRA_IFACE");
-  plan.listen_on = plan.ranks_listen_on = stated.empty() ? request.network : stated;
+  const std::string user_interface = variables.text("HYDRA_IFACE");
+  plan.listen_on = plan.ranks_listen_on = user_interface.empty() ? request.network : user_interface;
   const std::string interface = interface_of(request.network);
-  if (!interface.empty() && stated.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-iface", interface});
+  if (!interface.empty() && user_interface.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-iface", interface});
 }
 
-// What MPICH says of ranks that end too early: a frame that ends standard output, lines with its name on standard
-// error.
+// Finds MPICH's messages about ranks that end too early: a frame at the end of standard output, and lines with its name
+// on standard error.
 std::string Mpich::take_own_words(std::string& text) {
   std::string said = take_frame(text);
   if (text.find("[mpiexec@") == std::string::npos && text.find("[proxy:") == std::string::npos &&
@@ -112,7 +112,7 @@ std::string Mpich::take_own_words(std::string& text) {
   return said;
 }
 
-// The frame begins with a bar of its own line, and with these words in the next one.
+// The frame begins with a line of '=', followed by a line with this title.
 std::string Mpich::take_frame(std::string& text) {
   constexpr std::string_view title = "=   BAD TERMINATION";
   constexpr std::size_t bar = 60;
@@ -135,19 +135,19 @@ std::string Mpich::take_frame(std::string& text) {
   return "";
 }
 
-// The rank that has ended by itself, by "Exit codes: [host] 0,1536,9", which is told on one host: neither one that only
-// saw another go nor one that was killed, by mpiexec or another.
+// The rank that ended first, and its status, from "Exit codes: [host] 0,1536,9", which is printed for one host. Skips
+// ranks that ended because another one had gone, and ranks that mpiexec or somebody else killed.
 std::optional<std::pair<int, int>> rank_that_ended(const std::string& text) {
-  static const std::regex told(R"(Exit codes: \[\S+\] ([0-9,]+))");
+  static const std::regex exit_codes(R"(Exit codes: \[\S+\] ([0-9,]+))");
   std::smatch match;
-  if (!std::regex_search(text, match, told)) return {};
+  if (!std::regex_search(text, match, exit_codes)) return {};
   std::istringstream statuses(match[1]);
   std::string word;
   for (int rank = 0; std::getline(statuses, word, ','); ++rank) {
-    const int status = word.size() < 9 ? std::atoi(word.c_str()) : 0;  // as of waitpid()
-    const bool saw = WIFEXITED(status) && WEXITSTATUS(status) == exit_code(ErrorKind::peer);
+    const int status = word.size() < 9 ? std::atoi(word.c_str()) : 0;  // a status of waitpid()
+    const bool ended_by_peer = WIFEXITED(status) && WEXITSTATUS(status) == exit_code(ErrorKind::peer);
     const bool killed = WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
-    if (status != 0 && !saw && !killed) return std::pair(rank, status);
+    if (status != 0 && !ended_by_peer && !killed) return std::pair(rank, status);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The launchers that there are, and what they have in common.
+// The known launchers, and their common functions.
 #include "parallel/launch/mpirun/mpirun.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::unique_ptr<Mpirun> mpirun_of(MpiLibrary library) {
   }
   throw Error(
       ErrorKind::config,
-      format("trainctl knows how OpenMPI 4 and 5 and MPICH start ranks, and runs with {}", mpi_versions().found),
+      format("trainctl can start ranks with OpenMPI 4 and 5 and with MPICH, but runs with {}", mpi_versions().found),
       "use --ranks 1, or start the ranks yourself: mpirun -n 2 trainctl run CONFIG");
 }
 

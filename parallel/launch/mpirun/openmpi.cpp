@@ -1,5 +1,5 @@
-// mpirun of OpenMPI. Version 4 and its runtime ORTE have one kind of settings; in version 5 the runtime is PRRTE, which
-// has settings and names of its own, and so has PMIx, which joins the two.
+// The launcher of OpenMPI: mpirun. The runtime of version 4 is ORTE; that of version 5 is PRRTE with PMIx, which has
+// other settings and other names for them.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -16,18 +16,18 @@
 namespace trainctl {
 namespace {
 
-// What the versions call the same things.
+// The names of the same settings in the two versions.
 struct OpenMpiNames {
-  const char* runtime_option;  // that sets something of the runtime
-  const char* runtime_prefix;  // of the variable that sets it, too
+  const char* runtime_option;  // option that sets a parameter of the runtime
+  const char* runtime_prefix;  // prefix of the environment variable of such a parameter
   const char* runtime_networks;
-  const char* shared_memory;  // the transport
+  const char* shared_memory;  // the transport through shared memory
   const char* temporary_folder;
-  const char* remote_shell;  // the component that starts daemons by one
+  const char* remote_shell;  // the component that starts daemons by a remote shell
   const char* launch_agent;
   const char* daemon;
   const char* stay_attached;
-  const char* whole_names;  // of hosts, with their domains
+  const char* whole_names;  // keeps the domains of host names
 };
 
 constexpr OpenMpiNames names_of_4 = {"--mca",
@@ -51,12 +51,12 @@ constexpr OpenMpiNames names_of_5 = {"--prtemca",
                                      "prte_leave_session_attached",
                                      "prte_keep_fqdn_hostnames"};
 
-// Names of the variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the
-// config names; those of this process alone.
+// The variables of this process that ranks on other hosts do not have: trainctl's settings, threads, library paths, and
+// the variables that the config names.
 std::vector<std::string> forwarded_variables(const LaunchRequest& request) {
   std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
-    const bool secret = name == secret_variable || name == secret_file_variable;  // of this process and the agents
+    const bool secret = name == secret_variable || name == secret_file_variable;  // not for the ranks
     if ((name.starts_with("TRAINCTL_") && !secret) || name.starts_with("NCCL_")) names.insert(name);
   }
   names.insert(request.forwarded.begin(), request.forwarded.end());
@@ -71,7 +71,7 @@ class OpenMpi final : public Mpirun {
  public:
   explicit OpenMpi(int version) : version_(version), names_(version == 4 ? names_of_4 : names_of_5) {}
 
-  // `mpirun` may be MPICH's where both are installed.
+  // Checks the link target, since `mpirun` may be MPICH's if both are installed.
   std::string find() const override {
     const std::string common = find_program("mpirun");
     std::error_code ignored;
@@ -112,7 +112,7 @@ class OpenMpi final : public Mpirun {
   MpirunReport report(std::string_view messages) const override;
 
  private:
-  // A setting, unless the user has one in the environment.
+  // Sets a parameter, unless the user has set it in the environment.
   void set(LaunchPlan& plan, const Variables& variables, const char* option, const std::string& prefix,
            const std::string& name, const std::string& value) const {
     if (variables.has(prefix + name)) return;
@@ -133,15 +133,15 @@ class OpenMpi final : public Mpirun {
   OpenMpiNames names_;
 };
 
-// The networks that the runtime or MPI uses and may listen on: as the user says, else the one that joins the hosts. ""
-// where neither is known.
+// Limits the networks on which the runtime or MPI communicates and listens: to those that the user has set, otherwise
+// to the one that connects the hosts. Returns them; "" if neither is known.
 std::string OpenMpi::confine(LaunchPlan& plan, const LaunchRequest& request, bool runtime) const {
   const Variables& variables = request.variables;
   const std::string include = runtime ? names_.runtime_networks : "btl_tcp_if_include";
   const std::string prefix = runtime ? names_.runtime_prefix : "OMPI_MCA_";
   const std::string exclude = std::regex_replace(include, std::regex("include$"), "exclude");
-  const std::string stated = variables.text(prefix + include);
-  if (!stated.empty() || variables.has(prefix + exclude)) return stated;
+  const std::string user_networks = variables.text(prefix + include);
+  if (!user_networks.empty() || variables.has(prefix + exclude)) return user_networks;
   const auto set_networks = [&](const std::string& name, const std::string& networks) {
     if (runtime) {
       set_runtime(plan, variables, name, networks);
@@ -159,8 +159,8 @@ std::string OpenMpi::confine(LaunchPlan& plan, const LaunchRequest& request, boo
   return request.network;
 }
 
-// Shared memory alone, and no port beyond loopback (which OpenMPI keeps to with preload/listen.cpp). Leaving out the
-// search for network cards makes MPI_Init three times faster.
+// Uses shared memory only, and listens on loopback only (for OpenMPI with the help of preload/listen.cpp). Without the
+// search for network cards MPI_Init is three times faster.
 void OpenMpi::stay_on_this_host(LaunchPlan& plan, const LaunchRequest& request) const {
   const Variables& variables = request.variables;
   set_mpi(plan, variables, "pml", "ob1");
@@ -170,7 +170,8 @@ void OpenMpi::stay_on_this_host(LaunchPlan& plan, const LaunchRequest& request) 
     set_runtime(plan, variables, names_.runtime_networks, plan.listen_on);
     set_runtime(plan, variables, "plm", "isolated");
   }
-  if (request.slurm) set_runtime(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
+  // SLURM's name of this host may differ from the host name.
+  if (request.slurm) set_runtime(plan, variables, "ras", "^slurm");
 }
 
 void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) const {
@@ -179,7 +180,7 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
   plan.ranks_listen_on = confine(plan, request, false);
   for (const std::string& name : forwarded_variables(request)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
   for (const auto& [name, value] : plan.environment) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
-  // OpenMPI cuts "node1.example.org" down to "node1", which need not be a name.
+  // By default OpenMPI shortens "node1.example.org" to "node1", which may not resolve.
   const auto has_domain = [](const Host& host) {
     const bool is_address = host.name.find_first_not_of("0123456789.") == std::string::npos;
     return !is_address && host.name.find('.') != std::string::npos;
@@ -188,11 +189,11 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
     set_runtime(plan, variables, names_.whole_names, "1");
   }
   if (!request.tf_config) return;
-  // In the place of ssh; a daemon that left its session would be no child of the agent's.
+  // The launch agents replace ssh. A daemon must stay in its session, so that it remains a child of the agent.
   const std::string shell = names_.remote_shell;
   set_runtime(plan, variables, "plm", shell);
   set_runtime(plan, variables, format("plm_{}_agent", shell), format("{} {} --", own_path(), remote_shell_command));
-  // Daemons would start further ones, and only the chief knows the agents' secret.
+  // Daemons must not start further daemons, since only the chief knows the agents' secret.
   set_runtime(plan, variables, format("plm_{}_no_tree_spawn", shell), "1");
   set_runtime(plan, variables, names_.stay_attached, "1");
 }
@@ -202,7 +203,7 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
   if (plan.one_host || (!plan.hosts.empty() && !has_users(plan)))
     plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
-  // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
+  // Ranks bind themselves (cores.h), since each host has other cores, and tell MPI that they are bound.
   plan.mpirun.insert(plan.mpirun.end(), {"--bind-to", "none", "-x", format("{}=1", bound_variable)});
   if (plan.oversubscribed) {
     if (version_ == 4) {
@@ -212,11 +213,12 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
     }
     set_mpi(plan, variables, "mpi_yield_when_idle", "1");
   }
-  // No thread of mpirun's may end before it does: the ranks end with the thread that has made them (rank.h).
+  // mpirun must start ranks from its main thread, since a rank ends with the thread that has started it (run_rank.h).
   set_runtime(plan, variables, "odls_base_num_threads", "0");
-  // Ranks that are to end have nothing more to do: without this each failure takes two seconds longer.
+  // Without this, each failure takes two seconds longer; ranks that are killed have nothing left to do.
   if (version_ == 4) set_runtime(plan, variables, "odls_base_sigkill_timeout", "0");
-  if (version_ == 5) set(plan, variables, "--pmixmca", "PMIX_MCA_", "ptl_tcp_if_include", "lo");  // ranks and daemon
+  // Connections between ranks and their daemon use loopback.
+  if (version_ == 5) set(plan, variables, "--pmixmca", "PMIX_MCA_", "ptl_tcp_if_include", "lo");
   if (plan.one_host) {
     stay_on_this_host(plan, request);
   } else {
@@ -228,7 +230,7 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   }
 }
 
-// The places of lines of 50 dashes and more, between which OpenMPI writes its messages.
+// The positions of lines of at least 50 dashes, between which OpenMPI prints its messages.
 std::vector<std::size_t> bars_in(const std::string& text) {
   constexpr std::string_view bar = "--------------------------------------------------";
   std::vector<std::size_t> bars;
@@ -241,16 +243,18 @@ std::vector<std::size_t> bars_in(const std::string& text) {
   return bars;
 }
 
-// On standard output mpirun counts the processes that it killed and its daemons say whom they cannot reach; version 5
-// says everything on standard error. What it tells of each signal that it hands on says nothing of the end.
+// On standard output mpirun counts the processes that it killed, and its daemons name the hosts that they cannot reach;
+// version 5 prints everything on standard error. Its message about each forwarded signal is dropped, since it does not
+// show how the run ended.
 std::string OpenMpi::take_own_words(std::string& text) {
-  std::string said;
+  std::string own_messages;
   const auto take = [&](std::size_t begin, std::size_t end) {
-    said.append(text, begin, end - begin);
+    own_messages.append(text, begin, end - begin);
     text.erase(begin, end - begin);
   };
   const std::vector<std::size_t> bars = bars_in(text);
-  for (std::size_t last = bars.size() / 2 * 2; last >= 2; last -= 2) {  // from the end: places before stay true
+  // Backwards, so that earlier positions stay valid.
+  for (std::size_t last = bars.size() / 2 * 2; last >= 2; last -= 2) {
     const std::size_t begin = bars[last - 2], end = text.find('\n', bars[last - 1]) + 1;
     const bool unreached = text.find("unable to complete a TCP connection", begin) < end;
     if (version_ == 5 || unreached) take(begin, end);
@@ -267,7 +271,7 @@ std::string OpenMpi::take_own_words(std::string& text) {
         "mpirun: Forwarding signal 18 to job\n", "PRTE: Forwarding signal 18 to job\n"}) {
     if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
   }
-  return said;
+  return own_messages;
 }
 
 MpirunReport OpenMpi::report(std::string_view messages) const {

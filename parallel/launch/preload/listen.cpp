@@ -1,11 +1,10 @@
-// Keeps TCP sockets that would listen on every address of the host to one: loopback's, or that of the cluster's
-// network.
+// Makes TCP sockets that would listen on all addresses of the host listen on a single one: loopback's, or that of the
+// cluster's network.
 //
 // OpenMPI 4 publishes the addresses that oob_tcp_if_include and btl_tcp_if_include name, but listens on all of them.
-// This bind() takes the place of the C library's: in mpirun and orted as a library of its own (LD_PRELOAD), in a rank
-// as part of the program. TRAINCTL_LISTEN_ON names interfaces or networks, as oob_tcp_if_include does: "lo",
-// "10.1.0.0/16"; where it is empty, or names more than one address of this host, every socket is bound as it asks.
-// Needs the C library alone.
+// This bind() replaces the C library's: in mpirun and orted as a preloaded library (LD_PRELOAD), in a rank as part of
+// the program. TRAINCTL_LISTEN_ON names interfaces or networks, like oob_tcp_if_include: "lo", "10.1.0.0/16"; if it is
+// empty, or names more than one address of this host, bind() is not changed. Uses only the C library.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <ifaddrs.h>
@@ -18,7 +17,7 @@ namespace {
 
 using Bind = int (*)(int, const sockaddr*, socklen_t);
 
-// Whether an interface is the one that a word names, or its address lies in the network that the word is.
+// Whether `word` is the name of the interface, or a network that contains its address.
 bool is_named(const char* word, const ifaddrs& interface, in_addr address) {
   const char* slash = strchr(word, '/');
   if (slash == nullptr) return strcmp(word, interface.ifa_name) == 0;
@@ -33,7 +32,7 @@ bool is_named(const char* word, const ifaddrs& interface, in_addr address) {
   return (network.s_addr & mask) == (address.s_addr & mask);
 }
 
-// The one IPv4 address of this host that the list names; false where there is none, or more than one.
+// Finds the IPv4 address of this host that the list names; false if there is none, or more than one.
 bool find_address(const char* list, in_addr& found) {
   ifaddrs* interfaces = nullptr;
   char words[1024] = {};
@@ -80,7 +79,7 @@ extern "C" __attribute__((visibility("default"))) int bind(int socket, const soc
     sockaddr_in6 wanted{};
     memcpy(&wanted, address, sizeof wanted);
     if (!IN6_IS_ADDR_UNSPECIFIED(&wanted.sin6_addr) || !find_address(list, own)) return next(socket, address, size);
-    wanted.sin6_addr = in6addr_loopback;  // the networks of ranks are of IPv4
+    wanted.sin6_addr = in6addr_loopback;  // the ranks use IPv4 networks
     return next(socket, reinterpret_cast<const sockaddr*>(&wanted), sizeof wanted);
   }
   return next(socket, address, size);

@@ -1,8 +1,8 @@
-// Shields a launcher from requests to stop that reach every process of a run at once: systemd's stop, a machine that is
-// preempted, scancel. The ranks save on such a request, and a launcher that obeyed it would kill them meanwhile.
+// Blocks stop signals in a launcher that are sent to every process of a run at once: by systemd, when a machine is
+// preempted, by scancel. The ranks save on such a signal, and a launcher that obeyed it would kill them meanwhile.
 //
-// Part of the library that is preloaded (LD_PRELOAD) into mpirun, its daemons, and the programs by which it starts
-// these (ssh, srun). Their supervisor ends them by SIGKILL, and relays requests by SIGUSR1. Needs the C library alone.
+// Part of the library that is preloaded (LD_PRELOAD) into mpirun, its daemons, and the programs that start the daemons
+// (ssh, srun). The supervisor ends them by SIGKILL, and relays requests to stop by SIGUSR1. Uses only the C library.
 #include <dlfcn.h>
 #include <signal.h>
 
@@ -21,7 +21,7 @@ __attribute__((constructor)) void block_requests() {
 
 }  // namespace
 
-// srun takes the signals that it has blocked by sigwait(), and kills its tasks for these.
+// srun receives its blocked signals by sigwait(), and would kill its tasks for these.
 extern "C" __attribute__((visibility("default"))) int sigwait(const sigset_t* set, int* number) {
   const auto next = reinterpret_cast<SigWait>(dlsym(RTLD_NEXT, "sigwait"));
   sigset_t others = *set;

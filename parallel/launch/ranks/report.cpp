@@ -1,4 +1,4 @@
-// The end of a command.
+// Reports how a command ended.
 #include "parallel/launch/ranks/report.h"
 
 #include <cerrno>
@@ -22,17 +22,18 @@ std::string last_words(ErrorKind kind, const std::string& words, bool json, cons
   return json ? failure_json({exit_code(kind), words}) : words + "\n";
 }
 
-struct LoopbackRank {
+struct NamedRank {
   int number = 0;
-  bool has_host = false;  // the error names it, too
+  bool has_host = false;  // the error names its host, too
 };
 
-// "rank 2 did not answer", "ranks 2, 3 did not answer", "rank 0 on h1, rank 1 on h2 did not arrive"
-std::vector<LoopbackRank> named_in(const std::string& error) {
+// Finds the ranks in "rank 2 did not answer", "ranks 2, 3 did not answer" or "rank 0 on h1, rank 1 on h2 did not
+// arrive".
+std::vector<NamedRank> named_in(const std::string& error) {
   static const std::regex named(R"(ranks? ([0-9].*?) did not (?:arrive|answer))");
   static const std::regex one(R"((?:^|, |rank )([0-9]{1,9})( on [^ ,]+)?)");
   std::smatch match;
-  std::vector<LoopbackRank> ranks;
+  std::vector<NamedRank> ranks;
   if (!std::regex_search(error, match, named)) return ranks;
   const std::string names = match[1];
   for (std::sregex_iterator each(names.begin(), names.end(), one), end; each != end; ++each) {
@@ -87,7 +88,7 @@ std::string unstarted_message(bool json, const Situation& situation) {
 
 std::vector<int> unresponsive_ranks(const std::string& error) {
   std::vector<int> numbers;
-  for (const LoopbackRank& rank : named_in(error)) numbers.push_back(rank.number);
+  for (const NamedRank& rank : named_in(error)) numbers.push_back(rank.number);
   return numbers;
 }
 
@@ -96,12 +97,12 @@ std::string unresponsive_hosts(const std::string& error, int own, const std::vec
   std::set<std::string> others(hosts.begin(), hosts.end());
   const std::string& here = hosts[static_cast<std::size_t>(own)];
   others.erase(here);
-  const std::vector<LoopbackRank> ranks = named_in(error);
+  const std::vector<NamedRank> ranks = named_in(error);
   if (others.empty() || ranks.empty()) return "";
   if (!network_up) return format("; it is {} that is cut off: no network interface of it is up", here);
   std::string text;
   std::set<std::string> silent;
-  for (const LoopbackRank& rank : ranks) {
+  for (const NamedRank& rank : ranks) {
     if (rank.number >= static_cast<int>(hosts.size())) return "";
     const std::string& host = hosts[static_cast<std::size_t>(rank.number)];
     if (!rank.has_host) text += format("; rank {} runs on {}", rank.number, host);

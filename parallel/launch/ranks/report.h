@@ -1,4 +1,4 @@
-// Reports how a command ended, once: its answer on standard output, or its failure.
+// Reports once how a command ended: its answer on standard output, or its failure.
 #pragma once
 
 #include <string>
@@ -11,36 +11,37 @@
 
 namespace trainctl {
 
-// Writes the answer. From here on requests to stop are ignored, so that nothing follows it. Throws Error{resource}
-// where standard output cannot be written.
+// Writes the answer to standard output. From now on requests to stop are ignored, so that nothing is written after it.
+// Throws Error{resource} if standard output cannot be written.
 void answer(std::string_view text);
 
-// Sees to it that what was printed through stdio and std::cout has arrived, as answer() does.
+// Flushes the output of stdio and std::cout; otherwise like answer().
 void finish_output();
 
-// Adds to the messages of a rank's failure which rank it is, and on which host, unless `host` is empty.
+// Adds the rank, and its host unless `host` is empty, to the messages of a failure.
 void name_rank(Failure& failure, int rank, const std::string& host);
 
-// Reports how this process failed: to its supervisor where there is one, else on standard error and in the log, and
-// with `json` as a document on standard output. `failed`: the rank that the failure is about. Returns the exit code:
-// that of the failure, or 6 where the document cannot be written.
+// Reports the failure of this process: to its supervisor if there is one, otherwise on standard error and in the log,
+// and with `json` as a document on standard output. `failed`: the rank that the failure is about. Returns the exit code
+// of the failure, or 6 if the document cannot be written.
 int report(const Failure& failure, bool json, const Situation& situation, const FailedRank& failed = {});
 
-// The message of StopAtOnce for a command: a request to stop writes it at once.
+// The message of StopAtOnce for a command that stops at once.
 std::string stop_message(bool json, const Situation& situation);
 
-// How a run ends that was asked to stop before it trains: with exit code 75, since it may be started again as it is.
+// The message of a run that was stopped before it trains. Its exit code is 75, since it may be started again without
+// changes.
 inline constexpr std::string_view unstarted_words = "stopped before the first step";
-// The message of StopAtOnce for a run until it trains.
+// The message of StopAtOnce for a run that does not train yet.
 std::string unstarted_message(bool json, const Situation& situation);
 
-// The ranks that did not arrive or answer; none if the error is another one.
+// The ranks that did not arrive or answer according to an error; empty for other errors.
 std::vector<int> unresponsive_ranks(const std::string& error);
 
-// "; rank 2 runs on h3": for the error of rank `own` that names ranks which did not arrive or answer, the hosts of
-// these; and if no other host is heard of, that its own may be the one that is cut off. If no network interface of its
-// own host is up (`network_up`), that this is the one. `hosts`: of all ranks. "" if all ranks run on one host, or the
-// error is another one.
+// Returns "; rank 2 runs on h3", the hosts of the ranks that did not arrive or answer, for the error of rank `own`. If
+// no other host answers, adds that its own host may be cut off; if no network interface of its own host is up
+// (`network_up`), that it is cut off. `hosts`: the host of each rank. "" if all ranks run on one host, or for other
+// errors.
 std::string unresponsive_hosts(const std::string& error, int own, const std::vector<std::string>& hosts,
                                bool network_up);
 

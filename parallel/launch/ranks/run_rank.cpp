@@ -1,4 +1,4 @@
-// The frame around what one rank does.
+// Runs the work of one rank: starts it, joins the others and ends in order.
 #include "parallel/launch/ranks/run_rank.h"
 
 #include <signal.h>
@@ -37,23 +37,23 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   return end.exit_code;
 }
 
-// Ends this rank, whose others have not come to MPI_Init in time: its launcher then ends them. Of all ranks that wait,
-// the first one tells of it, since each waits a little longer than the one before it.
+// Ends this rank if the others have not reached MPI_Init in time; its launcher then ends the others. Each rank waits a
+// little longer than the one before, so that only the first waiting rank reports it.
 [[noreturn]] void end_late_start(const Situation& situation, bool json, std::chrono::milliseconds deadline) {
-  constexpr int most_turns = 4;
+  constexpr int max_turns = 4;
   constexpr std::chrono::milliseconds turn{2500};  // mpirun ends the others 1 to 2 s after the first
-  std::this_thread::sleep_for(std::min(situation.rank, most_turns) * turn);
+  std::this_thread::sleep_for(std::min(situation.rank, max_turns) * turn);
   const Error error(
       ErrorKind::peer,
-      format("rank {} of {} on {} has waited for {:g} s in MPI_Init, and not all other ranks have come", situation.rank,
-             situation.ranks, this_host(), std::chrono::duration<double>(deadline).count()),
-      "look whether trainctl runs on each host as often as it should (what starts it there may hang before it), and "
-      "whether all TCP ports between the hosts are open; see cluster.timeout");
+      format("rank {} of {} on {} has waited for {:g} s in MPI_Init, but some other ranks have not reached it",
+             situation.rank, situation.ranks, this_host(), std::chrono::duration<double>(deadline).count()),
+      "check that the expected number of trainctl processes runs on each host (the program that starts them may hang), "
+      "and that all TCP ports between the hosts are open; see cluster.timeout");
   report({exit_code(error.kind()), error.what()}, json, situation);
   std::_Exit(exit_code(error.kind()));
 }
 
-// The rank that the failure of this one is about: the first that did not answer, or this one itself.
+// The rank that the failure is about: the first that did not answer, or this rank.
 FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const std::vector<std::string>& hosts = context.world.hosts();
   const std::vector<int> silent = unresponsive_ranks(message);
@@ -62,7 +62,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
   return {rank, hosts[static_cast<std::size_t>(rank)], context.step, is_silent};
 }
 
-// Takes the other ranks down, after this rank's own error.
+// Reports this rank's error and ends all ranks.
 [[noreturn]] void abort_ranks(const RankContext& context, bool json, Failure failure) {
   World& world = context.world;
   const std::vector<std::string>& hosts = world.hosts();
@@ -75,7 +75,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
 }
 
-// How the work ended, if it ended alike on all ranks.
+// Runs the work and returns its end; an error that all ranks throw together becomes a Failure.
 Failure end_of(const RankCommand& command, const std::function<int(RankContext&)>& work, RankContext& context) {
   try {
     ImmediateStream host;
@@ -93,7 +93,8 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
 
 int prepare_rank(const Situation& situation, const Variables& variables) {
   require_known_launcher(situation, variables);
-  // The thread of mpirun that has made this process lives as long as mpirun: the supervisor asks for no others.
+  // The thread of mpirun that has started this process lives as long as mpirun, since the supervisor disables other
+  // threads.
   if (situation.supervised) prctl(PR_SET_PDEATHSIG, SIGKILL);
   return take_share(situation, variables);
 }
@@ -105,7 +106,7 @@ void require_threads(int count) {
     for (int i = 1; i < count; ++i) threads.emplace_back([&all] { all.wait(); });
   } catch (const std::system_error&) {
     all.count_down();
-    throw;  // as it is: see failure_of
+    throw;  // failure_of() describes it
   }
   all.count_down();
 }

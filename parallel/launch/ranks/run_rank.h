@@ -1,4 +1,4 @@
-// The frame around what one rank does: its first steps, joining the others, and leaving in order whatever happens.
+// Runs the work of one rank: starts it, joins the other ranks, and ends in order in all cases.
 #pragma once
 
 #include <chrono>
@@ -19,31 +19,31 @@ struct RankContext {
   World& world;
   int threads = 1;
   const Situation& situation;
-  Cores cores;                            // of this host, before this rank took its share
-  std::optional<std::int64_t> step = {};  // steps of training that were done when the work failed
+  Cores cores;                            // the cores of this host, before this rank took its share
+  std::optional<std::int64_t> step = {};  // number of training steps that were done when the work failed
 };
 
-// The command that a rank was started with.
+// The command that a rank runs.
 struct RankCommand {
-  RankValues values;                      // the same on all ranks, or the run ends before its work
-  std::optional<int> stated_ranks;        // how many the user wants
-  std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: none
-  std::chrono::milliseconds ending{0};    // that rank 0 may need for itself, at the end, beyond the deadline
+  RankValues values;                      // must be equal on all ranks, otherwise the run ends before its work
+  std::optional<int> stated_ranks;        // number of ranks that the user asks for
+  std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: no deadline
+  std::chrono::milliseconds ending{0};    // time beyond the deadline that rank 0 may need at the end of a run
 };
 
-// Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw
-// together is reported by rank 0; an error of one rank alone is reported by that rank and takes the others down. With
-// `json` as a document, too.
+// Runs `work` as a rank, or alone; returns its exit code, which must be the same on all ranks. An error that all ranks
+// throw together is reported by rank 0; an error of a single rank is reported by that rank, which ends all others. With
+// `json` errors are also written as a document.
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work);
 
-// The first thing in a process that trains, rank or alone, before any thread starts: refuses launchers whose processes
-// would not find each other (Error{config}), takes this rank's share of the cores, and sees to it that a supervised
-// rank does not outlive its mpirun. What comes back is the number of threads that kernels may use.
+// Prepares a process that trains, as a rank or alone; called before any thread starts. Refuses launchers whose
+// processes would not find each other (Error{config}), takes this rank's share of the cores, and makes a supervised
+// rank end with its mpirun. Returns the number of threads that kernels may use.
 int prepare_rank(const Situation& situation, const Variables& variables);
 
-// Throws std::system_error if this process cannot start `count` threads at once. Called before libraries start threads,
-// since those end the process if they cannot.
+// Throws std::system_error if this process cannot start `count` threads at the same time. Called before libraries start
+// threads, since libraries abort the process if they cannot.
 void require_threads(int count);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// The status file: a line with the exit code and the rank that failed, one with the errors and their places, then the
-// message. Beside it lie notes.
+// The status file has a line with the exit code and the failed rank, a line with the errors and their locations, and
+// the message. Notes are separate files with the same path and a suffix.
 #include "parallel/launch/ranks/status.h"
 
 #include <unistd.h>
@@ -17,10 +17,10 @@
 namespace trainctl {
 namespace {
 
-// A note is a file of one line beside the status: the status' name and one of these.
+// A note is a file of one line; its path is the status file's with one of these suffixes.
 constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
-constexpr std::string_view end_note = ".end";  // the first line of a status, which comes from another host
-// What begins a note on standard error: no program writes this by chance.
+constexpr std::string_view end_note = ".end";  // the first line of a status that comes from another host
+// The beginning of a note on standard error, which no program writes by chance.
 constexpr std::string_view note_mark =
     "\x1e"
     "trainctl-note ";
@@ -31,7 +31,7 @@ bool is_here(const std::string& status_path) {
   return access(std::filesystem::path(status_path).parent_path().c_str(), F_OK) == 0;
 }
 
-// A reader sees the text whole.
+// Writes a note atomically, so that a reader sees the whole text.
 void write_note(const std::string& status_path, std::string_view note, const std::string& text) {
   if (status_path.empty()) return;
   if (!is_here(status_path)) {
@@ -44,8 +44,8 @@ void write_note(const std::string& status_path, std::string_view note, const std
   rename(temporary.c_str(), path.c_str());
 }
 
-// "5", or "5 1 n2 120 silent": the exit code, then the failed rank, its host and its step, or "-" for what is not
-// known.
+// Returns the first line of a status file: "5", or "5 1 n2 120 silent": the exit code, then the failed rank, its host
+// and its step ("-" if not known), and "silent" if it did not answer, otherwise "told".
 std::string first_line(const RankStatus& status) {
   const auto& [rank, host, step, is_silent] = status.failed;
   const std::string code = std::to_string(status.exit_code);
@@ -72,7 +72,7 @@ RankStatus read_first_line(const std::string& line) {
   return status;
 }
 
-// Writes what a line says, without its mark and end: "NOTE TEXT".
+// Writes the note of a line "NOTE TEXT", without its mark and line end.
 void take_note(const std::string& status_path, std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const std::string_view note = line.substr(0, space);
@@ -97,7 +97,7 @@ StatusWritten write_status(const std::string& path, const RankStatus& status) {
   file << first_line(status) << '\n' << diagnostics_json(status.errors) << status.message;
   file.close();
   if (file.fail()) return StatusWritten::unreachable;
-  const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails where there is one already
+  const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails if the file exists already
   const bool another = !first && errno == EEXIST;
   unlink(temporary.c_str());
   return first ? StatusWritten::yes : another ? StatusWritten::another_was_first : StatusWritten::unreachable;
@@ -165,7 +165,7 @@ std::string read_log_path(const std::string& status_path) {
 void take_notes(const std::string& status_path, std::string& text) {
   for (std::size_t at = text.find(note_mark); at != std::string::npos; at = text.find(note_mark, at)) {
     const std::size_t begin = at + note_mark.size(), end = text.find('\n', begin);
-    if (end == std::string::npos) return;  // a line comes whole
+    if (end == std::string::npos) return;  // wait for the rest of the line
     take_note(status_path, std::string_view(text).substr(begin, end - begin));
     text.erase(at, end + 1 - at);
   }

@@ -1,4 +1,4 @@
-// The signal handlers behind requests to stop.
+// Signal handlers for requests to stop.
 #include "parallel/launch/ranks/stop.h"
 
 #include <signal.h>
@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::array<int, 4> stop_signals = {SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 
-// A handler reaches nothing else than variables of the whole process.
+// Global variables, since a signal handler can access no others.
 volatile sig_atomic_t requested = 0;
 volatile sig_atomic_t interrupted = 0;
-const StopAtOnce::End* volatile first_end = nullptr;   // of the process' first StopAtOnce: after a second SIGINT
-const StopAtOnce::End* volatile newest_end = nullptr;  // of its newest
+const StopAtOnce::End* volatile first_end = nullptr;   // end of the first StopAtOnce, used after a second SIGINT
+const StopAtOnce::End* volatile newest_end = nullptr;  // end of the newest StopAtOnce
 
 [[noreturn]] void exit_at_once(const StopAtOnce::End* end) {
   if (end == nullptr) _exit(130);
   if (!end->message.empty() &&
-      write(end->descriptor, end->message.data(), end->message.size()) < 0) {  // nobody listens
+      write(end->descriptor, end->message.data(), end->message.size()) < 0) {  // ignore the error
   }
   _exit(end->exit_code);
 }
@@ -47,7 +47,7 @@ void handle(void (*handler)(int)) {
     sigaction(number, &action, &before);
     if (number == SIGHUP && before.sa_handler == SIG_IGN) sigaction(SIGHUP, &before, nullptr);
   }
-  sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // a launcher that is shielded from them may have blocked them
+  sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // a shielded launcher may have blocked them
 }
 
 }  // namespace

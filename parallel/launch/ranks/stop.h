@@ -1,16 +1,16 @@
-// Requests to stop: what SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which a supervisor sends to its ranks) do to a process.
+// Handles requests to stop: SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which a supervisor sends to its ranks).
 //
-// There are three times in the life of a process: until it trains a request ends it at once, since nothing is lost by
-// that; while it trains a request is noted, and training stops in order; after that there is nothing to stop any more.
+// A process has three phases. Before it trains, a request ends it at once, since nothing is lost. While it trains, a
+// request only sets a flag, and training stops in order. After that, requests are ignored.
 #pragma once
 
 #include <string>
 
 namespace trainctl {
 
-// The first thing in main. While it lives a request ends the process at once, whatever it does (a blocked read, too),
-// with `exit_code` after `message` was written to `descriptor`. SIGHUP stays ignored if nohup ignores it. From its end
-// on requests are ignored: an exit code that is known does not change. One may live within another, and counts then.
+// Created first in main. While it exists, a request ends the process at once, even in a blocking read, with `exit_code`
+// after writing `message` to `descriptor`. SIGHUP stays ignored if nohup ignores it. After its destruction requests are
+// ignored, so that a known exit code does not change. Objects may be nested; the newest one applies.
 class StopAtOnce {
  public:
   struct End {
@@ -28,8 +28,8 @@ class StopAtOnce {
   End end_;
 };
 
-// While it lives requests only set a flag; a second SIGINT ends the process at once, as the first StopAtOnce says. From
-// its end on requests are ignored. One at a time.
+// While it exists, requests only set a flag; a second SIGINT ends the process at once, like the first StopAtOnce. After
+// its destruction requests are ignored. There may be only one at a time.
 class StopRequest {
  public:
   StopRequest();
@@ -37,11 +37,11 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  // Set once and for all by the first request. Cheap: polled in every step.
+  // Whether there was a request; never reset. Cheap enough to be polled in every step.
   bool pending() const;
 };
 
-// From here on requests are ignored: the answer of the process is about to be written, whole.
+// Ignores requests from now on, so that the answer of the process can be written completely.
 void ignore_requests();
 
 }  // namespace trainctl

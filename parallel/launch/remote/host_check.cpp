@@ -1,4 +1,5 @@
-// A shell on each host tells the program's SHA-256, the room for temporary files, the host's addresses and the time.
+// Runs a shell on each host, which prints the program's SHA-256, the space for temporary files, the host's addresses
+// and the time.
 #include "parallel/launch/remote/host_check.h"
 
 #include <algorithm>
@@ -29,24 +30,24 @@ std::string hash_of(const std::string& path) {
   return hash.finish();
 }
 
-enum class Holds { same, other, nothing, unknown };
+enum class ProgramState { same, other, missing, unknown };
 
-// What a host says of the program, of its folder for temporary files, of its clock and of its addresses.
+// The answer of a host: its program, its folder for temporary files, its clock and its addresses.
 struct HostInfo {
-  Holds program = Holds::unknown;
-  std::optional<std::int64_t> bytes_left;  // in the file system of that folder,
-  std::string mounted_at;                  // which lies here
-  std::int64_t seconds_ahead = 0;          // as far as the time that the answer took can tell
+  ProgramState program = ProgramState::unknown;
+  std::optional<std::int64_t> bytes_left;  // in the file system of that folder
+  std::string mounted_at;                  // mount point of that file system
+  std::int64_t seconds_ahead = 0;          // minimum offset of its clock, given how long the answer took
   std::vector<std::string> addresses;
 };
 
-// A word that no login script of another host prints by chance. What it stands around is the probe's.
+// A random word that no login script prints by chance. Texts between two such words are the probe's.
 std::string new_mark() {
   std::random_device random;
   return format("trainctl-{:08x}{:08x}", random(), random());
 }
 
-// The value that the probe has said under a name, "" where it has not: whatever a login script prints around it.
+// The value that the probe has printed under a name, independent of other output; "" if there is none.
 std::string value_of(const std::string& output, const std::string& mark, const std::string& name) {
   const std::string before = format("{} {} ", mark, name);
   const std::size_t found = output.find(before);
@@ -55,7 +56,7 @@ std::string value_of(const std::string& output, const std::string& mark, const s
   return end == std::string::npos ? "" : output.substr(begin, end - begin);
 }
 
-// The addresses of a host by the kernel's /proc/net/fib_trie: "|-- 10.1.0.7" and then "/32 host LOCAL".
+// The addresses in the kernel's /proc/net/fib_trie: "|-- 10.1.0.7" followed by "/32 host LOCAL".
 std::vector<std::string> addresses_in(const std::string& trie) {
   std::vector<std::string> addresses;
   std::istringstream words(trie);
@@ -69,48 +70,48 @@ std::vector<std::string> addresses_in(const std::string& trie) {
   return addresses;
 }
 
-HostInfo facts_of(const RemoteAnswer& answer, const std::string& mark, const std::string& hash) {
-  HostInfo facts;
+HostInfo info_of(const RemoteAnswer& answer, const std::string& mark, const std::string& hash) {
+  HostInfo info;
   const std::string seconds = value_of(answer.output, mark, "seconds");
-  if (!answer.good() || seconds.empty()) return facts;
+  if (!answer.good() || seconds.empty()) return info;
   const std::string program = value_of(answer.output, mark, "program");
   const std::string first = program.substr(0, program.find(' '));
-  facts.program = first == hash                 ? Holds::same
-                  : first == "missing"          ? Holds::nothing
-                  : first.size() == hash.size() ? Holds::other
-                                                : Holds::unknown;
-  // df -P: file system, size, used and left in KiB, share, where it is mounted
+  info.program = first == hash                 ? ProgramState::same
+                 : first == "missing"          ? ProgramState::missing
+                 : first.size() == hash.size() ? ProgramState::other
+                                               : ProgramState::unknown;
+  // df -P prints: file system, size, used and free KiB, use in percent, mount point.
   std::istringstream words(value_of(answer.output, mark, "disk"));
   std::string skipped;
   std::int64_t left = 0;
-  if (words >> skipped >> skipped >> skipped >> left >> skipped >> facts.mounted_at) facts.bytes_left = left * 1024;
+  if (words >> skipped >> skipped >> skipped >> left >> skipped >> info.mounted_at) info.bytes_left = left * 1024;
   const std::int64_t there = std::strtoll(seconds.c_str(), nullptr, 10);
-  facts.seconds_ahead = there > answer.end ? there - answer.end : there < answer.begin ? there - answer.begin : 0;
-  facts.addresses = addresses_in(value_of(answer.output, mark, "addresses"));
-  return facts;
+  info.seconds_ahead = there > answer.end ? there - answer.end : there < answer.begin ? there - answer.begin : 0;
+  info.addresses = addresses_in(value_of(answer.output, mark, "addresses"));
+  return info;
 }
 
-// What is wrong with the host; "" where nothing is.
-std::string problem_of(const RemoteAnswer& answer, const HostInfo& facts, const HostCheck& how) {
-  switch (facts.program) {
-    case Holds::same:
-      if (facts.bytes_left.value_or(how.temporary) >= how.temporary) return "";
-      return format("{} has {} left, and mpirun's temporary files need {}", facts.mounted_at,
-                    byte_text(*facts.bytes_left), byte_text(how.temporary));
-    case Holds::other:
-      return format("its {} is another one than here", how.program);
-    case Holds::nothing:
+// The problem of a host; "" if there is none.
+std::string problem_of(const RemoteAnswer& answer, const HostInfo& info, const HostCheck& how) {
+  switch (info.program) {
+    case ProgramState::same:
+      if (info.bytes_left.value_or(how.temporary) >= how.temporary) return "";
+      return format("{} has {} left, but mpirun's temporary files need {}", info.mounted_at,
+                    byte_text(*info.bytes_left), byte_text(how.temporary));
+    case ProgramState::other:
+      return format("its {} differs from this host's", how.program);
+    case ProgramState::missing:
       return format("there is no {}", how.program);
-    case Holds::unknown:
+    case ProgramState::unknown:
       break;
   }
   return answer.why(how.deadline);
 }
 
-// What each host says, with the shell's own answer.
+// The answer of each host, and that of its shell.
 struct AskedHost {
   RemoteAnswer answer;
-  HostInfo facts;
+  HostInfo info;
 };
 
 std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostCheck& how) {
@@ -124,23 +125,23 @@ std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostChec
       say("addresses", "tr \"\\n\" \" \" 2>/dev/null < /proc/net/fib_trie") + say("seconds", "date +%s");
   std::vector<AskedHost> asked;
   for (RemoteAnswer& answer : run_on_hosts(how.agent, hosts, script, how.deadline)) {
-    HostInfo facts = facts_of(answer, mark, hash);
-    asked.push_back({std::move(answer), std::move(facts)});
+    HostInfo info = info_of(answer, mark, hash);
+    asked.push_back({std::move(answer), std::move(info)});
   }
   return asked;
 }
 
-// Of the hosts that answer, those that lack the program or hold another one.
+// The hosts that answer, but have no program or another one.
 std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how) {
   std::vector<std::string> without;
-  for (const auto& [answer, facts] : ask(hosts, how)) {
-    if (facts.program == Holds::other || facts.program == Holds::nothing) without.push_back(answer.host);
+  for (const auto& [answer, info] : ask(hosts, how)) {
+    if (info.program == ProgramState::other || info.program == ProgramState::missing) without.push_back(answer.host);
   }
   return without;
 }
 
-// The files and folders of the installation that a program belongs to, by absolute paths: a whole bundle where it lies
-// in one, else the program and its modules. What holds the program comes last.
+// The absolute paths of the files and folders of a program's installation: a whole bundle if it is part of one,
+// otherwise the program and its modules. The path that contains the program comes last.
 std::vector<std::string> installation_of(const std::string& program) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(program).parent_path();
@@ -171,24 +172,24 @@ CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck&
   std::string problems;
   CheckedHosts checked;
   int bad = 0;
-  for (const auto& [answer, facts] : ask(hosts, how)) {
-    checked.addresses.push_back(facts.addresses);
-    if (const std::string problem = problem_of(answer, facts, how); !problem.empty()) {
+  for (const auto& [answer, info] : ask(hosts, how)) {
+    checked.addresses.push_back(info.addresses);
+    if (const std::string problem = problem_of(answer, info, how); !problem.empty()) {
       problems += format("{}{}: {}", bad++ == 0 ? "" : "; ", answer.host, problem);
-    } else if (const std::int64_t ahead = facts.seconds_ahead; std::abs(ahead) > 5) {
+    } else if (const std::int64_t ahead = info.seconds_ahead; std::abs(ahead) > 5) {
       checked.warnings.push_back(format("the clock of {} is {} s {} this host's", answer.host, std::abs(ahead),
                                         ahead > 0 ? "ahead of" : "behind"));
     }
   }
   if (bad == 0) return checked;
   throw Error(ErrorKind::peer, format("{} of the {} other hosts cannot take part: {}", bad, hosts.size(), problems),
-              format("each must answer `{} HOST true` without a password, and hold the same trainctl at the same place "
+              format("each must answer `{} HOST true` without a password, and have the same trainctl at the same path "
                      "(--sync sends it there)",
                      how.agent.front()));
 }
 
 std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {
-  constexpr std::chrono::minutes most(10);
+  constexpr std::chrono::minutes time_limit(10);
   const std::vector<std::string> without = hosts_without_program(hosts, how);
   if (without.empty()) return without;
   std::vector<std::string> archive = {"tar", "-C", "/", "-cf", "-", "--"};
@@ -196,12 +197,13 @@ std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const
     archive.push_back(std::filesystem::path(path).relative_path());
   std::string problems;
   for (const RemoteAnswer& answer :
-       run_on_hosts(how.agent, without, "tar -C / --no-same-owner -xf -", most, shell_line(archive))) {
-    if (!answer.good()) problems += format("{}{}: {}", problems.empty() ? "" : "; ", answer.host, answer.why(most));
+       run_on_hosts(how.agent, without, "tar -C / --no-same-owner -xf -", time_limit, shell_line(archive))) {
+    if (!answer.good())
+      problems += format("{}{}: {}", problems.empty() ? "" : "; ", answer.host, answer.why(time_limit));
   }
   if (problems.empty()) return without;
   throw Error(ErrorKind::peer, format("trainctl could not be sent to all hosts: {}", problems),
-              format("let {} be written there, or install it where it can be",
+              format("make {} writable there, or install trainctl in a writable folder",
                      std::filesystem::path(how.program).parent_path().string()));
 }
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Other hosts of a run: asked before anything starts there, and sent what they lack.
+// Checks the other hosts of a run before anything starts there, and sends trainctl to them.
 #pragma once
 
 #include <chrono>
@@ -8,28 +8,28 @@
 
 namespace trainctl {
 
-// What the hosts are asked with.
+// The parameters of a check.
 struct HostCheck {
-  std::vector<std::string> agent;  // as of shell_agent()
-  std::string program;             // the path that is to hold the same file on every host
+  std::vector<std::string> agent;  // result of shell_agent()
+  std::string program;             // path of the program, which must be the same file on every host
   std::int64_t temporary = 0;      // bytes that mpirun's daemon needs in the folder for temporary files there
   std::chrono::milliseconds deadline{10000};
 };
 
-// What hosts that can take part have said.
+// The answers of hosts that can take part.
 struct CheckedHosts {
   std::vector<std::string> warnings;                // clocks that are more than 5 s off
-  std::vector<std::vector<std::string>> addresses;  // of each host: all of IPv4 but loopback; none where unknown
+  std::vector<std::vector<std::string>> addresses;  // IPv4 addresses of each host without loopback; empty: not known
 };
 
-// Asks all hosts at once whether they answer, hold the program, have room and this host's time. What a login script of
-// a host prints does no harm. Throws Error{peer} that names every host that does not answer in time, lacks the
-// program or holds another one, or whose disk is full.
+// Checks at the same time whether all hosts answer, have the program and enough disk space, and whether their clocks
+// agree with this host's. Output of login scripts is ignored. Throws Error{peer} that names every host that does not
+// answer in time, has no program or another one, or whose disk is full.
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
-// Sends the installation of how.program to the hosts that lack the program or hold another one, to the same place.
-// Where that is cut off, the program's hash is not the same, and the next call sends it again. Returns those hosts.
-// Throws Error{peer} that names every host on which it could not be written.
+// Sends the installation of how.program to the hosts that have no program or another one, to the same path. If the
+// transfer is interrupted, the program's hash differs, and the next call sends it again. Returns those hosts. Throws
+// Error{peer} that names every host to which it could not be written.
 std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 }  // namespace trainctl

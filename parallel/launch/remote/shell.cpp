@@ -1,4 +1,4 @@
-// An agent's process for each host, whose output is read until it ends.
+// Starts a remote shell for each host and reads its output until it ends.
 #include "parallel/launch/remote/shell.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// One host's shell, from its start to its end.
+// The remote shell of one host, from its start to its end.
 class RemoteShell {
  public:
   RemoteShell(const std::string& host, const std::vector<std::string>& command)
@@ -43,7 +43,7 @@ class RemoteShell {
   RemoteShell(const RemoteShell&) = delete;
   RemoteShell& operator=(const RemoteShell&) = delete;
 
-  // Takes what has come; false while the shell runs.
+  // Reads the available output; returns false while the shell runs.
   bool ended() {
     read_all();
     if (answer_.ended || waitpid(process_.pid, &answer_.status, WNOHANG) != process_.pid) return answer_.ended;
@@ -56,14 +56,14 @@ class RemoteShell {
  private:
   std::array<int, 3> pipes() const { return {process_.output, process_.errors, process_.messages}; }
 
-  // Takes no more at once than a pipe holds: a host that never stops talking is no reason to miss a deadline.
+  // Reads at most the capacity of a pipe at once, so that a host that prints without end cannot delay the deadline.
   void read_all() {
-    constexpr int most_pieces = 16;
+    constexpr int max_pieces = 16;
     std::string messages;
     const std::array<std::string*, 3> texts = {&answer_.output, &answer_.errors, &messages};
     std::array<char, 4096> buffer{};
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      for (int piece = 0; piece < most_pieces; ++piece) {
+      for (int piece = 0; piece < max_pieces; ++piece) {
         const ssize_t count = read(pipes()[i], buffer.data(), buffer.size());
         if (count <= 0) break;
         append_within(*texts[i], {buffer.data(), static_cast<std::size_t>(count)}, most_remote_text);
@@ -90,7 +90,7 @@ std::vector<std::string> shell_agent(const Variables& variables, MpiLibrary mpi)
     if (program.empty()) continue;
     words[0] = program;
     if (program.ends_with("/ssh")) {
-      // Neither a window system nor questions that nobody sees.
+      // Without X11 forwarding and interactive questions.
       words.insert(words.end(), {"-x", "-o", "BatchMode=yes"});
     }
     const std::vector<std::string> more =

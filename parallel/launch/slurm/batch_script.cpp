@@ -1,4 +1,4 @@
-// Writing a batch script.
+// Writes a batch script.
 #include "parallel/launch/slurm/batch_script.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace trainctl {
 namespace {
 
-constexpr int early = 60;  // seconds by which SLURM's signal may come before its time
+constexpr int early = 60;  // seconds that SLURM's signal may come too early
 
-// What follows the directives. wait returns early where a signal is trapped; a second one has the code all the same.
+// The script after the directives. `wait` returns early if a signal is trapped; a second call returns the exit code.
 constexpr const char* body = R"(
 # Before the time limit SLURM sends SIGUSR1: the run writes a checkpoint and ends with exit code 75, and the job is queued
-# again and goes on from there. `scancel --batch --signal=TERM JOB` ends it likewise, but for good.
+# again and resumes from there. `scancel --batch --signal=TERM JOB` also ends it with a checkpoint, but for good.
 queue_again=yes signalled=
 trap 'signalled=yes; kill -USR1 "$run"' USR1
 trap 'signalled=yes queue_again=; kill -USR1 "$run"' TERM
@@ -34,16 +34,16 @@ fi
 exit "$code"
 )";
 
-// An option of sbatch's, which ends with its line. Throws Error{config} if the option does not.
+// Returns an option of sbatch. Throws Error{config} if it would not end with its line.
 std::string directive(const std::string& option) {
   if (one_line(option) == option) return option;
   throw Error(ErrorKind::config,
-              format("'{}' has a line break or another control character, and sbatch takes one line for each option",
+              format("'{}' has a line break or another control character, but sbatch accepts one line for each option",
                      terminal_word(option)),
               "leave these characters out, and rename folders that have them in their names");
 }
 
-// The parts of a text between colons, as numbers; nothing where one is none.
+// The numbers of a text that are separated by colons; empty if a part is not a number.
 std::optional<std::vector<int>> numbers_in(std::string_view text) {
   std::vector<int> numbers;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -62,9 +62,9 @@ std::optional<std::vector<int>> numbers_in(std::string_view text) {
 }  // namespace
 
 SignalLead lead_from(double step_seconds, double save_seconds, const std::string& run_directory) {
-  constexpr double least = 60, beside = 30, longest = 86400;
-  const double needed = std::min(beside + 2 * step_seconds + 3 * save_seconds, longest);
-  return {10 * static_cast<int>(std::ceil(std::max(needed, least) / 10)),
+  constexpr double minimum = 60, extra = 30, maximum = 86400;
+  const double needed = std::min(extra + 2 * step_seconds + 3 * save_seconds, maximum);
+  return {10 * static_cast<int>(std::ceil(std::max(needed, minimum) / 10)),
           format("in {} a step takes {} and a checkpoint {}", run_directory, seconds_text(step_seconds),
                  seconds_text(save_seconds))};
 }
@@ -107,7 +107,7 @@ std::string batch_script(const BatchJob& job) {
   if (job.cpus_per_task) add(format("cpus-per-task={}", *job.cpus_per_task));
   if (!job.time.empty()) add("time=" + job.time);
   if (!job.array.empty()) add("array=" + job.array);
-  text += format("# So long before the end: {}.\n", one_line(job.lead.reason));
+  text += format("# Time for the last checkpoint: {}.\n", one_line(job.lead.reason));
   add(format("signal=B:USR1@{}", lead));
   add("requeue");
   add("no-kill");

@@ -1,4 +1,4 @@
-// Running sbatch, sinfo and scontrol, and reading what they print.
+// Runs sbatch, sinfo and scontrol, and parses their output.
 #include "parallel/launch/slurm/job.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace trainctl {
 namespace {
 
-// The value of KEY=VALUE among words with spaces between them, or "".
+// Returns the value of KEY=VALUE in a text of words separated by spaces, or "".
 std::string value_of(std::string_view line, std::string_view key) {
   for (std::size_t begin = 0; begin < line.size();) {
     const std::size_t end = std::min(line.find_first_of(" \n", begin), line.size());
@@ -30,7 +30,7 @@ std::string value_of(std::string_view line, std::string_view key) {
   return "";
 }
 
-// What a program printed; nothing where it failed, with its words in `errors`.
+// The output of a program; empty if it failed, with its standard error in `errors`.
 std::optional<std::string> output_of(const Signals& signals, const std::vector<std::string>& command,
                                      std::string* errors = nullptr) {
   std::string text;
@@ -41,14 +41,14 @@ std::optional<std::string> output_of(const Signals& signals, const std::vector<s
   return text;
 }
 
-// What the partitions have: "main*: 2 nodes with 64 CPUs, GPUs: gpu:8".
+// The resources of the partitions: "main*: 2 nodes with 64 CPUs, GPUs: gpu:8".
 std::string partitions(const Signals& signals) {
   const auto lines =
       output_of(signals, {find_program("sinfo"), "--noheader", "--format=%P: %D nodes with %c CPUs, GPUs: %G"});
   return lines ? *lines : "";
 }
 
-// sbatch's words in one line, without its name before each.
+// sbatch's error messages in one line, without the prefix of each line.
 std::string reason_in(const std::string& errors) {
   std::istringstream lines(errors);
   std::string reason;
@@ -106,13 +106,13 @@ std::string submit_batch(const Signals& signals, const std::string& script) {
   const std::string file = folder.path() + "/job.sh";
   std::ofstream(file) << script;
   std::string errors;
-  const auto said = output_of(signals, {find_program("sbatch"), "--parsable", file}, &errors);
-  if (!said) {
+  const auto output = output_of(signals, {find_program("sbatch"), "--parsable", file}, &errors);
+  if (!output) {
     const std::string there = trimmed(partitions(signals));
     throw Error(ErrorKind::config, format("SLURM refuses the job: {}", reason_in(errors)),
                 there.empty() ? "" : "ask for what a partition has:\n" + there);
   }
-  return trimmed(said->substr(0, said->find(';')));  // "12" or "12;cluster"
+  return trimmed(output->substr(0, output->find(';')));  // "12" or "12;cluster"
 }
 
 std::optional<JobState> ask_for_job(const Signals& signals, const std::string& job) {

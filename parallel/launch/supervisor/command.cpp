@@ -1,4 +1,4 @@
-// Composes mpirun's command line and environment, and makes the folders for its files.
+// Composes mpirun's command line and environment, and creates the folders for its files.
 #include "parallel/launch/supervisor/command.h"
 
 #include <sys/ioctl.h>
@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-// The folder for temporary files. Throws Error{resource} where mpirun's have no room in it.
+// The folder for temporary files. Throws Error{resource} if it has too little space for mpirun's files.
 std::string temporary_folder(const ResourcesNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
   std::string folder = chosen != nullptr && *chosen != '\0' ? std::filesystem::absolute(chosen).string() : "/tmp";
@@ -31,12 +31,13 @@ std::string temporary_folder(const ResourcesNeeded& needed) {
     require_file_size(folder, needed.file_size);
     return folder;
   }
-  throw Error(ErrorKind::resource, "no room for mpirun's temporary files: " + why,
+  throw Error(ErrorKind::resource, "no space for mpirun's temporary files: " + why,
               "free some space, or set TMPDIR to another folder");
 }
 
-// Makes a folder in memory for the segments that ranks of one host share; none where they go to the folder for
-// temporary files, `temporary`, or are OpenMPI's affair. Throws Error{resource} where neither has room.
+// Creates a folder in memory (`memory`) for the segments that ranks of one host share. Creates none if they are stored
+// in the folder for temporary files, `temporary`, or if OpenMPI chooses their folder. Throws Error{resource} if neither
+// has enough space.
 void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, const std::string& temporary,
                         std::optional<ScratchFolder>& memory) {
   constexpr const char* file_system = "/dev/shm";
@@ -47,18 +48,18 @@ void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, c
     memory.emplace(file_system);
     return;
   }
-  const std::string why_not_there = disk_space_problem(temporary, needed.temporary + needed.shared_memory);
-  if (!why_not_there.empty()) {
+  const std::string temporary_problem = disk_space_problem(temporary, needed.temporary + needed.shared_memory);
+  if (!temporary_problem.empty()) {
     throw Error(
         ErrorKind::resource,
-        format("no room for the memory that {} ranks share: {}; {}", plan.ranks, why, why_not_there),
-        "give the container more (docker run --shm-size=1g), set TMPDIR to a folder with room, or start fewer ranks");
+        format("no space for the memory that {} ranks share: {}; {}", plan.ranks, why, temporary_problem),
+        "give the container more (docker run --shm-size=1g), set TMPDIR to a folder with space, or start fewer ranks");
   }
   log::warning(format("the ranks share memory through files in {}, which may be slow: {}", temporary, why));
 }
 
-// The library that keeps mpirun to the addresses of LaunchPlan::listen_on and shields it from requests to stop, beside
-// this program or where it is installed; "" where it is not there.
+// The library that limits mpirun to the addresses of LaunchPlan::listen_on and shields it from stop signals: next to
+// this program or in its installation; "" if it is missing.
 std::string preloaded_library() {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(own_path()).parent_path();
@@ -69,15 +70,15 @@ std::string preloaded_library() {
   return "";
 }
 
-// Says that the ranks take long to start; throws where they cannot (require_ranks_can_start()).
+// Warns if the ranks take long to start; throws if they cannot start (require_ranks_can_start()).
 void warn_of_long_start(const RanksNeed& need, std::chrono::milliseconds start_timeout) {
   constexpr double long_start = 30;
   require_ranks_can_start(need, start_timeout);
   if (start_seconds(need) > long_start) log::warning(start_text(need));
 }
 
-// The user's terminal, where there is one that can redraw a line, as variables for the ranks: its width now, and the
-// terminal itself for those on this host, who ask it whenever they draw.
+// Variables that describe the user's terminal to the ranks, if it can redraw a line: its current width, and its path
+// for ranks on this host, which ask it whenever they draw.
 Variables::Map terminal(bool first_rank_here) {
   const char* kind = std::getenv("TERM");
   winsize window{};
@@ -113,13 +114,14 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   make_memory_folder(plan, needed, scratch_->path(), memory_);
   status_file_ = scratch_->path() + "/status";
 
-  environment_["TMPDIR"] = temporary;  // absolute: PMIx takes no other
+  environment_["TMPDIR"] = temporary;  // PMIx requires an absolute path
   pass(std::string(status_file_variable), status_file_);
   const Variables::Map screen = terminal(plan.first_rank_here);
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
   pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
-  if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {  // they come apart from the ranks'
+  // Separates them from the ranks' output.
+  if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {
     environment_[variable] = std::to_string(messages_descriptor);
     append(mpirun.give(variable, std::to_string(STDERR_FILENO)));
   }
@@ -142,14 +144,14 @@ void MpirunCommand::pass(const std::string& variable, const std::string& value) 
   append(mpirun_.pass(variable));
 }
 
-// Shields the launcher, and its daemons on other hosts, from requests to stop, and has them listen on plan.listen_on
-// alone. Ranks know how to by themselves, and on one host OpenMPI's have no need.
+// Shields the launcher, and its daemons on other hosts, from stop signals, and makes them listen on plan.listen_on
+// only. Ranks do so by themselves, and on one host OpenMPI's ranks need not.
 void MpirunCommand::preload_launcher(const LaunchPlan& plan) {
   const std::string library = preloaded_library();
   if (library.empty() || library.find(' ') != std::string::npos) {
     log::warning(
         "mpirun will listen on all addresses of this host, and end the ranks before they save if SIGTERM reaches "
-        "it: trainctl_listen.so is not beside trainctl");
+        "it: trainctl_listen.so was not found next to trainctl");
     return;
   }
   const std::string preload(preload_variable), listen(listen_variable);

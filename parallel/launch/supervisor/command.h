@@ -1,4 +1,4 @@
-// mpirun's command, its environment and its temporary files, for one attempt to run the ranks.
+// The command, environment and temporary files of mpirun for one attempt to run the ranks.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,16 @@ struct LaunchPlan;
 
 class MpirunCommand {
  public:
-  // `command`: what each rank runs. `shows_output`: the ranks' standard output is passed on to that of this process.
-  // Throws Error{config} where there is no mpirun, Error{resource} where this host lacks what the ranks need to start.
+  // `command`: the command of each rank. `shows_output`: the ranks' standard output is forwarded to that of this
+  // process. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not have the resources
+  // that the ranks need to start.
   MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
                 bool shows_output);
 
   const std::vector<std::string>& words() const { return words_; }
   const Variables::Map& environment() const { return environment_; }
   const std::string& status_file() const { return status_file_; }
-  // The ranks may draw a bar of progress on the user's terminal.
+  // Whether the ranks may draw a progress bar on the user's terminal.
   bool shows_bar() const { return shows_bar_; }
 
  private:

@@ -1,4 +1,4 @@
-// The loop that waits for mpirun.
+// Waits for mpirun and reacts to signals, output and deadlines.
 #include "parallel/launch/supervisor/mpirun_watch.h"
 
 #include <poll.h>
@@ -26,7 +26,7 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
-      said_(child_, mpirun, status_file, options.holds_output, plan.first_rank_here),
+      output_(child_, mpirun, status_file, options.holds_output, plan.first_rank_here),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       one_host_(plan.one_host),
@@ -49,13 +49,13 @@ void MpirunWatch::wait() {
   while (!ended_ && !verdict_) {
     watch_ranks();
     std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
-    for (const pollfd& each : said_.sources()) sources.push_back(each);
+    for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
-    const bool hurries = (requests_.asked && !asked_.relayed) || (one_host_ && ranks_.empty());
-    poll(sources.data(), sources.size(), hurries ? 20 : 500);
-    see_ranks();
+    const bool polls_fast = (requests_.asked && !asked_.relayed) || (one_host_ && ranks_.empty());
+    poll(sources.data(), sources.size(), polls_fast ? 20 : 500);
+    check_ranks();
     while (const int signal = supervision_.signals.next()) on_signal(signal);
-    said_.read();
+    output_.read();
     if (ended_) break;
     decide();
     if (!verdict_ && mpirun_lingers()) {
@@ -63,12 +63,12 @@ void MpirunWatch::wait() {
       break;
     }
   }
-  kill_children();  // whom mpirun has left behind
-  said_.read();
+  kill_children();  // processes that mpirun has left
+  output_.read();
   join_log();
 }
 
-// Opens the processes of all ranks once they are known; kernels before 5.3 cannot.
+// Opens the processes of all ranks once they are known; impossible with kernels before 5.3.
 void MpirunWatch::watch_ranks() {
   if (!one_host_ || !ranks_.empty() || !is_ready(status_file_)) return;
   for (const int process : marked_processes(status_file_)) {
@@ -76,16 +76,16 @@ void MpirunWatch::watch_ranks() {
   }
 }
 
-// A rank that ends is seen at the same moment by its launcher, which then ends the others: of several that have ended
-// since the last look any may be the first.
-void MpirunWatch::see_ranks() {
-  std::vector<int> gone;
+// Finds the rank that ended first. When a rank ends, its launcher ends the others at the same time: if several have
+// ended since the last check, the first one is not known.
+void MpirunWatch::check_ranks() {
+  std::vector<int> ended;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     pollfd process{ranks_[rank], POLLIN, 0};
-    if (poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0) gone.push_back(static_cast<int>(rank));
+    if (poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0) ended.push_back(static_cast<int>(rank));
   }
-  if (gone.empty()) return;
-  if (gone.size() == 1) first_gone_ = gone.front();
+  if (ended.empty()) return;
+  if (ended.size() == 1) first_ended_ = ended.front();
   for (int& rank : ranks_) close(std::exchange(rank, -1));
 }
 
@@ -98,22 +98,22 @@ void MpirunWatch::on_signal(int number) {
   if (!stops_in_order_ || is_other_end(number)) requests_.at_once = true;
 }
 
-// Ends the ranks, by a verdict, if it is time.
+// Ends the ranks with a verdict if necessary.
 void MpirunWatch::decide() {
   stop();
   watch_mpirun();
   if (!verdict_ && start_timed_out()) {
     const char* const remedy =
         hosts_answer_
-            ? "a remote shell works on all hosts, so that a network between them is at fault: all TCP ports must be "
-              "open in both directions, and which network to use can be stated (docs/cluster.md); see cluster.timeout"
+            ? "remote shells work on all hosts, so the network between them may be the cause: open all TCP ports in "
+              "both directions, or choose another network (docs/cluster.md); see cluster.timeout"
             : "`ssh HOST true` must work for each host without a password; see cluster.timeout";
     const Error error(ErrorKind::peer, describe_start_timeout(), remedy);
     end_ranks(OutcomeKind::start_overdue, error.kind(), error.what());
   }
 }
 
-// The ranks are ended when wait() returns.
+// Sets the verdict; the ranks are killed when wait() returns.
 void MpirunWatch::end_ranks(OutcomeKind kind, ErrorKind error, std::string message) {
   verdict_ = Outcome{.kind = kind, .end = {exit_code(error), std::move(message)}};
 }
@@ -141,18 +141,18 @@ void MpirunWatch::stop() {
   }
 }
 
-// Whoever presses Ctrl-C knows that the run is being stopped; a stop by anybody else is a warning.
+// Ctrl-C is logged as an info, since the user knows about it; other requests as a warning.
 void MpirunWatch::relay_request() {
   join_log();
   const auto tell = requests_.asked_by == SIGINT ? log::info : log::warning;
   tell("stopping after this step (Ctrl-C again stops at once)");
-  if (stands_) kill(child_.pid, SIGCONT);
+  if (suspended_since_) kill(child_.pid, SIGCONT);
   kill(child_.pid, SIGUSR1);
   asked_.relayed = true;
 }
 
 void MpirunWatch::end_late() {
-  if (read_status(status_file_)) return;  // they have ended, and mpirun lingers
+  if (read_status(status_file_)) return;  // the ranks have ended, only mpirun still runs
   const std::vector<int> suspended = suspended_ranks(), processes = marked_processes(status_file_);
   std::string who;
   for (const int rank : suspended) {
@@ -166,7 +166,7 @@ void MpirunWatch::end_late() {
   if (!suspended.empty()) verdict_->rank = suspended.front();
 }
 
-// The ranks of this host that a signal has stopped.
+// The ranks of this host that are suspended by a signal.
 std::vector<int> MpirunWatch::suspended_ranks() const {
   std::vector<int> ranks;
   const std::vector<int> processes = one_host_ ? marked_processes(status_file_) : std::vector<int>();
@@ -176,28 +176,28 @@ std::vector<int> MpirunWatch::suspended_ranks() const {
   return ranks;
 }
 
-// mpirun that a signal has stopped passes on neither output nor requests, and sees no rank end.
+// A suspended mpirun forwards neither output nor requests, and does not notice the end of a rank.
 void MpirunWatch::watch_mpirun() {
-  constexpr std::chrono::seconds soon(3);
-  if (!stands_ || verdict_) return;
-  const auto standing = std::chrono::steady_clock::now() - *stands_;
+  constexpr std::chrono::seconds warning_after(3);
+  if (!suspended_since_ || verdict_) return;
+  const auto suspended_for = std::chrono::steady_clock::now() - *suspended_since_;
   const double seconds = std::chrono::duration<double>(start_timeout_).count();
-  if (start_timeout_.count() > 0 && standing >= start_timeout_) {
+  if (start_timeout_.count() > 0 && suspended_for >= start_timeout_) {
     end_ranks(OutcomeKind::launcher_suspended, ErrorKind::peer,
               format("mpirun (process {}) has been stopped by a signal for {:g} s, and the ranks were ended{}",
                      child_.pid, seconds, newest_checkpoint(read_log_path(status_file_))));
-  } else if (!told_of_mpirun_ && standing >= soon) {
-    told_of_mpirun_ = true;
+  } else if (!warned_of_suspension_ && suspended_for >= warning_after) {
+    warned_of_suspension_ = true;
     join_log();
     const std::string limit = seconds > 0 ? format(", and the run ends after {:g} s (cluster.timeout)", seconds) : "";
     log::warning(
-        format("mpirun (process {0}) was stopped by a signal: the ranks' output stands still{1}; `kill -CONT {0}` lets "
-               "it go on",
+        format("mpirun (process {0}) was stopped by a signal: the ranks' output is suspended{1}; `kill -CONT {0}` "
+               "resumes it",
                child_.pid, limit));
   }
 }
 
-// From now on what this process logs stands in the run's log, too.
+// Also logs to the run's log from now on.
 void MpirunWatch::join_log() {
   const std::string path = read_log_path(status_file_);
   if (path.empty() || path == supervision_.log) return;
@@ -218,42 +218,42 @@ void MpirunWatch::reap() {
 
 void MpirunWatch::note_child(int status) {
   if (WIFSTOPPED(status)) {
-    stands_ = std::chrono::steady_clock::now();
-    if (asked_.relayed) kill(child_.pid, SIGCONT);  // else the request would not reach the ranks
+    suspended_since_ = std::chrono::steady_clock::now();
+    if (asked_.relayed) kill(child_.pid, SIGCONT);  // otherwise the request would not reach the ranks
   } else if (WIFCONTINUED(status)) {
-    stands_.reset();
-    told_of_mpirun_ = false;
+    suspended_since_.reset();
+    warned_of_suspension_ = false;
   } else {
     ended_ = true;
     code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 }
 
-// mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize), and waits
-// for minutes for a daemon on a host that the network does not reach. Once the run is over, by a status or by words of
-// mpirun, it is not waited for long: nothing more will come.
+// mpirun may hang while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize), and waits for
+// minutes for a daemon on an unreachable host. Once a status or mpirun's messages show that the run is over, this
+// function returns true after a short time, since no more output is expected.
 bool MpirunWatch::mpirun_lingers() {
-  constexpr std::chrono::seconds limit(5), for_good_end(30);  // other ranks may still leave in order
+  constexpr std::chrono::seconds limit(5), limit_after_success(30);  // other ranks may still leave in order
   const auto now = std::chrono::steady_clock::now();
   const std::optional<RankStatus> status = read_status(status_file_);
-  if (said_.messages().size() != std::exchange(messages_read_, said_.messages().size())) {
-    names_cause_ = mpirun_.report(said_.messages()).names_cause();
+  if (output_.messages().size() != std::exchange(messages_read_, output_.messages().size())) {
+    names_cause_ = mpirun_.report(output_.messages()).names_cause();
   }
   const bool failed =
       status ? status->exit_code != 0 && status->exit_code != exit_code(ErrorKind::stopped) : names_cause_;
-  if (!over_ && (status || failed)) over_ = now;
-  if (over_ && now - *over_ > (failed ? limit : for_good_end)) return true;
-  const bool ending = !said_.messages().empty() || status;
+  if (!run_ended_at_ && (status || failed)) run_ended_at_ = now;
+  if (run_ended_at_ && now - *run_ended_at_ > (failed ? limit : limit_after_success)) return true;
+  const bool ending = !output_.messages().empty() || status;
   if (!ending || has_children(child_.pid)) last_child_ = now;
   return now - last_child_ > limit;
 }
 
 bool MpirunWatch::start_timed_out() const {
-  return !stands_ && start_timeout_.count() > 0 && first_rank_here_ &&
+  return !suspended_since_ && start_timeout_.count() > 0 && first_rank_here_ &&
          std::chrono::steady_clock::now() - start_ > start_timeout_ && !is_ready(status_file_);
 }
 
-// A remote shell that has not come back has the name of its host among its words.
+// The command of a remote shell that has not ended contains the name of its host.
 std::string MpirunWatch::describe_start_timeout() const {
   std::string hosts;
   for (const std::vector<std::string>& command : commands_of_children(child_.pid)) {

@@ -1,4 +1,4 @@
-// What the ranks' status and mpirun's words mean to a user.
+// Derives the outcome of an attempt from the ranks' status and mpirun's messages.
 #include "parallel/launch/supervisor/outcome.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@
 namespace trainctl {
 namespace {
 
-// The kind of an outcome of which only an exit code is known; nothing where it is none of trainctl's.
+// The kind of an outcome of which only the exit code is known; empty if it is not an exit code of trainctl.
 std::optional<OutcomeKind> kind_of(int code) {
   constexpr std::array<std::pair<ErrorKind, OutcomeKind>, 8> kinds = {
       {{ErrorKind::internal, OutcomeKind::failed},
@@ -41,7 +41,7 @@ std::optional<OutcomeKind> kind_of(int code) {
 
 bool is(const std::optional<int>& code, ErrorKind kind) { return code == exit_code(kind); }
 
-// How mpirun reports that a rank or a host has gone; nothing where the report names no death.
+// The outcome if mpirun reports that a rank or a host has failed; empty if it does not.
 std::optional<Outcome> death_in(const MpirunReport& report) {
   Outcome death{.kind = OutcomeKind::rank_exited, .rank = report.rank, .host = report.host, .signal = report.signal};
   std::string& text = death.end.message;
@@ -62,7 +62,7 @@ std::optional<Outcome> death_in(const MpirunReport& report) {
     if (report.signal) {
       death.kind = OutcomeKind::rank_killed;
       text += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));
-      if (*report.signal == SIGKILL) text += "; if nobody did so, its host ran out of memory: see dmesg there";
+      if (*report.signal == SIGKILL) text += "; if nobody sent it, its host ran out of memory: see dmesg there";
     } else if (report.exit_code) {
       text += format(" ended with exit code {}", *report.exit_code);
     } else {
@@ -80,9 +80,9 @@ void add_step(Outcome& outcome, const std::optional<std::int64_t>& step) {
     outcome.end.message += format("; the last known step is {}", *step);
 }
 
-// A shortage, and the words that it is known by.
+// A shortage of a resource, and the messages by which it is recognized.
 struct Shortage {
-  std::regex known_by;
+  std::regex pattern;
   const char* message;
   const char* remedy;
 };
@@ -97,13 +97,13 @@ const std::vector<Shortage>& shortages() {
        "raise the limit (ulimit -n), or start fewer ranks"},
       {std::regex(
            "not enough space for|No space left on device|Disk quota exceeded|OUT-OF-RESOURCE in file \\S*dstore"),
-       "no room is left for the files of mpirun and its ranks",
+       "no space is left for the files of mpirun and its ranks",
        "free some space in TMPDIR and /dev/shm, or set TMPDIR to another folder"},
       {std::regex("Cannot allocate memory|failed to map segment|dstore_segment|[Oo]ut of memory"),
        "memory ran out as the ranks started",
        "raise the limit (ulimit -v, or that of the container), or start fewer ranks"},
       {std::regex("Unable to get the current working directory"), "the working directory cannot be used",
-       "go to a folder that is there (cd), and start again"},
+       "change to an existing folder (cd), and start again"},
   };
   return all;
 }
@@ -119,11 +119,11 @@ std::string host_of(const std::string& text) {
 
 // The first lines that are neither empty nor locations in OpenMPI's source.
 std::string first_lines(const std::string& text) {
-  constexpr int most = 3;
+  constexpr int max_lines = 3;
   std::istringstream lines(text);
   std::string all;
   int count = 0;
-  for (std::string line; count < most && std::getline(lines, line);) {
+  for (std::string line; count < max_lines && std::getline(lines, line);) {
     if (line.empty() || line.find("ORTE_ERROR_LOG") != std::string::npos) continue;
     all += (all.empty() ? "" : "\n") + line;
     ++count;
@@ -139,7 +139,7 @@ std::string without_banners(const std::string& messages) {
   return text;
 }
 
-// The outcome that the status of a rank tells of, beside what mpirun has seen.
+// The outcome according to the status of a rank, combined with mpirun's report.
 Outcome outcome_by_status(const AttemptTraces& traces) {
   const RankStatus& status = *traces.status;
   const FailedRank& failed = status.failed;
@@ -152,7 +152,7 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
   if (!is(status.exit_code, ErrorKind::peer)) return told;
   if (failed.is_silent) told.kind = OutcomeKind::rank_silent;
   if (!traces.report.signal && !traces.report.host_lost) return told;
-  std::optional<Outcome> death = death_in(traces.report);  // a rank that saw its peer go does not know why
+  std::optional<Outcome> death = death_in(traces.report);  // a rank that lost its peer does not know why
   if (!death) return told;
   add_step(*death, step);
   if (!status.message.empty()) death->end.message += "\n" + status.message;
@@ -162,7 +162,7 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
 Outcome outcome_by_mpirun(const AttemptTraces& traces) {
   const MpirunReport& report = traces.report;
   const int code = traces.mpirun_code;
-  // Ranks on other hosts leave no file: they have printed their message, and their exit code tells.
+  // Ranks on other hosts write no status file: they have printed their message, and their exit code shows the kind.
   if (const auto kind = kind_of(report.exit_code.value_or(0)); kind && report.exit_code.value_or(0) != 0) {
     return {.kind = *kind, .end = {*report.exit_code}, .rank = report.rank, .host = report.host, .step = traces.step};
   }
@@ -170,53 +170,53 @@ Outcome outcome_by_mpirun(const AttemptTraces& traces) {
     add_step(*death, traces.step);
     return *death;
   }
-  if (const auto kind = kind_of(code); kind && code > 1) {  // 1 is also what mpirun's own errors return
+  if (const auto kind = kind_of(code); kind && code > 1) {  // mpirun's own errors also return 1
     return {.kind = *kind, .end = {code}, .step = traces.step};
   }
   Outcome failed{.kind = OutcomeKind::launcher_failed, .end = {exit_code(ErrorKind::peer)}, .step = traces.step};
   std::string& message = failed.end.message;
-  const std::string said = without_banners(traces.messages);
-  constexpr int by_signal = 128;  // and its number: as a shell has it
-  const int signal = said.empty() && code > by_signal ? code - by_signal : 0;
+  const std::string text = without_banners(traces.messages);
+  constexpr int by_signal = 128;  // plus its number, as in a shell
+  const int signal = text.empty() && code > by_signal ? code - by_signal : 0;
   if (code == 0) {
     message =
-        "mpirun ended with code 0, but no rank has said that the run is done; see which mpirun is the first in PATH "
-        "(trainctl doctor)";
+        "mpirun ended with code 0, but no rank has reported the end of the run; check which mpirun is the first in "
+        "PATH (trainctl doctor)";
   } else if (signal == SIGKILL || signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS) {
     failed.kind = OutcomeKind::launcher_killed;
     failed.signal = signal;
     message = format("mpirun was killed by signal {} ({}), and the ranks ended with it", signal, strsignal(signal));
-  } else if (said.empty()) {
-    message = format("mpirun ended with code {} and without a word", code);
+  } else if (text.empty()) {
+    message = format("mpirun ended with code {} and without a message", code);
   } else {
-    message = "the ranks could not be run; mpirun says (all of it with -v):\n" + first_lines(said);
+    message = "the ranks could not be run; mpirun's first messages (all of them with -v):\n" + first_lines(text);
   }
   return failed;
 }
 
-// Whether a run that was asked to stop has ended since its ranks did not train yet: one that was asked before it trains
-// ends at once, with exit code 75, and its launcher then ends the others.
+// Whether a run that was asked to stop ended before its ranks trained: then a rank ends at once with exit code 75, and
+// its launcher ends the others.
 bool was_unstarted(const AttemptTraces& traces) {
   const MpirunReport& report = traces.report;
   const bool one_stopped = is(report.exit_code, ErrorKind::stopped);
   if (traces.status) return is(traces.status->exit_code, ErrorKind::peer) && one_stopped;
-  // MPICH's launcher may itself end with 0 when the ranks end by the request that it has passed on.
+  // MPICH's launcher may end with code 0 if the request that it has forwarded ends the ranks.
   const bool silent = traces.mpirun_code == 0 && !report.exit_code && !report.signal;
   return one_stopped || is(traces.mpirun_code, ErrorKind::stopped) || report.signal == SIGUSR1 || silent;
 }
 
-// The last lines of a text, some kilobytes of them at most.
+// The last lines of a text, at most some kilobytes.
 std::string end_of(const std::string& text) {
-  constexpr std::size_t most_bytes = 4096;
-  constexpr int most_lines = 10;
+  constexpr std::size_t max_bytes = 4096;
+  constexpr int max_lines = 10;
   std::size_t begin = text.find_last_not_of('\n') + 1;
   const std::size_t end = begin;
-  for (int line = 0; line < most_lines && begin > 0 && begin != std::string::npos; ++line) {
+  for (int line = 0; line < max_lines && begin > 0 && begin != std::string::npos; ++line) {
     const std::size_t before = text.rfind('\n', begin - 1);
     begin = before == std::string::npos ? 0 : before;
   }
   if (begin < end && text[begin] == '\n') ++begin;
-  begin = std::max(begin, end > most_bytes ? end - most_bytes : 0);
+  begin = std::max(begin, end > max_bytes ? end - max_bytes : 0);
   return text.substr(begin, end - begin);
 }
 
@@ -262,7 +262,7 @@ Outcome outcome_of(const AttemptTraces& traces) {
 std::optional<Failure> find_shortage(const std::string& text) {
   for (const Shortage& shortage : shortages()) {
     std::smatch match;
-    if (!std::regex_search(text, match, shortage.known_by)) continue;
+    if (!std::regex_search(text, match, shortage.pattern)) continue;
     const std::string host = host_of(text);
     const Error error(ErrorKind::resource, host.empty() ? shortage.message : format("{} on {}", shortage.message, host),
                       shortage.remedy);

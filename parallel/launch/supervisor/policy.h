@@ -1,4 +1,4 @@
-// What follows an attempt to run the ranks: a pure function of how the attempts so far ended.
+// Decides what follows an attempt to run the ranks: a pure function of the outcomes of the attempts so far.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,15 @@
 namespace trainctl {
 
 enum class NextAction {
-  end,    // the run ends as its last attempt did
+  end,    // the run ends with the outcome of its last attempt
   again,  // the ranks are started once more
 };
 
-// `outcomes`: of all attempts, at least one. `requests`: to stop, so far; a later attempt heeds them, too.
+// `outcomes`: those of all attempts, at least one. `requests`: the requests to stop so far, which also apply to a later
+// attempt.
 using Policy = std::function<NextAction(const std::vector<Outcome>& outcomes, const StopRequests& requests)>;
 
-// A run has one attempt.
+// The policy of a run with a single attempt.
 inline NextAction end_always(const std::vector<Outcome>&, const StopRequests&) { return NextAction::end; }
 
 }  // namespace trainctl

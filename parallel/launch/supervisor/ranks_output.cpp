@@ -1,4 +1,4 @@
-// Reading the pipes of mpirun and its ranks, and writing on.
+// Reads the pipes of mpirun and its ranks, and forwards their contents.
 #include "parallel/launch/supervisor/ranks_output.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// Hands all that is there to be read to `take`. Returns false once the other side has closed.
+// Passes all available data to `take`. Returns false once the other side has closed.
 template <class Take>
 bool read_all(int descriptor, const Take& take) {
   std::array<char, 65536> buffer{};
@@ -51,7 +51,7 @@ void RanksOutput::read() {
   collect_messages();
 }
 
-// What mpirun says beside the ranks' output is moved to its own messages.
+// Moves mpirun's own messages out of the text and returns the ranks' output.
 std::string RanksOutput::without_own_words(std::string_view text) {
   constexpr std::size_t tail = 8192;
   std::string rest(text);
@@ -75,20 +75,20 @@ void RanksOutput::forward_output() {
 }
 
 void RanksOutput::forward_errors() {
-  constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
+  constexpr std::size_t max_bytes = 1 << 20;  // training does not wait for a blocked terminal
   const bool open = read_all(child_.errors, [this](std::string_view text) {
-    const std::string rest = without_own_words(text);  // mpirun writes its lines whole
-    if (backlog_.size() <= enough) backlog_.append(rest);
+    const std::string rest = without_own_words(text);  // mpirun writes whole lines
+    if (backlog_.size() <= max_bytes) backlog_.append(rest);
   });
   if (!open) errors_closed_ = true;
   write_backlog();
 }
 
-// Writes as much as standard error takes without waiting, and drops the rest where its reader has gone.
+// Writes as much as standard error accepts without blocking, and drops the rest if its reader has gone.
 void RanksOutput::write_backlog() {
   if (!shown_ && still_holds_errors()) return;
   shown_ = true;
-  constexpr std::size_t chunk = 4096;  // a pipe that can be written takes as much
+  constexpr std::size_t chunk = 4096;  // a writable pipe accepts this much
   while (!backlog_.empty()) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
@@ -97,11 +97,11 @@ void RanksOutput::write_backlog() {
   }
 }
 
-// Standard error is held while the ranks start, up to a limit of time and size.
+// Whether standard error is still held: only while the ranks start, up to a limit of time and size.
 bool RanksOutput::still_holds_errors() const {
   constexpr std::chrono::seconds limit(10);
-  constexpr std::size_t enough = 1 << 18;
-  return holds_errors_ && backlog_.size() < enough && std::chrono::steady_clock::now() - start_ < limit &&
+  constexpr std::size_t max_bytes = 1 << 18;
+  return holds_errors_ && backlog_.size() < max_bytes && std::chrono::steady_clock::now() - start_ < limit &&
          !is_ready(status_file_);
 }
 
@@ -111,9 +111,9 @@ void RanksOutput::show_held_errors() {
 }
 
 void RanksOutput::collect_messages() {
-  constexpr std::size_t enough = 1 << 18;
+  constexpr std::size_t max_bytes = 1 << 18;
   const bool open =
-      read_all(child_.messages, [this](std::string_view text) { append_within(messages_, text, enough); });
+      read_all(child_.messages, [this](std::string_view text) { append_within(messages_, text, max_bytes); });
   if (!open) messages_closed_ = true;
 }
 

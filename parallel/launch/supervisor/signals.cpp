@@ -1,4 +1,4 @@
-// A descriptor for signals.
+// Receives signals through a descriptor.
 #include "parallel/launch/supervisor/signals.h"
 
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ bool is_other_end(int number) {
 }
 
 Signals::Signals() {
-  signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
+  signal(SIGCHLD, SIG_DFL);  // if a shell has left it ignored, no child can be waited for
   sigset_t set;
   sigemptyset(&set);
   for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);

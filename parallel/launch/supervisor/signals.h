@@ -1,13 +1,13 @@
-// The signals that a supervisor, or another command with children, waits for.
+// Receives the signals that a supervisor, or another command with children, waits for.
 #pragma once
 
 #include <signal.h>
 
 namespace trainctl {
 
-// While the object lives, the signals come through its descriptor and do nothing else; requests to stop are ignored
-// from its end on. Signals that otherwise end a process are among them, so that none leaves children and temporary
-// files behind. Also makes this process the parent of what its children leave behind.
+// While the object exists, the signals are only delivered through its descriptor; after its destruction requests to
+// stop are ignored. Includes all signals that would end a process, so that none leaves children and temporary files
+// behind. Also makes this process the parent of orphaned descendants.
 class Signals {
  public:
   Signals();
@@ -16,7 +16,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // The next one that has arrived, or 0.
+  // The next signal that has arrived, or 0.
   int next() const;
 
  private:
@@ -24,7 +24,7 @@ class Signals {
   int descriptor_ = -1;
 };
 
-// Whether nobody sends this signal for a purpose here, and it ends a process unless that handles it.
+// Whether a signal has no purpose here, but would end a process that does not handle it.
 bool is_other_end(int number);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The times of a stop.
+// Decides when ranks are asked to stop or are ended.
 #include "parallel/launch/supervisor/stopping.h"
 
 #include <signal.h>
@@ -11,9 +11,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds usual = seconds(20);       // for ranks to stop and save
-constexpr milliseconds one_request = seconds(2);  // signals within it are one
-constexpr milliseconds usual_start = seconds(5);  // after which ranks handle requests, if none is here to say so
+constexpr milliseconds usual = seconds(20);       // time for ranks to stop and save
+constexpr milliseconds one_request = seconds(2);  // signals within this time are one request
+constexpr milliseconds usual_start = seconds(5);  // until ranks handle requests, if no rank here can report it
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// What a request to stop does to the ranks, and when: pure functions of the time, which a supervisor asks again and
-// again.
+// Decides how a request to stop affects the ranks, and when: pure functions of the time, which a supervisor calls
+// repeatedly.
 #pragma once
 
 #include <chrono>
@@ -9,45 +9,46 @@
 
 namespace trainctl {
 
-// What was asked of a supervisor so far. This outlives the attempts to run the ranks.
+// The requests to stop that a supervisor has received. They are kept over all attempts to run the ranks.
 struct StopRequests {
   using Clock = std::chrono::steady_clock;
 
   std::optional<Clock::time_point> asked;  // when the first request came
-  int asked_by = 0;                        // its signal: SIGINT is a user's Ctrl-C
-  std::optional<Clock::time_point> again;  // when a later request came that wants the end soon
-  bool at_once = false;                    // a request wants the end at once
+  int asked_by = 0;                        // signal of the first request: SIGINT is a user's Ctrl-C
+  std::optional<Clock::time_point> again;  // when a later request came that asks for an earlier end
+  bool at_once = false;                    // a request asks for the end at once
 };
 
-// Notes a signal that asks to stop. A second SIGINT wants the end at once. Any other second signal within 2 s is the
-// same request, since whatever signals all processes of a job does so in several ways; later it ends the ranks, unless
-// they write a checkpoint, which then has as long as a stop.
+// Records a signal that asks to stop. A second SIGINT asks for the end at once. Any other second signal within 2 s
+// counts as the same request, since a program that signals all processes of a job often does so in several ways; after
+// that it ends the ranks, unless they write a checkpoint, which then has the usual time of a stop.
 void note_request(StopRequests& requests, int signal, StopRequests::Clock::time_point now);
 
-// What a supervisor knows of the ranks that it is to stop.
+// The state of the ranks that a supervisor has to stop.
 struct AskedRanks {
   using Clock = StopRequests::Clock;
 
-  Clock::time_point started;  // when mpirun was
-  bool sees_ranks = true;     // rank 0 is on this host, and says when the ranks are ready
-  bool ready = false;         // all ranks handle a request
-  bool relayed = false;       // they have been sent it
-  // What rank 0 has said last of the time that ranks need, and when that changed.
+  Clock::time_point started;  // when mpirun was started
+  bool sees_ranks = true;     // rank 0 is on this host, and reports when the ranks are ready
+  bool ready = false;         // all ranks handle requests
+  bool relayed = false;       // the request was sent to the ranks
+  // The time that ranks need, as rank 0 has last reported it, and when that changed.
   StopTime needs;
   std::optional<Clock::time_point> said;
-  std::chrono::milliseconds patience{0};  // cluster.timeout; 0: for ever
+  std::chrono::milliseconds patience{0};  // cluster.timeout; 0: no limit
 };
 
 enum class StopAction {
   wait,
-  relay,          // the ranks are to be asked
-  end_unstarted,  // the ranks have trained nothing: they are ended
-  end_at_once,    // the user wants to wait no longer
-  end_late        // the ranks have not stopped in time
+  relay,          // ask the ranks to stop
+  end_unstarted,  // end the ranks, which have not trained yet
+  end_at_once,    // end the ranks, since the user does not want to wait
+  end_late        // end the ranks, which have not stopped in time
 };
 
-// SLURM's KillWait and Kubernetes' terminationGracePeriodSeconds are 30 s: a stop ends before that. Ranks of which one
-// step takes long have twice that step's time instead, those that write a checkpoint `patience`, at least a minute.
+// The time for the ranks to stop. It is less than 30 s, the default of SLURM's KillWait and of Kubernetes'
+// terminationGracePeriodSeconds. If a step takes long, it is twice the time of that step; if ranks write a checkpoint,
+// it is `patience`, but at least a minute.
 std::chrono::milliseconds time_to_stop(const StopRequests& requests, const AskedRanks& ranks);
 
 StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, AskedRanks::Clock::time_point now);

@@ -1,4 +1,5 @@
-// An attempt: mpirun is prepared, started and watched until nothing of it is left. Then its outcome, and the policy.
+// Runs attempts: prepares, starts and watches mpirun until no process of it is left, derives the outcome, and asks the
+// policy what follows.
 #include "parallel/launch/supervisor/supervisor.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The rank that a process is; nothing where none is, or those of several hosts have its number.
+// The rank of a process id; empty if there is none, or if processes of several hosts have this id.
 std::optional<int> rank_of(int process, const std::vector<int>& processes) {
   const auto found = std::find(processes.begin(), processes.end(), process);
   if (found == processes.end() || std::find(found + 1, processes.end(), process) != processes.end()) return {};
@@ -22,24 +23,25 @@ std::optional<int> rank_of(int process, const std::vector<int>& processes) {
 }
 
 AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const std::string& status_file) {
-  const RanksOutput& said = watch.said();
+  const RanksOutput& output = watch.output();
   AttemptTraces traces{.status = read_status(status_file),
-                       .report = mpirun.report(said.messages() + said.last_words()),
-                       .messages = said.messages(),
-                       .held_errors = std::string(said.held_errors()),
+                       .report = mpirun.report(output.messages() + output.last_words()),
+                       .messages = output.messages(),
+                       .held_errors = std::string(output.held_errors()),
                        .mpirun_code = watch.mpirun_code(),
                        .asked_to_stop = watch.asked_to_stop(),
-                       .output_error = said.output_error(),
+                       .output_error = output.output_error(),
                        .step = read_step(status_file)};
   MpirunReport& report = traces.report;
-  if (!report.rank && report.process) {  // one that the launcher has ended, it may be; hosts have ends of their own
-    report.rank = one_host ? watch.first_gone() : rank_of(*report.process, marked_processes(status_file));
+  // The launcher may name a process that it has killed itself. Only on one host it is known which rank ended first.
+  if (!report.rank && report.process) {
+    report.rank = one_host ? watch.first_ended() : rank_of(*report.process, marked_processes(status_file));
   }
   return traces;
 }
 
-// The outcome of an attempt that mpirun has ended, which shows what MPI has said while the ranks started unless an
-// error of trainctl's own explains it.
+// The outcome of an attempt that mpirun has ended. Shows MPI's messages from the start of the ranks, unless an error of
+// trainctl explains the end.
 Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
   Outcome outcome = outcome_of(traces);
   const bool is_shortage =
@@ -50,17 +52,17 @@ Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
     log::debug("mpirun and the ranks said:\n" + traces.messages + traces.held_errors);
   }
   if (!explained) watch.show_held_errors();
-  if (!is_shortage) outcome.output = watch.said().output();
+  if (!is_shortage) outcome.output = watch.output().output();
   return outcome;
 }
 
-// When this returns, no rank is left on this host and no temporary file.
+// Runs one attempt. When it returns, no rank and no temporary file is left on this host.
 Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& command, const SupervisionOptions& options,
                     Supervision& supervision) {
   const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
   const MpirunCommand prepared(plan, command, *mpirun, !options.holds_output);
   const std::string& status_file = prepared.status_file();
-  // A bar of rank 0 may stand on the terminal when a line of this process comes.
+  // Rank 0 may have drawn a progress bar, which must be erased before this process prints a line.
   if (prepared.shows_bar()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
   MpirunWatch watch(supervision, start_process(prepared.words(), prepared.environment()), status_file, plan, *mpirun,
                     options);
@@ -74,7 +76,7 @@ Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& comm
     outcome = judge(traces_of(watch, *mpirun, plan.one_host, status_file), watch);
   }
   if (outcome.end.exit_code != 0) {
-    outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.said().last_words());
+    outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.output().last_words());
   }
   return outcome;
 }
@@ -83,7 +85,7 @@ Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& comm
 
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Policy& policy) {
-  Supervision supervision;  // from here on no request is lost
+  Supervision supervision;  // from now on no request is lost
   std::vector<Outcome> outcomes;
   do {
     const Outcome& outcome = outcomes.emplace_back(run_attempt(plan, command, options, supervision));

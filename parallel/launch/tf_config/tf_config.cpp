@@ -1,4 +1,4 @@
-// Reading TF_CONFIG.
+// Reads TF_CONFIG.
 #include "parallel/launch/tf_config/tf_config.h"
 
 #include <algorithm>
@@ -11,25 +11,25 @@
 namespace trainctl {
 namespace {
 
-constexpr const char* form =
-    R"(its form is {"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}})";
+constexpr const char* expected_format =
+    R"(its format is {"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}})";
 
-[[noreturn]] void refuse(const std::string& what, const std::string& remedy = form) {
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy = expected_format) {
   throw Error(ErrorKind::config, "TF_CONFIG: " + what, remedy);
 }
 
 void refuse_other_tasks(const std::string& own, const Json& cluster) {
   if (own == "evaluator") {
-    refuse("this process is an evaluator, and here the ranks that train evaluate, too",
-           "start no evaluator: state data.validation in the config; `trainctl eval CONFIG` evaluates a checkpoint");
+    refuse("this process is an evaluator, but in trainctl the ranks that train also evaluate",
+           "start no evaluator: set data.validation in the config; `trainctl eval CONFIG` evaluates a checkpoint");
   }
   if (own == "ps" || (cluster.contains("ps") && !cluster["ps"].empty())) {
-    refuse("the cluster has parameter servers (ps), and training here is synchronous, without any",
+    refuse("the cluster has parameter servers (ps), but trainctl trains synchronously without them",
            "leave `ps` out of the cluster, and start its workers alone");
   }
 }
 
-// "host1:2222".
+// Parses an address such as "host1:2222".
 TfTask read_address(const std::string& text, const std::string& type, int index) {
   const std::size_t colon = text.rfind(':');
   TfTask task{type, index, text.substr(0, colon), 0};
@@ -37,27 +37,27 @@ TfTask read_address(const std::string& text, const std::string& type, int index)
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), task.port);
   if (problem != std::errc() || end != digits.data() + digits.size() || task.port < 1 || task.port > 65535 ||
       !is_host_name(task.host) || task.host != without_user(task.host)) {
-    refuse(format("'{}' of {} is no address", text, task.name()), "write addresses as host:port");
+    refuse(format("'{}' of {} is not an address", text, task.name()), "write addresses as host:port");
   }
   return task;
 }
 
 void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
   if (!cluster.contains(type)) return;
-  if (!cluster[type].is_array()) refuse(format("the tasks '{}' are no list of addresses", type));
+  if (!cluster[type].is_array()) refuse(format("the tasks '{}' are not a list of addresses", type));
   int index = 0;
   for (const Json& address : cluster[type]) {
     config.tasks.push_back(read_address(address.get<std::string>(), type, index++));
   }
 }
 
-// A number from 0, as a number or in a string.
-int read_index(const Json& stated) {
-  const std::string text = stated.is_string() ? stated.get<std::string>() : json_text(stated);
+// Parses an index from 0, given as a number or a string.
+int read_index(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   int index = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (problem == std::errc() && end == text.data() + text.size() && index >= 0) return index;
-  refuse(format("the task's index is {}, and must be a whole number from 0", json_text(stated)));
+  refuse(format("the task's index is {}, but must be a whole number from 0", value.dump()));
 }
 
 TfConfig read(const Json& json) {
@@ -69,7 +69,8 @@ TfConfig read(const Json& json) {
   for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
   const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
                                 [&](const TfTask& task) { return task.type == type && task.index == index; });
-  if (own == config.tasks.end()) refuse(format("the cluster has no {} {}, which this process is to be", type, index));
+  if (own == config.tasks.end())
+    refuse(format("the cluster has no {} {}, which is the task of this process", type, index));
   config.own = static_cast<std::size_t>(own - config.tasks.begin());
   return config;
 }
@@ -94,8 +95,8 @@ std::optional<TfConfig> find_tf_config(const Variables& variables) {
   const std::string text = variables.text(tf_config_variable);
   if (text.empty()) return {};
   try {
-    const Json json = parse_json(text);
-    if (!json.is_object()) refuse("it is no JSON object");
+    const Json json = Json::parse(text);
+    if (!json.is_object()) refuse("it is not a JSON object");
     if (!json.contains("cluster") || json["cluster"].empty()) return {};
     return read(json);
   } catch (const Json::exception& error) {

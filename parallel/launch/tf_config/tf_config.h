@@ -1,4 +1,4 @@
-// TF_CONFIG: the environment of a job that was written for TensorFlow's MultiWorkerMirroredStrategy.
+// Reads TF_CONFIG, the environment variable of jobs that were written for TensorFlow's MultiWorkerMirroredStrategy.
 #pragma once
 
 #include <optional>
@@ -17,24 +17,24 @@ struct TfTask {
   std::string type;  // "chief" or "worker"
   int index = 0;
   std::string host;
-  int port = 0;  // the task's own
+  int port = 0;  // port of the task
 
   std::string name() const { return type + " " + std::to_string(index); }
   bool is(const TfTask& other) const { return type == other.type && index == other.index; }
 };
 
 struct TfConfig {
-  std::vector<TfTask> tasks;  // the first is the chief: the one of that name, else worker 0
-  std::size_t own = 0;        // the place of this process among them
+  std::vector<TfTask> tasks;  // the first is the chief: the task of type chief, otherwise worker 0
+  std::size_t own = 0;        // index of this process's task
 
   bool is_chief() const { return own == 0; }
-  // One host for each name, with `slots` for each of its tasks, in the order of the tasks.
+  // The hosts in the order of the tasks, each with `slots` slots for each of its tasks.
   std::vector<Host> hosts(int slots) const;
 };
 
-// Reads TF_CONFIG; nothing where it is not set, or names no cluster (TensorFlow takes that for one process). Throws
-// Error{config} where it is damaged, and for parameter servers and evaluators, which have no counterpart, with what to
-// do instead.
+// Reads TF_CONFIG; empty if it is not set, or names no cluster (for TensorFlow that means a single process). Throws
+// Error{config} if it is invalid, and for parameter servers and evaluators, which trainctl does not support, with a
+// remedy.
 std::optional<TfConfig> find_tf_config(const Variables& variables);
 
 }  // namespace trainctl

@@ -150,12 +150,12 @@ TEST_CASE("mpirun that was killed is told by its signal") {
   CHECK(killed_by_user.exit_code == 5);
   CHECK(killed_by_user.message == "mpirun was killed by signal 9 (Killed), and the ranks ended with it");
   CHECK(status_of({}, "", 128 + 11).message.find("signal 11 (Segmentation fault)") != std::string::npos);
-  CHECK(status_of({}, "", 133 + 9).message == "mpirun ended with code 142 and without a word");
+  CHECK(status_of({}, "", 133 + 9).message == "mpirun ended with code 142 and without a message");
 }
 
 TEST_CASE("without a status mpirun's messages decide") {
   CHECK(status_of({}, "", 0).exit_code == 5);
-  CHECK(contains(status_of({}, "", 0), "no rank has said that the run is done"));
+  CHECK(contains(status_of({}, "", 0), "no rank has reported the end of the run"));
   CHECK(status_of({}, aborted, 3) == Failure{3, ""});
   CHECK(status_of({}, ended, 4) == Failure{4, ""});
   CHECK(status_of({}, killed, 139).exit_code == 5);
@@ -353,9 +353,9 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
   CHECK(contains(shortage("[vm:1] [[1,0],0] ORTE_ERROR_LOG: The system limit on number of pipes a process can open\n"),
                  "ulimit -n"));
   CHECK(contains(shortage("file). It appears as if there is not enough space for /dev/shm/x (the shared-memory\n"),
-                 "no room is left"));
+                 "no space is left"));
   CHECK(contains(shortage("[vm:9] PMIX ERROR: OUT-OF-RESOURCE in file ../src/mca/common/dstore/dstore_segment.c at\n"),
-                 "no room is left"));
+                 "no space is left"));
   CHECK(contains(shortage("trainctl: error while loading shared libraries: libmpi.so.40: failed to map segment from "
                           "shared object\n"),
                  "memory ran out"));

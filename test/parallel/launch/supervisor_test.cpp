@@ -303,7 +303,7 @@ TEST_CASE("programs without MPI: exit codes and standard input") {
   CHECK_FALSE(contains(fine.output(), "a line came"));
   SupervisedRun silent(2, "sh: exit 0");  // it trained nothing, as far as anyone knows
   CHECK(silent.wait() == 5);
-  CHECK(contains(silent.output(), "no rank has said that the run is done"));
+  CHECK(contains(silent.output(), "no rank has reported the end of the run"));
   SupervisedRun strange(2, "sh: exit 42");
   CHECK(strange.wait() == 5);
   CHECK_FALSE(strange.output().empty());
