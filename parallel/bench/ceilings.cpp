@@ -1,4 +1,4 @@
-// Measuring a rank's ceilings.
+// Measures the peak rates of a rank's device.
 #include "parallel/bench/ceilings.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// The rate of copies of so many bytes from one buffer to another, the best of three rounds.
+// The rate of copies of `bytes` bytes from one buffer to another, the best of three rounds.
 double measure_copy(Backend& backend, std::int64_t bytes, int copies) {
   const Memory from = backend.allocate(bytes), to = backend.allocate(bytes);
   const auto stream = backend.compute_stream();
@@ -22,7 +22,8 @@ double measure_copy(Backend& backend, std::int64_t bytes, int copies) {
   return best;
 }
 
-// On the CPU a copy runs on one thread; ops run on all of a rank's, each in caches of its own.
+// Measures copies that fit in caches. On the CPU a copy runs on one thread, but ops run on all threads of a rank, each
+// with its own caches, so the values are multiplied by the number of threads.
 std::vector<CopyRate> measure_cached(Backend& backend, int threads) {
   std::vector<CopyRate> rates;
   for (std::int64_t bytes = 8 << 10; bytes <= 32 << 20; bytes *= 4) {
@@ -39,7 +40,7 @@ double Ceilings::gb_per_s(std::int64_t bytes) const {
   for (std::size_t i = cached.size(); i-- > 0;) {
     best = std::max(best, cached[i].gb_per_s);
     if (cached[i].bytes <= bytes) {
-      // Larger than the largest small copy: it does not lie in the caches.
+      // It exceeds the largest small copy, so the data is not in the caches.
       return i + 1 == cached.size() ? std::max(copy_gb_per_s, peaks.triad_gb_per_s) : best;
     }
   }

@@ -1,4 +1,4 @@
-// The highest rates of a rank's device, measured: bench ops compares ops with them.
+// Measures the peak rates of a rank's device, with which `bench ops` compares ops.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// The rate of copies that touch so many bytes, again and again: what is read and what is written counted, in both.
+// The rate of repeated copies that touch `bytes` bytes. Both values count read and written bytes.
 struct CopyRate {
   std::int64_t bytes = 0;
   double gb_per_s = 0;
@@ -16,20 +16,20 @@ struct CopyRate {
 
 struct Ceilings {
   Peaks peaks;
-  double copy_gb_per_s = 0;      // a large copy within the device's memory, what is read and what is written counted
-  std::vector<CopyRate> cached;  // small ones, the smallest first
+  double copy_gb_per_s = 0;      // a large copy within the device's memory; counts read and written bytes
+  std::vector<CopyRate> cached;  // small copies, in the order of their sizes
 
-  // For an op that touches so many bytes: of the copies, small and large, and the triad those that touch no less than
-  // the largest small one up to its size; the fastest counts.
+  // The ceiling for an op that touches `bytes` bytes: the fastest of the large copy, the triad and the small copies
+  // from the largest one down to that size.
   double gb_per_s(std::int64_t bytes) const;
-  // The fastest small copy.
+  // The rate of the fastest small copy.
   double cached_gb_per_s() const;
-  // The rate of products of this dtype; both half types are multiplied at one rate.
+  // The rate of matrix products of this dtype; both half-precision dtypes have the same rate.
   double gflops(DType dtype) const;
 };
 
-// `threads`: of a rank on the CPU; each has caches of its own. Takes a few seconds at most, and 512 MB of the device's
-// memory meanwhile.
+// Measures the ceilings. `threads`: number of threads of a rank on the CPU, each of which has its own caches. Takes at
+// most a few seconds, and allocates 512 MB of device memory.
 Ceilings measure_ceilings(Backend& backend, int threads);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Times collectives on memory of the communicator and checks what they computed.
+// Times collectives on memory of the communicator and checks their results.
 #include "parallel/bench/collectives.h"
 
 #include <algorithm>
@@ -50,14 +50,15 @@ class Bench {
   }
 
  private:
-  // A power of two for values: small enough not to overflow in a batch of sums, far from denormals. Sums stay exact.
+  // The scale of all values, a power of two: small enough not to overflow in a batch of sums, but far from denormals,
+  // so that sums are exact.
   static constexpr float scale = 0x1p-90f;
 
   Memory allocate(std::int64_t bytes) {
     return options_.ordinary_memory ? backend_.allocate(bytes) : communicator_.allocate(bytes);
   }
 
-  // The other rank of a message; -1 where there is none.
+  // The other rank of a message; -1 if there is none.
   int neighbour() const {
     const int peer = rank_ ^ 1;
     return peer < ranks_ ? peer : -1;
@@ -95,7 +96,7 @@ class Bench {
     stream_.synchronize();
   }
 
-  // Over the ranks.
+  // Reduces a value over the ranks.
   template <class T>
   T reduce(T value, DType dtype, Reduction reduction) {
     backend_.copy(scalar_.get(), &value, sizeof value, stream_);
@@ -107,8 +108,8 @@ class Bench {
 
   double time_batch(View data, int iterations) {
     fill(data);
-    // These leave what a rank contributes as it was: on CPUs further calls would find it in caches where the first one,
-    // behind the op that writes it, does not.
+    // These collectives do not change a rank's contribution: on CPUs, later calls would find it in caches, unlike the
+    // first call after the op that writes it.
     const bool keeps = options_.collective == CallKind::all_gather || options_.collective == CallKind::all_to_all;
     const bool writes = keeps && !backend_.asynchronous();
     const int calls = writes ? 1 : iterations;
@@ -129,7 +130,7 @@ class Bench {
     return seconds_now() - start;
   }
 
-  // What a rank sends: its own part, or parts for all.
+  // Writes the data that a rank sends: its own part, or parts for all ranks.
   void write_contribution(View data) {
     const std::int64_t part = data.count / ranks_, own = rank_ * part;
     const View sent = options_.collective == CallKind::all_gather ? data.part(own, part) : data;
@@ -183,7 +184,7 @@ class Bench {
   Memory received_;
   Memory scalar_;
   int rank_, ranks_;
-  std::vector<float> input_, output_;  // on the host: what the rank contributes, for every size, and what came out
+  std::vector<float> input_, output_;  // on the host: the rank's contribution for every size, and the results
 };
 
 }  // namespace
@@ -191,7 +192,7 @@ class Bench {
 std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
                                            const CommBenchOptions& options) {
   require(options.factor > 1 && options.first_bytes > 0 && options.batches > 0 && options.iterations > 0,
-          "benchmark options");
+          "the benchmark options are invalid");
   Bench bench(communicator, backend, stream, options);
   std::vector<CommBenchRow> rows;
   for (std::int64_t bytes = options.first_bytes; bytes <= options.last_bytes; bytes *= options.factor) {
@@ -212,7 +213,7 @@ double measure_link(Communicator& communicator, Backend& backend, Stream& stream
   std::vector<float> values(static_cast<std::size_t>(data.count), 1.5f);
   backend.copy(data.data, values.data(), data.bytes(), stream);
   double seconds = 0;
-  for (int round = 0; round < 2; ++round) {  // the first one warms up
+  for (int round = 0; round < 2; ++round) {  // the first round is a warm-up
     communicator.barrier(stream);
     stream.synchronize();
     const auto start = Clock::now();
@@ -256,7 +257,7 @@ std::string to_text(const CommunicationBench& bench) {
   std::string text =
       format("all_reduce, {} ranks, {}, {}\n{}", bench.ranks, bench.communicator, bench.device, to_table(bench.rows));
   if (bench.link > 0) {
-    text += format("messages between two ranks: {:.2f} GB/s, of which the largest all_reduce has {:.0f} %\n",
+    text += format("messages between two ranks: {:.2f} GB/s; the largest all_reduce reaches {:.0f} % of that\n",
                    bench.link / 1e9, 100 * bench.rows.back().bus_bandwidth / bench.link);
   }
   return text;

@@ -1,4 +1,4 @@
-// Measuring ops, and showing what came out.
+// Measures ops and formats the results.
 #include "parallel/bench/ops.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace trainctl {
 namespace {
 
-// The rates of an op, and their shares of the ceilings.
+// The rates of an op, and their fractions of the ceilings.
 struct Rates {
-  double gflops = 0, of_gflops = 0, gb_per_s = 0, of_gb_per_s = 0;
+  double gflops = 0, gflops_fraction = 0, gb_per_s = 0, gb_per_s_fraction = 0;
 };
 
 Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
@@ -77,17 +77,16 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
   for (const OpCost& cost : bench.costs) {
     const Op& op = cost.op.what();
     const Rates rates = rates_of(cost, ceilings);
-    table.add({segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
-               format("{:.1f} %", 100 * cost.median_seconds / sum),
-               cost.work.flops > 0 ? format("{:.1f}", rates.gflops) : "",
-               cost.work.flops > 0 ? format("{:.0f} %", 100 * rates.of_gflops) : "", format("{:.1f}", rates.gb_per_s),
-               format("{:.0f} %", 100 * rates.of_gb_per_s), cost.op.how().implementation});
+    table.add(
+        {segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
+         format("{:.1f} %", 100 * cost.median_seconds / sum), cost.work.flops > 0 ? format("{:.1f}", rates.gflops) : "",
+         cost.work.flops > 0 ? format("{:.0f} %", 100 * rates.gflops_fraction) : "", format("{:.1f}", rates.gb_per_s),
+         format("{:.0f} %", 100 * rates.gb_per_s_fraction), cost.op.how().implementation});
   }
   std::string text = format(
       "ceilings measured on this rank: products {:.0f} GFLOP/s in float32 and {:.0f} in half precision; memory {:.1f} "
-      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts; up to {:.1f} in copies that fit in "
-      "cache, "
-      "the ceiling of ops of their size\n",
+      "GB/s in a large copy and {:.1f} in a triad (the larger value is the ceiling), up to {:.1f} in copies that fit "
+      "in cache (the ceiling of ops of that size)\n",
       ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
       ceilings.peaks.triad_gb_per_s, ceilings.cached_gb_per_s());
   text += table.text();
@@ -107,8 +106,8 @@ std::string to_json(const OpBench& bench, const Ceilings& ceilings) {
                    {"seconds", cost.median_seconds},
                    {"flops", cost.work.flops},
                    {"bytes", cost.work.bytes},
-                   {"of_compute_ceiling", rates.of_gflops},
-                   {"of_memory_ceiling", rates.of_gb_per_s},
+                   {"of_compute_ceiling", rates.gflops_fraction},
+                   {"of_memory_ceiling", rates.gb_per_s_fraction},
                    {"implementation", cost.op.how().implementation}});
   }
   return json_line({{"step_seconds", bench.step_seconds},

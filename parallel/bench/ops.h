@@ -1,4 +1,4 @@
-// Every op of a run's step measured, beside the ceilings of the rank's device.
+// Measures every op of a run's step, and compares it with the ceilings of the rank's device.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@ struct BenchedRun;
 struct Ceilings;
 
 struct OpBench {
-  std::vector<OpCost> costs;  // of the engine's programs, which outlive it
-  double step_seconds = 0;    // of a step in which no op is observed, the median
+  std::vector<OpCost> costs;  // costs of ops of the engine's programs, which must outlive it
+  double step_seconds = 0;    // median time of a step in which no op is observed
 };
 
-// Steps on one batch for so many seconds, after some to warm up: half of the time as they are, half with their ops
-// observed. Collective; the result is that of the rank.
+// Runs steps on one batch for `seconds` seconds after a warm-up: half of the time without observation, half with
+// observed ops. Collective; the result is that of this rank.
 OpBench bench_ops(const BenchedRun& run, double seconds);
 
-// One JSON document of a line, and a table for people: each op's rates and their shares of the ceilings.
+// The result as a JSON document on one line, and as a table for people: each op's rates and their fractions of the
+// ceilings.
 std::string to_json(const OpBench& bench, const Ceilings& ceilings);
 std::string to_text(const OpBench& bench, const Ceilings& ceilings);
 

@@ -1,4 +1,4 @@
-// Measuring steps, and showing what came out.
+// Measures steps and formats the results.
 #include "parallel/bench/step.h"
 
 #include <algorithm>
@@ -34,9 +34,9 @@ double windowed_rate(const std::vector<StepTime>& steps) {
   return median(rates);
 }
 
-using NamedParts = std::vector<std::pair<std::string, double>>;
+using NamedPhases = std::vector<std::pair<std::string, double>>;
 
-NamedParts parts_of(const StepFigures& figures) {
+NamedPhases phases_of(const StepFigures& figures) {
   return {{"forward", figures.parts.forward},
           {"backward", figures.parts.backward},
           {"communication", figures.parts.communication},
@@ -45,8 +45,8 @@ NamedParts parts_of(const StepFigures& figures) {
           {"other", figures.other}};
 }
 
-// The share of forward and backward passes, of all ranks together, in which they wait for other stages and exchange
-// tensors with them. Collective.
+// The fraction of the time of forward and backward passes of all ranks that they spend waiting for other stages and
+// exchanging tensors with them. Collective.
 double measured_bubble(const BenchedRun& run, const Engine::Parts& parts) {
   double seconds[] = {parts.communication, parts.communication + parts.forward + parts.backward};
   run.world.all_reduce({seconds, DType::float64, 2}, Reduction::sum, run.host);
@@ -97,7 +97,7 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
   Engine& engine = run.engine;
   StepResult result;
   double last_end = seconds_now();
-  std::deque<StepTime> started;  // of the steps under way, as far as it is known
+  std::deque<StepTime> started;  // the steps in progress, with the values that are known so far
   std::int64_t number = 0;
   const auto steps_until = [&](double deadline, std::vector<StepTime>* counted) {
     run_steps_until(deadline, run, [&] {
@@ -119,7 +119,8 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
     started.clear();
     last_end = seconds_now();
   };
-  // The marks that a device's parts are taken from cost time, which the rate is free of, as training is.
+  // The timing marks for the phases on a device cost time. The rate is measured without them, since training does not
+  // use them.
   engine.set_timing(!asynchronous);
   steps_until(seconds_now() + std::min(1.0, seconds / 4), nullptr);
   std::vector<StepTime> steps, marked;
@@ -146,7 +147,7 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
 std::string to_json(const StepBench& bench) {
   const StepFigures& figures = bench.figures;
   Json parts;
-  for (const auto& [name, seconds] : parts_of(figures)) parts[name] = seconds;
+  for (const auto& [name, seconds] : phases_of(figures)) parts[name] = seconds;
   Json pipeline;
   if (bench.stages > 1) {
     pipeline = {{"stages", bench.stages},
@@ -170,22 +171,23 @@ std::string to_json(const StepBench& bench) {
 std::string to_text(const StepBench& bench) {
   const StepFigures& figures = bench.figures;
   const auto share = [&figures](double seconds) { return format("{:.1f} %", 100 * seconds / figures.mean); };
-  TextTable table({{"part"}, {"mean", TextTable::Align::right}, {"share", TextTable::Align::right}});
-  for (const auto& [name, seconds] : parts_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
+  TextTable table({{"phase"}, {"mean", TextTable::Align::right}, {"share", TextTable::Align::right}});
+  for (const auto& [name, seconds] : phases_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
   table.add({"step", seconds_text(figures.mean), "100.0 %"});
   std::string text = table.text();
-  text += format("{}, {} a step, {:.0f} samples/s ({}, of which the median took {})\n", counted(bench.ranks, "rank"),
+  text += format("{}, {} per step, {:.0f} samples/s ({}, median {})\n", counted(bench.ranks, "rank"),
                  counted(bench.batch, "sample"), figures.samples_per_second, counted(bench.steps, "step"),
                  seconds_text(figures.median));
   if (bench.stages > 1) {
-    text += format("bubble {:.1f} % of the passes; (stages - 1) / (micro-batches + stages - 1) is {:.1f} %\n",
+    text += format("bubble {:.1f} % of the passes; ideal: (stages - 1) / (micro-batches + stages - 1) = {:.1f} %\n",
                    100 * bench.bubble, 100 * bench.least_bubble());
   }
   if (bench.own_clock) {
-    text += format("GPU idle {} a step ({}), gaps inside a replayed graph not seen; upload {}\n",
-                   seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
+    text +=
+        format("GPU idle {} per step ({}), without gaps inside a replayed graph, which are not measured; upload {}\n",
+               seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
   }
-  return text + format("the host waited {} a step for the loader\n", seconds_text(figures.waited));
+  return text + format("the host waited {} per step for the loader\n", seconds_text(figures.waited));
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The steps of a run measured: their parts and their rate.
+// Measures the steps of a run: their phases and their rate.
 #pragma once
 
 #include <cstddef>
@@ -16,62 +16,62 @@ class Communicator;
 class RunPrograms;
 class Stream;
 
-// A run whose steps or ops are measured; all of it outlives the measurement.
+// A run whose steps or ops are measured; all members must outlive the measurement.
 struct BenchedRun {
   Engine& engine;
   const RunPrograms& programs;
   BatchSource& source;
   Communicator& world;
-  Stream& host;  // of the world's collectives
+  Stream& host;  // stream for collectives of `world`
 };
 
-// Takes steps until the time of seconds_now(), eight at least. All ranks take the same number: rank 0's clock decides,
-// every eight steps. Collective.
+// Calls `step` until seconds_now() reaches `deadline`, at least eight times. All ranks run the same number of steps:
+// rank 0's clock decides after every eight steps. Collective.
 void run_steps_until(double deadline, const BenchedRun& run, const std::function<void()>& step);
 
-// One step, from the end of the one before it to its own.
+// The times of one step, from the end of the previous step to its own end.
 struct StepTime {
   double seconds = 0;
-  std::int64_t samples = 0;  // over all ranks
-  double waited = 0;         // of the host, for the loader
+  std::int64_t samples = 0;  // number of samples on all ranks
+  double waited = 0;         // time that the host waited for the loader
   Engine::Parts parts;
 };
 
-// In seconds of a step; means, so that the parts' sum is the step's.
+// Times of a step in seconds. They are means, so that the phases add up to the step.
 struct StepFigures {
   double median = 0;
   double mean = 0;
-  double samples_per_second = 0;  // over time that passed, waits included: the median of five windows
-  double waited = 0;              // may lie beside the device's work
+  double samples_per_second = 0;  // over the elapsed time including waits: the median of five windows
+  double waited = 0;              // time that the host waited for the loader, possibly while the device worked
   Engine::Parts parts;
-  double idle = 0;   // of the mean step, what is none of `parts`
-  double data = 0;   // the upload, and of the waiting what left the device idle
-  double other = 0;  // the rest
+  double idle = 0;   // time of the mean step that belongs to none of `parts`
+  double data = 0;   // the upload, and the waits that left the device idle
+  double other = 0;  // the rest of `idle`
 };
 
-// There must be at least one step; those with fewer samples than others count in samples_per_second alone.
+// Computes the figures of at least one step; steps with fewer samples than others only count for samples_per_second.
 StepFigures figures_of(const std::vector<StepTime>& steps);
 
 struct StepBench {
   StepFigures figures;
-  std::size_t steps = 0;  // measured for the rate
+  std::size_t steps = 0;  // number of steps that were measured for the rate
   int ranks = 1;
-  std::int64_t batch = 0;   // samples of a full step, over all ranks
-  std::int64_t memory = 0;  // bytes of the engine
-  bool own_clock = false;   // the device's parts are in its own time, beside the host's
-  int stages = 1;           // of a pipeline
-  int micro_batches = 1;    // of a full step
-  double bubble = 0;        // of a pipeline: the share of all ranks' passes that they wait for each other
+  std::int64_t batch = 0;   // number of samples of a full step on all ranks
+  std::int64_t memory = 0;  // bytes of the engine's memory
+  bool own_clock = false;   // the device's phases are measured by its own clock
+  int stages = 1;           // number of stages of a pipeline
+  int micro_batches = 1;    // number of micro-batches of a full step
+  double bubble = 0;        // fraction of the passes of all ranks that the stages of a pipeline wait for each other
 
-  // What the share is where all stages take equally long and exchanging takes no time.
+  // The bubble if all stages take equally long and communication takes no time.
   double least_bubble() const { return (stages - 1.0) / (micro_batches + stages - 1.0); }
 };
 
-// Steps with data for so many seconds, after some to warm up. `asynchronous`: the engine's device computes beside the
-// host. Collective; the result is that of the rank.
+// Runs steps with data for `seconds` seconds after a warm-up. `asynchronous`: the engine's device computes while the
+// host continues. Collective; the result is that of this rank.
 StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds);
 
-// One JSON document of a line, and a table for people.
+// The result as a JSON document on one line, and as a table for people.
 std::string to_json(const StepBench& bench);
 std::string to_text(const StepBench& bench);
 

@@ -1,4 +1,4 @@
-// Writing trace events, and gathering those of all ranks.
+// Writes trace events, and gathers those of all ranks.
 #include "parallel/bench/timeline.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ std::string name_element(const char* what, int process, int thread, const std::s
   return json_text({{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
 }
 
-// From this process' forward-going clock to the time of day, which the ranks of several hosts share.
+// The offset from this process's monotonic clock to the time of day, which the ranks of several hosts share.
 double clock_offset() {
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return now - seconds_now();

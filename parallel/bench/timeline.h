@@ -1,5 +1,5 @@
-// Timelines in Chrome's trace event format, which Perfetto and chrome://tracing open: its elements, and the recorded
-// steps of all ranks in one file.
+// Writes timelines in Chrome's trace event format, which Perfetto and chrome://tracing open: single elements, and one
+// file with the recorded steps of all ranks.
 #pragma once
 
 #include <string>
@@ -22,15 +22,16 @@ struct TraceEvent {
   std::vector<std::pair<std::string, std::string>> details = {};  // shown with the event
 };
 
-// Each as the text of one element of a trace.
+// Each returns the text of one element of a trace.
 std::string to_trace(const TraceEvent& event);
 std::string trace_process_name(int process, const std::string& name);
 std::string trace_thread_name(int process, int thread, const std::string& name);
 
-// The document of elements, each of which may be several, comma-separated.
+// Joins elements to a document; each string may contain several elements, comma-separated.
 std::string trace_document(const std::vector<std::string>& elements);
 
-// Gathers what all ranks recorded on rank 0, as a trace with one process for each rank; "" on the others. Collective.
+// Gathers the records of all ranks on rank 0, as a trace with one process for each rank; "" on the other ranks.
+// Collective.
 std::string gather_timeline(const OpRecorder& recorder, Communicator& world, Stream& stream);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Gathering and comparing the ranks' GPUs.
+// Gathers and compares readings of the ranks' GPUs.
 #include "parallel/health/gpus.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace trainctl {
 namespace {
 
 constexpr int updates_before_warning = 10;
-constexpr double behind = 0.1;
+constexpr double tolerance = 0.1;
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::string>& words) {
 bool GpuComparison::is_slowed_by_power_cap(const GpuSample& sample) {
   const GpuReading& reading = sample.reading;
   const bool is_slow =
-      (reading.throttled & GpuReading::power_cap) != 0 && reading.clock_mhz < (1 - behind) * reading.max_clock_mhz;
+      (reading.throttled & GpuReading::power_cap) != 0 && reading.clock_mhz < (1 - tolerance) * reading.max_clock_mhz;
   int& updates = slow_updates_[sample.rank];
   updates = is_slow ? updates + 1 : 0;
   return updates >= updates_before_warning;
@@ -38,8 +38,8 @@ std::vector<std::string> GpuComparison::update(std::span<const GpuSample> sample
   std::vector<std::string> warnings;
   for (const GpuSample& sample : samples) {
     std::vector<std::string> words;
-    const std::uint64_t passed_over = is_slowed_by_power_cap(sample) ? 0 : GpuReading::power_cap;
-    for (const std::string& word : throttle_words(sample.reading.throttled & ~passed_over)) {
+    const std::uint64_t ignored = is_slowed_by_power_cap(sample) ? 0 : GpuReading::power_cap;
+    for (const std::string& word : throttle_words(sample.reading.throttled & ~ignored)) {
       if (warned_.insert({sample.rank, word}).second) words.push_back(word);
     }
     if (words.empty()) continue;
@@ -75,7 +75,8 @@ void GpuComparison::compare(std::vector<std::string>& warnings, const char* what
     if (others.empty()) continue;
     const double own = sum.reading.*value / updates_;
     const double usual = median(others);
-    if (!(own < (1 - behind) * usual) || !warned_.insert({sum.rank, what}).second) continue;  // NaN is not behind
+    // A NaN gives no warning.
+    if (!(own < (1 - tolerance) * usual) || !warned_.insert({sum.rank, what}).second) continue;
     warnings.push_back(format("the GPU of rank {} lags behind the others: {} {:.0f} {}, theirs {:.0f} {}", sum.rank,
                               what, scale * own, unit, scale * usual, unit));
   }
@@ -85,7 +86,7 @@ void GpuComparison::compare(std::vector<std::string>& warnings, const char* what
 struct GpuWatch::Row {
   GpuReading reading;
   std::int64_t is_known = 0;
-  std::int64_t interval = 0;  // rank 0's: steps until the next exchange
+  std::int64_t interval = 0;  // number of steps until the next exchange; rank 0's value applies
 };
 
 GpuWatch::GpuWatch(std::unique_ptr<GpuMonitor> monitor, Communicator& world, Stream& stream, std::int64_t log_every)
@@ -146,7 +147,7 @@ std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid, Communicator& world
   try {
     monitor = std::make_unique<GpuMonitor>(uuid);
   } catch (const Error& error) {
-    log::info(std::string("no figures of the GPU: ") + error.what());
+    log::info(std::string("the GPU cannot be monitored: ") + error.what());
   }
   return std::make_unique<GpuWatch>(std::move(monitor), world, stream, log_every);
 }

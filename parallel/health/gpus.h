@@ -1,4 +1,5 @@
-// The GPUs of all ranks while they train: gathered about once a second with the steps that are logged, and compared.
+// Monitors the GPUs of all ranks during training: readings are exchanged about once a second with the steps that are
+// logged, and compared.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,12 @@
 
 namespace trainctl {
 
-// Compares the ranks' GPUs, and finds what is to be warned of, each thing once.
+// Compares the ranks' GPUs and finds problems; each is reported once.
 class GpuComparison {
  public:
-  // Takes a new sample of each GPU. Returns new warnings: a GPU is throttled, or has run behind the others by more than
-  // a tenth, in clock or utilisation, on average over the updates so far (from the tenth on). A GPU at its power limit,
-  // which is normal for a busy one, counts as throttled once its clock was more than a tenth below the highest for ten
-  // updates.
+  // Adds a new sample of each GPU. Returns new warnings: a GPU is throttled, or its average clock or utilisation over
+  // the updates so far (at least ten) is more than a tenth below the others'. A GPU at its power limit, which is normal
+  // for a busy one, counts as throttled once its clock was more than a tenth below its maximum for ten updates.
   std::vector<std::string> update(std::span<const GpuSample> samples);
 
  private:
@@ -30,24 +30,24 @@ class GpuComparison {
   void compare(std::vector<std::string>& warnings, const char* what, double GpuReading::*value, double scale,
                const char* unit);
 
-  std::set<std::pair<int, std::string>> warned_;  // rank, what
-  std::map<int, int> slow_updates_;               // of a rank: in a row, at the power limit and with a low clock
-  std::vector<GpuSample> sums_;                   // of clock and utilisation
+  std::set<std::pair<int, std::string>> warned_;  // rank and subject of each warning so far
+  std::map<int, int> slow_updates_;  // consecutive updates of each rank at the power limit with a low clock
+  std::vector<GpuSample> sums_;      // sums of clock and utilisation
   int updates_ = 0;
 };
 
 class GpuWatch {
  public:
-  // On all ranks together. `monitor` reads this rank's GPU; null where it cannot be read.
+  // Collective. `monitor`: reads this rank's GPU; null if it cannot be read.
   GpuWatch(std::unique_ptr<GpuMonitor> monitor, Communicator& world, Stream& stream, std::int64_t log_every);
 
-  // At every step, by all ranks alike: now and then, with a multiple of log_every, they exchange what their monitors
-  // saw last, and rank 0 warns of what is to be said. The interval is rank 0's, and travels with its values.
+  // Called at every step by all ranks. About once a second, at a multiple of log_every, the ranks exchange the last
+  // readings of their monitors, and rank 0 logs warnings. Rank 0 determines the interval and sends it with its values.
   void step(std::int64_t step);
   // The samples of the last exchange; ranks whose GPU cannot be read are missing.
   std::span<const GpuSample> samples() const { return samples_; }
 
-  // Sums up the whole run over all ranks. Collective.
+  // Summarizes the whole run over all ranks. Collective.
   GpuSummary summary();
 
  private:
@@ -66,8 +66,8 @@ class GpuWatch {
   GpuComparison comparison_;
 };
 
-// Watches the GPU of this rank, and those of the others. Where the driver cannot be asked of it, which is logged, the
-// others' alone. On all ranks together.
+// Watches the GPU of this rank and those of the others. If the driver cannot read this rank's GPU, logs that and
+// watches only the others. Collective.
 std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid, Communicator& world, Stream& stream,
                                     std::int64_t log_every);
 

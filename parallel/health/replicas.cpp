@@ -1,4 +1,4 @@
-// One digest of each rank goes round; only where those differ, the hashes of every tensor.
+// Exchanges one digest per rank, and the hashes of all tensors only if the digests differ.
 #include "parallel/health/replicas.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::int64_t hash_of(const void* data, std::int64_t bytes) {
   return static_cast<std::int64_t>(xxh3(data, static_cast<std::size_t>(bytes)));
 }
 
-// "rank 3", "ranks 0, 2 and 3".
+// Lists ranks: "rank 3", "ranks 0, 2 and 3".
 std::string name_of(const std::vector<std::int64_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -27,10 +27,10 @@ std::string name_of(const std::vector<std::int64_t>& ranks) {
   return text;
 }
 
-// Describes how a tensor differs between replicas, given its hash on every one and the replicas' ranks; empty where all
-// are equal.
-std::string finding(const std::string& name, const std::vector<std::int64_t>& hashes,
-                    const std::vector<std::int64_t>& ranks) {
+// Describes how a tensor differs between replicas, given its hash on each replica and their ranks; empty if all are
+// equal.
+std::string describe_difference(const std::string& name, const std::vector<std::int64_t>& hashes,
+                                const std::vector<std::int64_t>& ranks) {
   std::map<std::int64_t, std::vector<std::int64_t>> holders;
   for (std::size_t i = 0; i < hashes.size(); ++i) holders[hashes[i]].push_back(ranks[i]);
   if (holders.size() == 1) return {};
@@ -75,7 +75,7 @@ void ReplicaCheck::compare(Stream& stream) {
 }
 
 void ReplicaCheck::report(Stream& stream) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t max_shown = 5;
   const std::size_t ranks = digests_.size();
   const std::size_t count = hashes_.size();
   std::vector<std::int64_t> all(ranks * count);
@@ -88,13 +88,13 @@ void ReplicaCheck::report(Stream& stream) {
   std::vector<std::int64_t> of_tensor(ranks);
   for (std::size_t tensor = 0; tensor < count; ++tensor) {
     for (std::size_t rank = 0; rank < ranks; ++rank) of_tensor[rank] = all[rank * count + tensor];
-    const std::string one = finding(tensors_[tensor].name, of_tensor, ranks_);
-    if (one.empty() || ++found > most) continue;
+    const std::string one = describe_difference(tensors_[tensor].name, of_tensor, ranks_);
+    if (one.empty() || ++found > max_shown) continue;
     text += (found > 1 ? "; " : "") + one;
   }
-  if (found > most) text += format("; and {} more", found - most);
+  if (found > max_shown) text += format("; and {} more", found - max_shown);
   throw Error(ErrorKind::peer, text,
-              "suspect the memory or processor of those ranks' hosts; go on from the last checkpoint");
+              "check the memory and processors of these ranks' hosts; resume from the last checkpoint");
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Are the replicas still equal? Compares hashes of all parameters and statistics between the ranks.
+// Checks that the replicas are still equal, by hashes of all parameters and statistics.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,14 @@ namespace trainctl {
 
 class ReplicaCheck {
  public:
-  // The same names and sizes in the same order on all ranks of `replicas`, the data axis of the mesh; views into host
-  // memory that outlives the check. `rank` is this rank's number for people, in the world. Collective.
+  // `tensors`: the same names and sizes in the same order on all ranks of `replicas`, the data axis of the mesh; they
+  // are views into host memory that outlives the check. `rank`: this rank's number in the world, for messages.
+  // Collective.
   ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream);
 
-  // Waits for the stream, then compares. Collective. Allocates nothing while all is well. Throws Error{peer}, on all
-  // replicas, that names each tensor that differs and the ranks whose values are not the majority's.
+  // Waits for the stream, then compares. Collective. Allocates no memory if all replicas are equal. Otherwise throws
+  // Error{peer} on all replicas, which names each tensor that differs and the ranks whose values are not the
+  // majority's.
   void compare(Stream& stream);
 
  private:
@@ -24,9 +26,9 @@ class ReplicaCheck {
 
   std::vector<NamedTensor> tensors_;
   Communicator& replicas_;
-  std::vector<std::int64_t> ranks_;    // of the replicas, in the world
-  std::vector<std::int64_t> hashes_;   // of this rank's tensors
-  std::vector<std::int64_t> digests_;  // one for each rank: the hash of its hashes
+  std::vector<std::int64_t> ranks_;    // numbers of the replicas' ranks in the world
+  std::vector<std::int64_t> hashes_;   // hashes of this rank's tensors
+  std::vector<std::int64_t> digests_;  // hash of the hashes of each rank
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Splitting the world along the axes of the mesh.
+// Splits the world along the axes of the mesh.
 #include "parallel/mesh/axes.h"
 
 #include "core/base/error.h"
@@ -7,7 +7,8 @@ namespace trainctl {
 
 namespace {
 
-// The ranks that differ from this one along the axis alone, which have the lowest of them as their color.
+// The communicator of the ranks that differ from this one only in their position along the axis; the lowest of them is
+// their color.
 std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshAxis axis) {
   const Mesh::Position own = mesh.position(world.rank());
   return world.split(mesh.rank(own.with(axis, 0)), own.along(axis));
@@ -16,11 +17,11 @@ std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshA
 }  // namespace
 
 MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward) {
-  require(mesh.ranks() == world.size(), "the mesh holds all ranks");
+  require(mesh.ranks() == world.size(), "the mesh must contain all ranks");
   for (MeshAxis axis : all_mesh_axes) {
     const auto a = static_cast<std::size_t>(axis);
     if (mesh.size(axis) == world.size()) {
-      // Of several axes with one rank each, data takes the world, from whose memory gradients come.
+      // If several axes have one rank each, only the data axis uses the world, whose memory gradients are allocated in.
       if (world.size() > 1 || axis == MeshAxis::data) axes_[a] = &world;
       continue;
     }

@@ -1,4 +1,4 @@
-// The communicators of one rank along the axes of the mesh, made from the one of all ranks.
+// Makes the communicators of one rank along the axes of the mesh, from the communicator of all ranks.
 #pragma once
 
 #include <array>
@@ -10,10 +10,11 @@ namespace trainctl {
 
 class MeshAxes {
  public:
-  // Collective over the world, which outlives this: each axis with several ranks becomes a communicator of its own,
-  // but for one that joins all ranks, which is the world's. With `own_backward` the pipeline axis has a second one, for
-  // its backward channel: on processors, where a message waits in its ring and the next one of the same communicator
-  // behind it. GPUs have one, whose messages have an order, since nothing promises that two of them advance at once.
+  // Collective over `world`, which must outlive this object: each axis with several ranks gets its own communicator; an
+  // axis with all ranks uses the world's. With `own_backward` the pipeline axis has a second communicator for its
+  // backward channel. It is needed on CPUs, where an unread message blocks the next one of the same communicator. GPUs
+  // use a single communicator, whose messages are ordered, since two NCCL communicators are not guaranteed to make
+  // progress at the same time.
   MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward);
 
   MeshCommunicators communicators() const { return MeshCommunicators(axes_, backward_.get()); }
@@ -21,7 +22,7 @@ class MeshAxes {
  private:
   std::array<std::unique_ptr<Communicator>, mesh_axes> owned_;
   std::array<Communicator*, mesh_axes> axes_{};
-  std::unique_ptr<Communicator> backward_;  // of the pipeline; null without one
+  std::unique_ptr<Communicator> backward_;  // backward channel of the pipeline axis; null without one
 };
 
 }  // namespace trainctl

@@ -1,5 +1,4 @@
-// The doctor: the info that it gathers on the machines of a run, what it tries there, the problems that follow from
-// the info, and its report of both.
+// The doctor: gathers information about the machines of a run, tests them, finds problems, and reports all of it.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +14,50 @@ class Stream;
 class World;
 struct RankContext;
 
-// The info of every rank on rank 0, in their order, with the fields that are in info.cpp; nothing on the others. What
-// is missing is a fact, and throws nothing. `run_directory` is rank 0's: a file is written for a moment where it would
-// be made. Collective.
+// The information about every rank on rank 0, in the order of ranks, with the fields of facts.cpp; empty on the other
+// ranks. Missing parts are recorded as such, and throw no error. `run_directory`: that of rank 0, in whose parent
+// folder a file is written for a moment. Collective.
 std::vector<Json> gather_info(const std::string& run_directory, const RankContext& context, Stream& stream);
 
-// Runs a tiny dense product and a tiny convolution, and looks at their results. Throws Error{resource} that names the
-// one that is wrong, and what the device's libraries throw.
+// Runs a small dense product and a small convolution and checks their results. Throws Error{resource} that names the
+// wrong one, and errors of the device's libraries.
 void try_kernels(Backend& backend);
 
-// All-reduces of 4 KiB and of 16 MiB between each two hosts, by the first rank of each: a list of {hosts: [a, b],
-// small_seconds, large_seconds, large_bytes} on rank 0, empty on the others and where there is one host. Pairs that
-// have no host in common are measured at the same time. Collective.
+// Measures all-reduces of 4 KiB and of 16 MiB between each two hosts, by the first rank of each. Returns a list of
+// {hosts: [a, b], small_seconds, large_seconds, large_bytes} on rank 0; it is empty on the other ranks and if there is
+// one host. Pairs without a common host are measured at the same time. Collective.
 Json measure_network(World& world, Stream& stream);
 
 struct Problem {
-  bool stops_a_run = false;  // else it makes one slower, or is worth knowing
-  std::string where;         // a host, "rank 3 on node2", or "" for all
+  bool stops_a_run = false;  // false: it makes a run slower, or is only a note
+  std::string where;         // a host, "rank 3 on node2", or "" for all hosts
   std::string message;
   std::string remedy;
 };
 
-// Whether a run would not start.
+// Whether a problem prevents a run from starting.
 bool stops(const std::vector<Problem>& problems);
 
-// `info`: of every rank, in their order. `device` and `communication` as the config has them: "auto", "cuda", ...
+// Finds problems. `info`: the information about every rank, in the order of ranks. `device` and `communication` as in
+// the config: "auto", "cuda", ...
 std::vector<Problem> find_problems(const std::vector<Json>& info, const std::string& device,
                                    const std::string& communication);
 
 // Adds a problem if the file system of the run directory has too little space for the records of a run and a checkpoint
-// of `checkpoint_bytes`, or for two checkpoints: while a new one replaces an old one, both are there. `first`: the
-// info of rank 0.
+// of `checkpoint_bytes`, or for two checkpoints, since both exist while a new one replaces an old one. `first`: the
+// information about rank 0.
 void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems);
 
-// {ok, ranks: [info...], problems: [{error, where, message, remedy}...]}, a line.
+// The report as one line of JSON: {ok, ranks: [info...], problems: [{error, where, message, remedy}...]}.
 std::string doctor_json(const std::vector<Json>& info, const std::vector<Problem>& problems);
 
-// Such a line, with one more problem.
+// Returns a report with one more problem.
 std::string with_problem(const std::string& report, const Problem& problem);
 
-// A paragraph for each host, a table of the GPUs of all, and the problems.
+// The report as a text: a paragraph for each host, a table of all GPUs, and the problems.
 std::string findings_text(const std::vector<Json>& info, const std::vector<Problem>& problems);
 
-// The problems but the first `shown`, and whether a run would start.
+// The problems after the first `shown`, and whether a run would start.
 std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown);
 
 }  // namespace trainctl

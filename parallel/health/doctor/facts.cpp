@@ -1,4 +1,4 @@
-// Finding out about a machine: libraries, processor, memory, disk and GPUs.
+// Gathers information about a machine: libraries, processor, memory, disk and GPUs.
 #include "parallel/health/doctor/doctor.h"
 
 #include <sys/resource.h>
@@ -28,21 +28,21 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-// The folder in which a run's directory would be made. Rank 0 has put a file there, which ranks that share the folder
-// see.
+// The folder in which a run's directory would be created. Rank 0 has written a file there, which ranks that share the
+// folder can see.
 struct RunFolder {
   std::string folder;
   std::string mark;
 };
 
-// Bytes that are free in a file system; null where it cannot be asked.
+// Free bytes of a file system; null if they cannot be read.
 Json free_bytes(const std::string& folder) {
   struct statvfs status {};
   if (statvfs(folder.c_str(), &status) != 0) return nullptr;
   return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
 }
 
-// Null where it is not known.
+// The value; null if it is NaN.
 Json bytes(double value) { return std::isnan(value) ? Json() : Json(static_cast<std::int64_t>(value)); }
 
 Json locked_memory_limit() {
@@ -65,8 +65,8 @@ Json run_folder(const RunFolder& folder) {
           {"free_bytes", free_bytes(folder.folder)}};
 }
 
-// The GPUs that the driver has, and how each reaches the others: "NVLink", "P2P" or "host".
-void add_driver_facts(Json& info) {
+// The GPUs of the driver, and how each is connected to the others: "NVLink", "P2P" or "host".
+void add_driver_info(Json& info) {
   info["driver"] = {{"version", nullptr}, {"why", ""}};
   info["gpus"] = Json::array();
   info["links"] = Json::array();
@@ -99,8 +99,8 @@ void add_driver_facts(Json& info) {
   }
 }
 
-// The CUDA interpreter, its libraries, and which GPUs it shows to this process.
-void add_cuda_facts(Json& info, int local_rank) {
+// The CUDA backend, its libraries, and the GPUs that are visible to this process.
+void add_cuda_info(Json& info, int local_rank) {
   const LoadedCudaModule loaded = load_cuda_module();
   info["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
   info["gpu"] = nullptr;
@@ -117,7 +117,7 @@ void add_cuda_facts(Json& info, int local_rank) {
     for (Json& listed : info["gpus"]) {
       if (listed["uuid"] == gpu.uuid) known = &listed;
     }
-    if (known == nullptr) {  // NVML is not there, or the GPU is a part of one
+    if (known == nullptr) {  // NVML is missing, or this is a MIG instance
       info["gpus"].push_back(
           {{"name", gpu.name}, {"uuid", gpu.uuid}, {"pci_bus_id", gpu.pci_bus_id}, {"memory_bytes", gpu.memory_bytes}});
       known = &info["gpus"].back();
@@ -129,16 +129,17 @@ void add_cuda_facts(Json& info, int local_rank) {
   if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) info["gpu"] = own->uuid;
 }
 
-// Seconds of this host's clock; all ranks read theirs at the same moment.
+// The time of this host's clock in seconds; all ranks read theirs at the same moment.
 double clock_seconds(Communicator& world, Stream& stream) {
   world.barrier(stream);
   stream.synchronize();
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// `cores`: of the host, for all its ranks; `clock`: its seconds.
-std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, double clock,
-                       const RunFolder& folder) {
+// The information about one rank as JSON text. `cores`: cores of the host, for all its ranks; `clock`: seconds of its
+// clock.
+std::string rank_info(int rank, int local_rank, const std::string& host, int cores, double clock,
+                      const RunFolder& folder) {
   const MpiVersions mpi = mpi_versions();
   const MpiLibrary library = mpi_library();
   const std::string mpirun = library == MpiLibrary::other ? "" : mpirun_of(library)->find();
@@ -154,20 +155,20 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},
       {"run_directory", run_folder(folder)}};
-  add_driver_facts(info);
+  add_driver_info(info);
   try {
-    add_cuda_facts(info, local_rank);
+    add_cuda_info(info, local_rank);
   } catch (const Error& error) {
     info["cuda"]["why_no_gpu"] = error.what();
   }
   return json_text(info);
 }
 
-// The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
+// Finds the nearest existing folder of the run's directory, and writes a file to it that identifies this process.
 RunFolder prepare_folder(const std::string& run_directory) {
   const fs::path folder = nearest_folder(run_directory);
   const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
-  std::ofstream(prepared.mark) << "goes away at once\n";
+  std::ofstream(prepared.mark) << "temporary file of trainctl doctor\n";
   return prepared;
 }
 
@@ -180,8 +181,8 @@ std::vector<Json> gather_info(const std::string& run_directory, const RankContex
   folder.folder = broadcast_text(folder.folder, 0, world.communicator(), stream);
   folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
   const std::string own =
-      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
-                 context.cores.usable, clock_seconds(world.communicator(), stream), folder);
+      rank_info(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
+                context.cores.usable, clock_seconds(world.communicator(), stream), folder);
   std::vector<Json> info;
   for (const std::string& text : gather_texts(own, world.communicator(), stream)) info.push_back(parse_json(text));
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// The GPUs of a host, put together from what each of its ranks may see.
+// The GPUs of a host, merged from the lists of its ranks.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 namespace trainctl {
 
 struct HostGpu {
-  Json info;                       // as the first rank that sees it says
-  std::string ranks;               // that compute on it: "0, 4"
-  bool visible = false;            // to some rank's CUDA
-  std::vector<std::string> links;  // to each of the host's GPUs: "NVLink", "P2P", "host"; "-": itself; "?": not known
+  Json info;             // from the first rank that lists it
+  std::string ranks;     // ranks that compute on it: "0, 4"
+  bool visible = false;  // CUDA shows it to some rank
+  // Connection to each GPU of the host: "NVLink", "P2P", "host"; "-": itself; "?": not known.
+  std::vector<std::string> links;
 };
 
-// Each once, known by its UUID, in the order in which ranks list them.
+// The GPUs of a host without duplicates, identified by their UUIDs, in the order of the ranks' lists.
 std::vector<HostGpu> gpus_of_host(const std::vector<Json>& info, const std::string& host);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Lowering and running two ops on ones: every result is how many of them it sums.
+// Lowers and runs two ops on inputs of ones: each result is the number of summed elements.
 #include "parallel/health/doctor/doctor.h"
 
 #include "core/backend/backend.h"
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// On float32 inputs of ones, in whatever layout: all of its results must be `expected`.
+// Runs an op on float32 inputs of ones, in any layout: all its results must be `expected`.
 void try_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vector<Shape>& shapes, float expected) {
   Program program;
   Op op{std::move(def), {}, {}, "doctor", {}};
@@ -32,19 +32,19 @@ void try_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vecto
   const Lowering lowering = backend.lower(op, program, layouts, choices);
   const auto stream = backend.compute_stream();
   std::vector<Memory> memory;
-  const auto place = [&](std::int64_t bytes) {
+  const auto allocate = [&](std::int64_t bytes) {
     memory.push_back(backend.allocate(bytes));
     return Address{memory.back().get(), 0};
   };
   Binding binding;
   for (const Layout& layout : lowering.inputs) {
     const std::vector<float> ones(static_cast<std::size_t>(layout.bytes) / sizeof(float), 1);
-    binding.inputs.push_back(place(layout.bytes));
+    binding.inputs.push_back(allocate(layout.bytes));
     backend.copy(binding.inputs.back().fixed, ones.data(), layout.bytes, *stream);
     stream->synchronize();
   }
-  binding.outputs.push_back(place(lowering.outputs.front().bytes));
-  binding.workspace = place(lowering.workspace_bytes);
+  binding.outputs.push_back(allocate(lowering.outputs.front().bytes));
+  binding.workspace = allocate(lowering.workspace_bytes);
   const auto kernel = lowering.bind(binding);
   kernel->run(*stream, {});
   std::vector<float> results(static_cast<std::size_t>(result.shape.count()));
@@ -53,9 +53,9 @@ void try_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vecto
   for (const float value : results) {
     if (value == expected) continue;
     throw Error(ErrorKind::resource,
-                format("{} on {} gives {} instead of {} ({})", op.def->kind(), backend.name(), value, expected,
+                format("{} on {} returns {} instead of {} ({})", op.def->kind(), backend.name(), value, expected,
                        lowering.implementation),
-                "look at nvidia-smi -q and dmesg for errors of the GPU, and at the versions of CUDA's libraries");
+                "check nvidia-smi -q and dmesg for errors of the GPU, and the versions of CUDA's libraries");
   }
 }
 

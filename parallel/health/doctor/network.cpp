@@ -1,4 +1,4 @@
-// Each host meets each other one in as many rounds: the circle method of tournaments.
+// Measures the network between each two hosts, in rounds of disjoint pairs: the circle method for tournaments.
 #include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The ranks that speak for their hosts, the first of each, in the order of ranks.
+// The first rank of each host, in the order of ranks.
 std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
   std::vector<int> first;
   std::set<std::string> seen;
@@ -25,9 +25,9 @@ std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
   return first;
 }
 
-// Whom player `own` of `players`, an even number, meets in a round, of players - 1.
+// The opponent of player `own` of `players` (an even number) in a round (of players - 1).
 int opponent(int own, int round, int players) {
-  const int circle = players - 1;  // all but the last, who stays in the middle
+  const int circle = players - 1;  // all players but the last one, who stays in the middle
   if (own == circle) return round;
   const int other = (2 * round - own + 2 * circle) % circle;
   return other == own ? circle : other;

@@ -1,4 +1,4 @@
-// Writing the doctor's findings.
+// Formats the doctor's findings.
 #include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string cuda_line(const Json& cuda) {
   return all;
 }
 
-// The GPUs of all hosts, whose they are, and how those of a host reach each other.
+// The table of the GPUs of all hosts: the ranks that use them, and the connections between those of a host.
 std::string gpu_table(const std::vector<Json>& info, const std::vector<std::string>& hosts) {
   std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
   std::size_t most = 0;
@@ -76,26 +76,28 @@ std::string gpu_table(const std::vector<Json>& info, const std::vector<std::stri
   return table.text() + "\n";
 }
 
-std::string host_text(const std::vector<Json>& info, const Json& f) {
-  const auto here = std::count_if(info.begin(), info.end(), [&f](const Json& o) { return o["host"] == f["host"]; });
-  std::string all = format("{}, {} rank{}\n", text(f["host"]), here, here == 1 ? "" : "s");
-  all += line("trainctl", text(f["version"]));
-  all += line("MPI", format("{}, built with {}; mpirun: {}", text(f["mpi"]["found"]), text(f["mpi"]["built"]),
-                            text(f["mpi"]["mpirun"])));
-  all += line("processor", format("{}; of the host: {} cores", text(f["processor"]), f["cores"].get<int>()));
-  all += line("memory", format("{}, {} free; /dev/shm: {} free; may be locked: {}", bytes(f["memory_bytes"]["total"]),
-                               bytes(f["memory_bytes"]["free"]), bytes(f["shared_memory_free_bytes"]),
-                               bytes(f["locked_memory_limit_bytes"], "all")));
-  const Json& folder = f["run_directory"];
+std::string host_text(const std::vector<Json>& info, const Json& rank) {
+  const auto here =
+      std::count_if(info.begin(), info.end(), [&rank](const Json& o) { return o["host"] == rank["host"]; });
+  std::string all = format("{}, {} rank{}\n", text(rank["host"]), here, here == 1 ? "" : "s");
+  all += line("trainctl", text(rank["version"]));
+  all += line("MPI", format("{}, built with {}; mpirun: {}", text(rank["mpi"]["found"]), text(rank["mpi"]["built"]),
+                            text(rank["mpi"]["mpirun"])));
+  all +=
+      line("processor", format("{}; {} cores usable on the host", text(rank["processor"]), rank["cores"].get<int>()));
+  all += line("memory", format("{}, {} free; /dev/shm: {} free; lockable: {}", bytes(rank["memory_bytes"]["total"]),
+                               bytes(rank["memory_bytes"]["free"]), bytes(rank["shared_memory_free_bytes"]),
+                               bytes(rank["locked_memory_limit_bytes"], "all")));
+  const Json& folder = rank["run_directory"];
   all += line("run directory", format("in {}, {} free{}", text(folder["path"]), bytes(folder["free_bytes"]),
                                       folder["writable"].get<bool>() ? "" : ", not writable"));
-  const std::string why = text(f["driver"]["why"], "");
-  all += line("NVIDIA driver", why.empty() ? text(f["driver"]["version"]) : why);
-  all += line("CUDA", cuda_line(f["cuda"]));
+  const std::string why = text(rank["driver"]["why"], "");
+  all += line("NVIDIA driver", why.empty() ? text(rank["driver"]["version"]) : why);
+  all += line("CUDA", cuda_line(rank["cuda"]));
   return all;
 }
 
-// How fast each two hosts exchange data.
+// The table of the network between each two hosts.
 std::string network_table(const Json& pairs) {
   if (pairs.empty()) return "";
   TextTable table({{"hosts"},
@@ -139,11 +141,11 @@ std::string with_problem(const std::string& report, const Problem& problem) {
 std::string findings_text(const std::vector<Json>& info, const std::vector<Problem>& problems) {
   std::string all;
   std::vector<std::string> hosts;
-  for (const Json& f : info) {
-    const std::string host = f["host"];
+  for (const Json& rank : info) {
+    const std::string host = rank["host"];
     if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) continue;
     hosts.push_back(host);
-    all += host_text(info, f) + "\n";
+    all += host_text(info, rank) + "\n";
   }
   return all + gpu_table(info, hosts) + network_table(info.front().value("network", Json::array())) +
          problems_text(problems);

@@ -104,7 +104,7 @@ TEST_CASE("problems of several hosts are found from their facts") {
   std::vector<std::string> said;
   for (const Problem& problem : problems({well(0, "a", "G0"), other})) said.push_back(problem.message);
   CHECK(said == std::vector<std::string>{"trainctl is built with Open MPI 4.1.4, but Open MPI v5.0.1 is found",
-                                         "/data cannot be written", "/data is not the folder that rank 0 has",
+                                         "/data cannot be written", "/data is not the same folder as on rank 0",
                                          "trainctl 1.1, but 1.0 on a"});
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("room for one checkpoint and a run's records is needed, room for two c
   add_room_problem(first, 0, found);  // of no config, or of a network whose checkpoint would fit
   REQUIRE(found.size() == 1);
   CHECK(found[0].stops_a_run);
-  CHECK(contains(found[0].message, "/data has 4.1 kB left, and a run's log"));
+  CHECK(contains(found[0].message, "/data has 4.1 kB left, but a run's log"));
 }
 
 }  // namespace trainctl::doctor_test
