@@ -42,7 +42,7 @@ std::unique_ptr<Communicator> solo_communicator(Backend& backend);
 std::unique_ptr<Communicator> staged_communicator(std::unique_ptr<Communicator> host, Backend& backend);
 
 // Makes a communicator without peers, with which the ops of one rank can be timed alone. It is rank `rank` of `size`,
-// and its calls return at once. Nothing is reduced, all_gather copies this rank's own data to the places of all ranks,
+// and its calls return at once. Nothing is reduced, all_gather copies this rank's own data to the parts of all ranks,
 // and received data is random (floating-point numbers around 0, integers 0 or 1), so that no op works on zeros or on
 // values that overflow. `reduced`, if given, is called with the data of every all_reduce, to imitate the contributions
 // of the peers. Memory is allocated by `memory`, so that a run reduces in place as with the real communicator. `memory`

@@ -75,7 +75,7 @@ bool all_have_gpus(const std::vector<RankGpu>& ranks) {
       ErrorKind::resource,
       format("{} has a GPU, {} has none: {}", name_of_rank(number(with), ranks), name_of_rank(number(without), ranks),
              without->why_not),
-      format("look at nvidia-smi and CUDA_VISIBLE_DEVICES on {}, or set cluster.device: cpu", without->host));
+      format("check nvidia-smi and CUDA_VISIBLE_DEVICES on {}, or set cluster.device: cpu", without->host));
 }
 
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks) {

@@ -7,9 +7,9 @@
 
 namespace trainctl {
 
-// Returns what the parent process has passed with pass_config() for the config of this name; empty if it has passed
-// nothing. Child processes of this process do not inherit it. Throws Error{config} in a rank of a user's own launcher
-// if the config is not a regular file, since ranks cannot share a pipe.
+// Returns what the parent process has passed with pass_config() for the config of this name; empty if it has passed no
+// text. Child processes of this process do not inherit it. Throws Error{config} in a rank of a user's own launcher if
+// the config is not a regular file, since ranks cannot share a pipe.
 std::optional<std::string> take_passed_config(const std::string& config);
 
 // Passes `files`, the texts of the config's files, to all child processes, and to this process if it executes itself

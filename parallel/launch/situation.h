@@ -39,8 +39,8 @@ Situation find_situation(const Variables& variables, MpiLibrary mpi = mpi_librar
 // of another MPI, or torchrun. Call it before MPI_Init.
 void require_known_launcher(const Situation& situation, const Variables& variables, MpiLibrary mpi = mpi_library());
 
-// Throws CollectiveError{config} if the user's own launcher has started another number of ranks than `stated`, the
-// number that the user asks for.
+// Throws CollectiveError{config} if the user's own launcher has started another number of ranks than the user asks for
+// (`stated`).
 void require_stated_ranks(const Situation& situation, const std::optional<int>& stated);
 
 // Throws Error{config} if MPI found another number of ranks than the launcher has started. Call it after MPI_Init.

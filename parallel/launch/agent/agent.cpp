@@ -169,7 +169,7 @@ class Agent {
       return;
     }
     note_request(requests_, number, std::chrono::steady_clock::now());
-    if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_words));
+    if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_text));
   }
 
   // The ranks of this host agree with all others on when to stop, and save; then the chief reports how the job ended.

@@ -72,7 +72,7 @@ class Child {
     for (std::size_t i = 0; i < texts_.size(); ++i) {
       ssize_t count = 0;
       while ((count = read(pipes()[i], buffer.data(), buffer.size())) > 0) {
-        append_within(texts_[i], {buffer.data(), static_cast<std::size_t>(count)}, most_remote_text);
+        append_within(texts_[i], {buffer.data(), static_cast<std::size_t>(count)}, max_remote_text);
         if (i == 0) take_lines(take);
       }
       closed_[i] = count == 0;

@@ -14,9 +14,9 @@ namespace trainctl {
 // A running program whose output is read from three pipes.
 struct ChildProcess {
   pid_t pid = -1;
-  int output = -1;    // what it and its own children write to standard output
-  int errors = -1;    // what it and its own children write to standard error
-  int messages = -1;  // what it writes to descriptor 3
+  int output = -1;    // standard output of the process and its descendants
+  int errors = -1;    // standard error of the process and its descendants
+  int messages = -1;  // output of the process to descriptor 3
 };
 
 inline constexpr int messages_descriptor = 3;
@@ -47,7 +47,7 @@ void signal_descendants(pid_t pid, int number);
 void kill_children();
 
 // The most bytes that are kept of the output of a remote shell or a child process.
-inline constexpr std::size_t most_remote_text = 1 << 20;
+inline constexpr std::size_t max_remote_text = 1 << 20;
 
 // Appends `more` to `text`. If the text becomes longer than `limit` bytes, its middle is removed: an answer begins with
 // the requested information, and a failure ends with its reason.

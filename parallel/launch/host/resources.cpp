@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-constexpr int threads_beside = 4;                       // threads of MPI, of the launcher and of the loader
+constexpr int other_threads = 4;                        // threads of MPI, of the launcher and of the loader
 constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // without memory that ranks share
 
 // The number of processes and threads that may still be started; empty if there is no limit.
@@ -54,7 +54,7 @@ ResourcesNeeded resources_needed(int ranks_here) {
 
 void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds start_timeout) {
   const char* remedy = "start fewer ranks on this host (--ranks, --hosts)";
-  const std::int64_t processes = std::int64_t{need.ranks} * (need.threads + threads_beside) + 16;
+  const std::int64_t processes = std::int64_t{need.ranks} * (need.threads + other_threads) + 16;
   if (const auto left = processes_left(); left && *left < processes) {
     throw Error(
         ErrorKind::resource,

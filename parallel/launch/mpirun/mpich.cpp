@@ -53,7 +53,7 @@ class Mpich final : public Mpirun {
   Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
   std::string messages_variable() const override { return ""; }
 
-  std::string take_own_words(std::string& text) override;
+  std::string take_own_messages(std::string& text) override;
   MpirunReport report(std::string_view messages) const override;
 
  private:
@@ -98,7 +98,7 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
 
 // Finds MPICH's messages about ranks that end too early: a frame at the end of standard output, and lines with its name
 // on standard error.
-std::string Mpich::take_own_words(std::string& text) {
+std::string Mpich::take_own_messages(std::string& text) {
   std::string said = take_frame(text);
   if (text.find("[mpiexec@") == std::string::npos && text.find("[proxy:") == std::string::npos &&
       text.find("Abort(") == std::string::npos) {

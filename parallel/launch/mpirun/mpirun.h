@@ -58,7 +58,7 @@ class Mpirun {
 
   // Removes the launcher's own messages from a text of standard output or standard error that has been read. Returns
   // those of them that show how the run ended.
-  virtual std::string take_own_words(std::string& text) = 0;
+  virtual std::string take_own_messages(std::string& text) = 0;
   // Finds the first cause of the end in the launcher's messages and the last output of the ranks.
   virtual MpirunReport report(std::string_view messages) const = 0;
 };

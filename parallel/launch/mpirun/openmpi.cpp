@@ -108,7 +108,7 @@ class OpenMpi final : public Mpirun {
     return version_ == 4 ? "OPAL_OUTPUT_STDERR_FD" : "";  // 5 ignores its PMIX_OUTPUT_STDERR_FD
   }
 
-  std::string take_own_words(std::string& text) override;
+  std::string take_own_messages(std::string& text) override;
   MpirunReport report(std::string_view messages) const override;
 
  private:
@@ -246,7 +246,7 @@ std::vector<std::size_t> bars_in(const std::string& text) {
 // On standard output mpirun counts the processes that it killed, and its daemons name the hosts that they cannot reach;
 // version 5 prints everything on standard error. Its message about each forwarded signal is dropped, since it does not
 // show how the run ended.
-std::string OpenMpi::take_own_words(std::string& text) {
+std::string OpenMpi::take_own_messages(std::string& text) {
   std::string own_messages;
   const auto take = [&](std::size_t begin, std::size_t end) {
     own_messages.append(text, begin, end - begin);

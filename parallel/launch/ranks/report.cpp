@@ -17,7 +17,7 @@
 namespace trainctl {
 namespace {
 
-std::string last_words(ErrorKind kind, const std::string& words, bool json, const Situation& situation) {
+std::string final_text(ErrorKind kind, const std::string& words, bool json, const Situation& situation) {
   if (situation.supervised || situation.rank != 0) return "";
   return json ? failure_json({exit_code(kind), words}) : words + "\n";
 }
@@ -79,11 +79,11 @@ int report(const Failure& failure, bool json, const Situation& situation, const 
 }
 
 std::string stop_message(bool json, const Situation& situation) {
-  return last_words(ErrorKind::interrupted, "stopped at once", json, situation);
+  return final_text(ErrorKind::interrupted, "stopped at once", json, situation);
 }
 
 std::string unstarted_message(bool json, const Situation& situation) {
-  return last_words(ErrorKind::stopped, std::string(unstarted_words), json, situation);
+  return final_text(ErrorKind::stopped, std::string(unstarted_text), json, situation);
 }
 
 std::vector<int> unresponsive_ranks(const std::string& error) {

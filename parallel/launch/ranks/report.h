@@ -31,7 +31,7 @@ std::string stop_message(bool json, const Situation& situation);
 
 // The message of a run that was stopped before it trains. Its exit code is 75, since it may be started again without
 // changes.
-inline constexpr std::string_view unstarted_words = "stopped before the first step";
+inline constexpr std::string_view unstarted_text = "stopped before the first step";
 // The message of StopAtOnce for a run that does not train yet.
 std::string unstarted_message(bool json, const Situation& situation);
 

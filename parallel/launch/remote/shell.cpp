@@ -66,7 +66,7 @@ class RemoteShell {
       for (int piece = 0; piece < max_pieces; ++piece) {
         const ssize_t count = read(pipes()[i], buffer.data(), buffer.size());
         if (count <= 0) break;
-        append_within(*texts[i], {buffer.data(), static_cast<std::size_t>(count)}, most_remote_text);
+        append_within(*texts[i], {buffer.data(), static_cast<std::size_t>(count)}, max_remote_text);
       }
     }
   }

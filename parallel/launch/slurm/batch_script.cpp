@@ -29,7 +29,7 @@ run=$!
 until signalled=; wait "$run"; code=$?; [ -z "$signalled" ]; do :; done
 
 if [ "$code" -eq 75 ] && [ "$queue_again" ]; then
-  scontrol requeue "$SLURM_JOB_ID" || echo "the job could not be queued again: submit it once more to go on" >&2
+  scontrol requeue "$SLURM_JOB_ID" || echo "the job could not be queued again: submit it once more to resume" >&2
 fi
 exit "$code"
 )";

@@ -99,8 +99,8 @@ int exit_code_of(const JobState& state) {
 
 std::string submit_batch(const Signals& signals, const std::string& script) {
   if (find_program("sbatch").empty()) {
-    throw Error(ErrorKind::config, "there is no sbatch here to submit the job with",
-                "print the script without --submit, and submit it where SLURM is");
+    throw Error(ErrorKind::config, "sbatch, which submits the job, is not installed here",
+                "print the script without --submit, and submit it on a host with SLURM");
   }
   const ScratchFolder folder(std::filesystem::temp_directory_path().string());
   const std::string file = folder.path() + "/job.sh";

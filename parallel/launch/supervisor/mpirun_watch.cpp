@@ -95,7 +95,7 @@ void MpirunWatch::on_signal(int number) {
     return;
   }
   note_request(requests_, number, std::chrono::steady_clock::now());
-  if (!stops_in_order_ || is_other_end(number)) requests_.at_once = true;
+  if (!stops_in_order_ || is_other_fatal_signal(number)) requests_.at_once = true;
 }
 
 // Ends the ranks with a verdict if necessary.
@@ -132,7 +132,7 @@ void MpirunWatch::stop() {
     case StopAction::relay:
       return relay_request();
     case StopAction::end_unstarted:
-      return end_ranks(OutcomeKind::stopped_unstarted, ErrorKind::stopped, std::string(unstarted_words));
+      return end_ranks(OutcomeKind::stopped_unstarted, ErrorKind::stopped, std::string(unstarted_text));
     case StopAction::end_at_once:
       return end_ranks(OutcomeKind::interrupted, ErrorKind::interrupted,
                        "stopped at once" + newest_checkpoint(read_log_path(status_file_)));

@@ -249,7 +249,7 @@ Outcome outcome_of(const AttemptTraces& traces) {
   Outcome outcome = traces.status ? outcome_by_status(traces) : outcome_by_mpirun(traces);
   if (traces.asked_to_stop && was_unstarted(traces)) {
     outcome = {.kind = OutcomeKind::stopped_unstarted,
-               .end = {exit_code(ErrorKind::stopped), std::string(unstarted_words)}};
+               .end = {exit_code(ErrorKind::stopped), std::string(unstarted_text)}};
   }
   if (traces.output_error != 0 && traces.output_error != EPIPE && outcome.end.exit_code == 0) {
     outcome.kind = OutcomeKind::resource_error;

@@ -52,19 +52,19 @@ void RanksOutput::read() {
 }
 
 // Moves mpirun's own messages out of the text and returns the ranks' output.
-std::string RanksOutput::without_own_words(std::string_view text) {
+std::string RanksOutput::without_own_messages(std::string_view text) {
   constexpr std::size_t tail = 8192;
   std::string rest(text);
   take_notes(status_file_, rest);
-  append_within(messages_, mpirun_.take_own_words(rest), most_remote_text);
-  last_words_.append(rest);
-  if (last_words_.size() > tail) last_words_.erase(0, last_words_.size() - tail);
+  append_within(messages_, mpirun_.take_own_messages(rest), max_remote_text);
+  last_output_.append(rest);
+  if (last_output_.size() > tail) last_output_.erase(0, last_output_.size() - tail);
   return rest;
 }
 
 void RanksOutput::forward_output() {
   const bool open = read_all(child_.output, [this](std::string_view all) {
-    const std::string text = without_own_words(all);
+    const std::string text = without_own_messages(all);
     if (holds_output_) {
       output_.append(text);
     } else if (output_error_ == 0) {
@@ -77,7 +77,7 @@ void RanksOutput::forward_output() {
 void RanksOutput::forward_errors() {
   constexpr std::size_t max_bytes = 1 << 20;  // training does not wait for a blocked terminal
   const bool open = read_all(child_.errors, [this](std::string_view text) {
-    const std::string rest = without_own_words(text);  // mpirun writes whole lines
+    const std::string rest = without_own_messages(text);  // mpirun writes whole lines
     if (backlog_.size() <= max_bytes) backlog_.append(rest);
   });
   if (!open) errors_closed_ = true;

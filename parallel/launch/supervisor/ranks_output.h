@@ -32,11 +32,11 @@ class RanksOutput {
   // explains why they never become ready. Empty once it has been shown.
   std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
   void show_held_errors();
-  const std::string& last_words() const { return last_words_; }  // the end of the ranks' output
+  const std::string& last_output() const { return last_output_; }  // the end of the ranks' output
 
  private:
   bool still_holds_errors() const;
-  std::string without_own_words(std::string_view text);
+  std::string without_own_messages(std::string_view text);
   void forward_output();
   void forward_errors();
   void write_backlog();
@@ -53,7 +53,7 @@ class RanksOutput {
   int output_error_ = 0;
   std::string output_;
   std::string backlog_;  // standard error that is held, or not written yet
-  std::string last_words_;
+  std::string last_output_;
   std::string messages_;
   bool shown_ = false;  // false: standard error is held; true: it is forwarded as it comes
 };

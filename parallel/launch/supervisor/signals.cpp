@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-std::vector<int> other_ends() {
+std::vector<int> other_fatal_signals() {
   std::vector<int> numbers = {SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXCPU};
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) numbers.push_back(number);
   return numbers;
@@ -21,8 +21,8 @@ std::vector<int> other_ends() {
 
 }  // namespace
 
-bool is_other_end(int number) {
-  const std::vector<int> numbers = other_ends();
+bool is_other_fatal_signal(int number) {
+  const std::vector<int> numbers = other_fatal_signals();
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
@@ -31,7 +31,7 @@ Signals::Signals() {
   sigset_t set;
   sigemptyset(&set);
   for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
-  for (int number : other_ends()) sigaddset(&set, number);
+  for (int number : other_fatal_signals()) sigaddset(&set, number);
   sigprocmask(SIG_BLOCK, &set, &previous_);
   descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -25,6 +25,6 @@ class Signals {
 };
 
 // Whether a signal has no purpose here, but would end a process that does not handle it.
-bool is_other_end(int number);
+bool is_other_fatal_signal(int number);
 
 }  // namespace trainctl

@@ -25,7 +25,7 @@ std::optional<int> rank_of(int process, const std::vector<int>& processes) {
 AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const std::string& status_file) {
   const RanksOutput& output = watch.output();
   AttemptTraces traces{.status = read_status(status_file),
-                       .report = mpirun.report(output.messages() + output.last_words()),
+                       .report = mpirun.report(output.messages() + output.last_output()),
                        .messages = output.messages(),
                        .held_errors = std::string(output.held_errors()),
                        .mpirun_code = watch.mpirun_code(),
@@ -76,7 +76,7 @@ Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& comm
     outcome = judge(traces_of(watch, *mpirun, plan.one_host, status_file), watch);
   }
   if (outcome.end.exit_code != 0) {
-    outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.output().last_words());
+    outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.output().last_output());
   }
   return outcome;
 }

@@ -84,12 +84,12 @@ TEST_CASE("OpenMPI 5 says the same in other words") {
   // It says so among the ranks' own words on standard error.
   const std::string two = line + "prterun noticed something\n" + line + line + "MPI_ABORT was invoked\n\nNOTE\n" + line;
   std::string errors = "one\n" + two + "two\n" + line;
-  const std::string said = mpirun_of(MpiLibrary::openmpi5)->take_own_words(errors);
+  const std::string said = mpirun_of(MpiLibrary::openmpi5)->take_own_messages(errors);
   CHECK(errors == "one\ntwo\n" + line);
   CHECK(said.find("noticed") != std::string::npos);
   CHECK(said.find("MPI_ABORT") != std::string::npos);
   std::string of_4 = two;
-  CHECK(mpirun_of(MpiLibrary::openmpi4)->take_own_words(of_4).empty());
+  CHECK(mpirun_of(MpiLibrary::openmpi4)->take_own_messages(of_4).empty());
 }
 
 TEST_CASE("MPICH frames its words among the output of the ranks, and names a process in the place of a rank") {
@@ -106,7 +106,7 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   std::string output, said;
   for (std::size_t at = 0; at < all.size(); at += piece) {
     std::string text = all.substr(at, piece);
-    said += mpich->take_own_words(text);
+    said += mpich->take_own_messages(text);
     output += text;
   }
   CHECK(output == "step 12\n== a title ==\n=\n\n");
@@ -129,7 +129,7 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   std::string errors =
       "before\nAbort(5) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 1\n"
       "[mpiexec@n1] Sending Ctrl-C to processes as requested\n[7] is a footnote\n";
-  const std::string told = mpirun_of(MpiLibrary::mpich)->take_own_words(errors);
+  const std::string told = mpirun_of(MpiLibrary::mpich)->take_own_messages(errors);
   CHECK(errors == "before\n[7] is a footnote\n");
   CHECK(mpich->report(told).rank == 1);
   CHECK(mpich->report(told).exit_code == 5);
