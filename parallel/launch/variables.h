@@ -33,16 +33,18 @@ class Variables {
   Map values_;
 };
 
-// Variables that the supervisor sets for its ranks.
+// Variables that the supervisor sets for its ranks:
+
 // Path of the status file, see status.h.
 inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";
 // Width of the user's terminal, if there is one.
 inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";
 // Path of the terminal, if rank 0 can open it.
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";
-inline constexpr std::string_view output_variable =
-    "TRAINCTL_OUTPUT_TERMINAL";  // 1: standard output is a terminal; 0: it is not
-inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";  // see config_text.h
+// 1: standard output is a terminal; 0: it is not.
+inline constexpr std::string_view output_variable = "TRAINCTL_OUTPUT_TERMINAL";
+// The texts of the config, see config_text.h.
+inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";
 // Tells MPI that ranks are bound to cores.
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";
 

@@ -124,7 +124,7 @@ void MpirunWatch::stop() {
   asked_.ready = is_ready(status_file_);
   if (const StopTime needs = read_stop_time(status_file_); needs != asked_.needs) {
     asked_.needs = needs;
-    asked_.said = now;
+    asked_.needs_changed = now;
   }
   switch (stop_action(requests_, asked_, now)) {
     case StopAction::wait:

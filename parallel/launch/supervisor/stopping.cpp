@@ -46,7 +46,7 @@ StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, As
     return StopAction::wait;
   }
   const auto asked = requests.again.value_or(*requests.asked);
-  const auto since = std::max(asked, ranks.said.value_or(asked));
+  const auto since = std::max(asked, ranks.needs_changed.value_or(asked));
   return now - since >= time_to_stop(requests, ranks) ? StopAction::end_late : StopAction::wait;
 }
 

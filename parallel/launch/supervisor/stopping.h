@@ -34,7 +34,7 @@ struct AskedRanks {
   bool relayed = false;       // the request was sent to the ranks
   // The time that ranks need, as rank 0 has last reported it, and when that changed.
   StopTime needs;
-  std::optional<Clock::time_point> said;
+  std::optional<Clock::time_point> needs_changed;
   std::chrono::milliseconds patience{0};  // cluster.timeout; 0: no limit
 };
 

@@ -73,7 +73,7 @@ TEST_CASE("ranks with long steps have twice a step's time, ranks that save clust
 
 TEST_CASE("the time counts from when ranks began or ended to save") {
   Stopping stopping = asked({{SIGTERM, 0}});
-  stopping.ranks.said = start + seconds(15);
+  stopping.ranks.needs_changed = start + seconds(15);
   CHECK(action(stopping, 34'999) == StopAction::wait);
   CHECK(action(stopping, 35'000) == StopAction::end_late);
 }
