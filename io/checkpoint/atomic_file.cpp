@@ -1,4 +1,4 @@
-// Whole or absent, by rename.
+// Writes to a temporary name and renames it afterwards.
 #include "io/checkpoint/atomic_file.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder.string();
 }
 
-// " (1.2 MB are needed, 512 bytes are free)", or that there are no inodes; "" where neither is known.
+// Returns " (1.2 MB are needed, 512 bytes are free)" or that no inodes are left; "" if neither is known.
 std::string shortage(const std::string& folder, std::int64_t need) {
   struct statvfs status {};
   const bool known = statvfs(folder.c_str(), &status) == 0;
@@ -43,7 +43,7 @@ std::string shortage(const std::string& folder, std::int64_t need) {
 
 [[noreturn]] void throw_resource(const std::string& path, int error, std::int64_t need = 0) {
   std::string message = "cannot write: " + std::generic_category().message(error);
-  std::string remedy = "choose a place that can be written (for a run: --run-dir)";
+  std::string remedy = "choose a path that can be written (for a run: --run-dir)";
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     message += shortage(folder_of(path), need);
     remedy = "make room there, or choose another run directory (--run-dir), then run again";
@@ -51,7 +51,7 @@ std::string shortage(const std::string& folder, std::int64_t need) {
   throw Error(ErrorKind::resource, SourceLocation{path}, message, remedy);
 }
 
-// open() and fsync(), again where a signal came first.
+// open() and fsync() that are repeated after a signal.
 int open_file(const std::string& path, int flags) {
   int descriptor = -1;
   do {
@@ -73,10 +73,10 @@ void sync_folder(const std::string& folder, const std::string& shown) {
   if (descriptor < 0) throw_resource(shown, errno);
   const int error = sync(descriptor) == 0 ? 0 : errno;
   close(descriptor);
-  if (error != 0 && error != EINVAL) throw_resource(shown, error);  // EINVAL: a file system without fsync of folders
+  if (error != 0 && error != EINVAL) throw_resource(shown, error);  // EINVAL: the file system cannot fsync folders
 }
 
-// Renames, and takes that back where it does not reach the disk: what has failed leaves nothing that is new.
+// Renames a file or folder. If the new name does not reach the disk, a name that did not exist before is removed again.
 void rename_over(const std::string& from, const std::string& to) {
   struct stat status {};
   const bool is_new = lstat(to.c_str(), &status) != 0;
@@ -120,7 +120,7 @@ void OutputFile::write(const void* data, std::int64_t bytes) {
 
 FileSeal OutputFile::finish() {
   if (sync(descriptor_) != 0 && errno != EINVAL) fail();                     // EINVAL: a device or pipe
-  if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail();  // EINTR: it is closed all the same
+  if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail();  // after EINTR the file is closed, too
   return {bytes_, hash_.finish()};
 }
 
@@ -132,7 +132,7 @@ AtomicFolder::AtomicFolder(std::string path) : path_(std::move(path)), temporary
 
 AtomicFolder::~AtomicFolder() {
   std::error_code ignored;
-  fs::remove_all(temporary_, ignored);  // after commit() nothing, or the folder that was replaced
+  fs::remove_all(temporary_, ignored);  // after commit() it is absent, or the folder that was replaced
 }
 
 void AtomicFolder::commit() {
@@ -143,7 +143,7 @@ void AtomicFolder::commit() {
     sync_folder(folder_of(path_), path_);
     return;
   }
-  // A file system without these flags: what is replaced steps aside first.
+  // The file system has no RENAME_EXCHANGE: the folder that is replaced is renamed first.
   const std::string old = temporary_ + ".old";
   std::error_code ignored;
   if (fs::exists(path_, ignored)) rename_over(path_, old);
@@ -187,7 +187,7 @@ void create_folders(const std::string& path) {
   if (!error) return;
   if (fs::is_symlink(path, ignored) && !fs::exists(path, ignored)) {
     throw Error(ErrorKind::resource, SourceLocation{path},
-                format("it is a link to {}, which is not there", fs::read_symlink(path, ignored).string()),
+                format("it is a link to {}, which does not exist", fs::read_symlink(path, ignored).string()),
                 "make that folder, or choose another one (for a run: --run-dir)");
   }
   throw_resource(path, error.value());

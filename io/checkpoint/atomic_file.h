@@ -1,7 +1,9 @@
-// Files and folders that are whole or absent: temporary name, write, fsync, rename, fsync of the folder.
+// Writes files and folders atomically: they are written under a temporary name, fsynced and renamed, so that they are
+// whole or absent.
 //
-// A killed process leaves nothing but a temporary name (temporary_name.h). What writes throws Error{resource} that
-// names the final path, what went wrong, how much space was needed and how much there is.
+// A killed process leaves at most a file or folder under a temporary name (temporary_name.h). Every function that
+// writes throws Error{resource}; the text names the final path, the cause, the space that is needed and the space that
+// is free.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,7 @@
 
 namespace trainctl {
 
-// What a finished file is, to know it again.
+// Size and hash of a finished file, by which its contents can be verified later.
 struct FileSeal {
   std::int64_t bytes = 0;
   std::string sha256;
@@ -21,8 +23,8 @@ struct FileSeal {
   bool operator==(const FileSeal&) const = default;
 };
 
-// A file being written from its beginning, hashed on the way. Created at `path`; messages call it `shown`. `need` is
-// the number of bytes that whoever writes needs in all.
+// A file that is written from its beginning and hashed meanwhile. It is created at `path`; messages call it `shown`.
+// `need` is the total number of bytes that the caller is going to write, for the message of a full disk.
 class OutputFile {
  public:
   OutputFile(const std::string& path, std::string shown, std::int64_t need);
@@ -31,7 +33,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* data, std::int64_t bytes);
-  // Returns when everything is on the disk; the file is closed.
+  // Closes the file, and returns once all bytes are on the disk.
   FileSeal finish();
 
  private:
@@ -44,8 +46,8 @@ class OutputFile {
   Sha256 hash_;
 };
 
-// A folder that appears under its name when it is complete. Until commit() it lies beside it under a temporary name,
-// and goes with this object.
+// A folder that gets its name once it is complete. Until commit() it has a temporary name in the same parent folder;
+// the destructor removes a folder that was not committed.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::string path);
@@ -53,9 +55,9 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // Where it lies until then, for those who write its files.
+  // The path of the folder before commit(), under which its files are written.
   const std::string& temporary() const { return temporary_; }
-  // All files must be finished. A folder of that name is replaced.
+  // Gives the folder its final name, and replaces an existing folder of that name. All files in it must be finished.
   void commit();
 
  private:
@@ -63,15 +65,15 @@ class AtomicFolder {
   std::string temporary_;
 };
 
-// Writes a whole file, replacing one of that name.
+// Writes a whole file, and replaces an existing file of that name.
 void write_file(const std::string& path, std::string_view text);
-// Likewise, of what `write` writes: `need` bytes or a little more.
+// Writes a whole file whose contents the callback `write` produces: `need` bytes or a little more.
 void write_file(const std::string& path, std::int64_t need, const std::function<void(OutputFile&)>& write);
 
-// Makes `link` a symbolic link to `target`, replacing one of that name.
+// Makes `link` a symbolic link to `target`, and replaces an existing link of that name.
 void replace_link(const std::string& link, const std::string& target);
 
-// Creates a folder, and those above it.
+// Creates a folder and its missing parents.
 void create_folders(const std::string& path);
 
 }  // namespace trainctl

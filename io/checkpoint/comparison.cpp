@@ -1,4 +1,4 @@
-// The comparison of two checkpoints.
+// Compares two checkpoints and prints the result as text and JSON.
 #include "io/checkpoint/comparison.h"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ std::string metadata_value(const LoadedCheckpoint& checkpoint, const std::string
   return found == checkpoint.snapshot.metadata.end() ? "" : found->second;
 }
 
-// The line that says whether the runs computed with the same kernels; empty where a checkpoint does not say it.
+// Returns the lines that tell whether the runs computed with the same kernels; empty if a checkpoint has no hash of its
+// kernels.
 std::string to_text(const ComparedKernels& kernels) {
   if (kernels.a.empty() || kernels.b.empty()) return "";
   if (kernels.a == kernels.b) return format("kernels: equal, hash {}\n", kernels.a);

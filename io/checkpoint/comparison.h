@@ -1,4 +1,4 @@
-// The comparison of two checkpoints, tensor by tensor.
+// Compares two checkpoints tensor by tensor.
 #pragma once
 
 #include <optional>
@@ -12,40 +12,40 @@
 
 namespace trainctl {
 
-// A tensor of either checkpoint.
+// A tensor that one checkpoint or both have.
 struct ComparedTensor {
   SnapshotContent content = SnapshotContent::weights;
   std::string name;
-  std::optional<Shape> a, b;                  // nothing where that checkpoint has no such tensor
-  std::optional<Difference> difference = {};  // of the values, where both have the tensor in the same shape
+  std::optional<Shape> a, b;  // its shape in each checkpoint; empty if the checkpoint has no such tensor
+  std::optional<Difference> difference = {};  // of the values, if both have the tensor in the same shape
 
   bool equal() const { return difference && difference->equal(); }
 };
 
 // The kernels of the runs that wrote the checkpoints.
 struct ComparedKernels {
-  std::string a, b;                    // hashes; empty where a checkpoint has none
+  std::string a, b;                    // hashes; empty if a checkpoint has none
   std::vector<ChangedChoice> changed;  // `before` in A, `now` in B
 };
 
 struct CheckpointComparison {
   std::string a, b;                     // paths
   std::int64_t a_step = 0, b_step = 0;  // steps done
-  std::vector<ComparedTensor> tensors;  // weights, then the optimizer's state, bytewise by name
+  std::vector<ComparedTensor> tensors;  // weights, then the optimizer's state; each in bytewise order of names
   ComparedKernels kernels = {};
 
-  // Whether both hold the same tensors with the same bits.
+  // Whether both checkpoints have the same tensors with the same bits.
   bool equal() const;
 };
 
 CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b);
 
 // {ok, a: {path, step, kernels}, b: {path, step, kernels}, changed_kernels: [{kernel, a, b}], tensors: [{name, content,
-// shape, equal, elements, differing, largest_absolute, largest_relative}]}; `only_in` where one alone has the tensor,
-// `other_shape` where shapes differ.
+// shape, equal, elements, differing, largest_absolute, largest_relative}]}; `only_in` if only one checkpoint has the
+// tensor, `other_shape` if the shapes differ.
 Json to_json(const CheckpointComparison& comparison);
 
-// The kernels, a table of the tensors, and how many of them differ.
+// Returns the kernels, a table of the tensors, and the number of tensors that differ.
 std::string to_text(const CheckpointComparison& comparison);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Reading a checkpoint to show it.
+// Reads a checkpoint and shows its contents.
 #include "io/checkpoint/inspection.h"
 
 #include <algorithm>
@@ -43,10 +43,10 @@ std::map<std::string, TensorStatistics> statistics_of(const std::vector<NamedTen
 
 std::string line(const char* name, const std::string& text) { return format("{:<11} {}\n", name, text); }
 
-// Facts that are sums of an epoch under way, of use to a resume alone.
-bool is_internal(const std::string& fact) { return fact.starts_with("epoch/"); }
+// Whether the metadata entry holds sums of an unfinished epoch, which only a resumed run needs.
+bool is_internal(const std::string& name) { return name.starts_with("epoch/"); }
 
-std::string facts_text(const SnapshotMetadata& metadata) {
+std::string metadata_text(const SnapshotMetadata& metadata) {
   std::string text;
   for (const auto& [name, value] : metadata) {
     if (is_internal(name) || name == "kernel_hash") continue;
@@ -62,7 +62,7 @@ std::string facts_text(const SnapshotMetadata& metadata) {
   return text;
 }
 
-// The files with a content, one line each, and a table of the tensors that they hold together.
+// Returns one line for each of the files, and a table of the tensors that they hold together.
 std::string tensors_text(const std::vector<const Manifest::File*>& files,
                          const std::map<std::string, TensorStatistics>& statistics) {
   std::string text = files.empty() ? "" : "\n";
@@ -121,7 +121,7 @@ Inspection inspect_folder(const std::string& path) {
   return inspection;
 }
 
-// A checkpoint of this name is there, or something with a part of one.
+// Whether the path is a checkpoint or a damaged one: a manifest, a link, or a folder with files of tensors.
 bool is_checkpoint(const std::string& path) {
   std::error_code ignored;
   if (fs::exists(path + "/checkpoints", ignored)) return false;
@@ -132,7 +132,7 @@ bool is_checkpoint(const std::string& path) {
                      [](const FolderEntry& entry) { return content_of(entry.name).has_value(); });
 }
 
-// Again where the link leads elsewhere meanwhile.
+// Inspects the folder that the link points to, and tries again if the link changes meanwhile.
 Inspection inspect_link(const std::string& path) {
   for (int attempt = 1;; ++attempt) {
     const std::string folder = followed(path);
@@ -197,7 +197,7 @@ std::string describe(const Inspection& inspection) {
     text +=
         line("best", format("{} {:.6g} at step {}", manifest.best->monitor, manifest.best->value, manifest.best->step));
   }
-  text += facts_text(manifest.metadata);
+  text += metadata_text(manifest.metadata);
   if (!inspection.weights_sha256.empty()) text += line("weights", "sha256 " + inspection.weights_sha256);
   text += tensors_text(manifest.files_of(SnapshotContent::weights), inspection.weights);
   text += tensors_text(manifest.files_of(SnapshotContent::state), inspection.state);

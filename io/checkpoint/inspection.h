@@ -1,4 +1,4 @@
-// What a checkpoint holds, for people and as JSON, and whether it is whole.
+// Shows the contents of a checkpoint as text and as JSON, and tells whether it is damaged.
 #pragma once
 
 #include <map>
@@ -11,31 +11,31 @@
 
 namespace trainctl {
 
-// Over a tensor's values, in float64.
+// Statistics of a tensor's values, computed in float64.
 struct TensorStatistics {
   double mean = 0;
   double deviation = 0;  // standard deviation
-  double norm = 0;       // Euclidean
+  double norm = 0;       // Euclidean norm
 };
 
 struct Inspection {
   std::string path;
-  std::optional<Manifest> manifest;  // nothing where it cannot be read
-  std::string problem;               // empty: whole
-  std::string weights_sha256;        // of the weights that were read; empty if the checkpoint is damaged
-  // Of whole tensors, by name; empty where the checkpoint is damaged.
+  std::optional<Manifest> manifest;  // empty if it cannot be read
+  std::string problem;               // what is damaged; empty if the checkpoint is whole
+  std::string weights_sha256;        // hash of the weights that were read; empty if the checkpoint is damaged
+  // Statistics of whole tensors by name; empty if the checkpoint is damaged.
   std::map<std::string, TensorStatistics> weights, state;
 };
 
-// Reads and verifies a checkpoint, by its folder or a link, or all of a run directory, the newest first; what a running
-// trainctl removes meanwhile is left out. Damage is a finding. Throws Error{config} where there is no checkpoint, and
-// what is no damage.
+// Reads and verifies the checkpoint in a folder or behind a link, or all checkpoints of a run directory, the newest
+// first. Checkpoints that a running trainctl removes meanwhile are left out. Damage is returned in Inspection::problem;
+// other errors, such as a file that cannot be read, are thrown. Throws Error{config} if there is no checkpoint.
 std::vector<Inspection> inspect_all(const std::string& path);
 
-// Everything that is known.
+// All values of the inspection.
 Json to_json(const Inspection& inspection);
 
-// Step, epoch, mesh, metrics, and a table of the tensors; of a checkpoint whose manifest can be read.
+// Returns step, epoch, mesh, metrics and a table of the tensors. The manifest must have been read.
 std::string describe(const Inspection& inspection);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Reading checkpoints and verifying them.
+// Loads and verifies checkpoints.
 #include "io/checkpoint/load.h"
 
 #include <unistd.h>
@@ -37,7 +37,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.snapshot.metadata = manifest.metadata;
   loaded.snapshot.metrics = manifest.metrics;
   loaded.snapshot.best = manifest.best;
-  if (manifest.files_of(SnapshotContent::weights).empty()) throw_damaged(path, "the manifest names no weights");
+  if (manifest.files_of(SnapshotContent::weights).empty()) throw_damaged(path, "the manifest lists no weights");
   const auto read = [&](SnapshotContent content) {
     StoredTensors stored = read_tensors(path, manifest, content);
     std::move(stored.memory.begin(), stored.memory.end(), std::back_inserter(loaded.memory));
@@ -46,7 +46,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.snapshot.weights = read(SnapshotContent::weights);
   loaded.snapshot.state = read(SnapshotContent::state);
   if (!manifest.weights_sha256.empty() && weights_sha256(loaded.snapshot.weights) != manifest.weights_sha256) {
-    throw_damaged(path, "the weights differ from weights_sha256");
+    throw_damaged(path, "the hash of the weights differs from weights_sha256");
   }
   return loaded;
 }
@@ -59,7 +59,7 @@ std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_di
       sequence = read_manifest(folder.path).sequence;
     } catch (const Error& failure) {
       if (failure.kind() != ErrorKind::data) throw;
-      // Counts as newest.
+      // A damaged checkpoint counts as the newest.
     }
     ranked.push_back({sequence, folder});
   }
@@ -86,21 +86,21 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
   for (int attempt = 1;; ++attempt) {
     const std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
     std::size_t gone = 0;
-    std::vector<std::string> passed_over;
+    std::vector<std::string> skipped;
     for (const CheckpointFolder& folder : folders) {
       try {
         std::optional<LoadedCheckpoint> loaded = load_checkpoint(folder.path);
-        for (const std::string& what : passed_over) log::warning("passed over: " + what);
+        for (const std::string& message : skipped) log::warning("skipped a checkpoint: " + message);
         return loaded;
       } catch (const Error& failure) {
         if (failure.kind() != ErrorKind::data) throw;
         gone += is_gone(folder.path);
-        if (!is_gone(folder.path)) passed_over.emplace_back(failure.what());
+        if (!is_gone(folder.path)) skipped.emplace_back(failure.what());
       }
     }
     if (gone > 0 && attempt < reading_attempts) continue;
     if (folders.empty()) return std::nullopt;
-    for (const std::string& what : passed_over) log::warning(what);
+    for (const std::string& message : skipped) log::warning(message);
     throw Error(ErrorKind::data, SourceLocation{run_directory},
                 format("none of its {} checkpoints is whole", folders.size()), "start anew (--resume never)");
   }

@@ -1,4 +1,4 @@
-// Loading checkpoints: every hash is verified before anything is used.
+// Loads checkpoints; every hash is verified before a value is used.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace trainctl {
 
-// A checkpoint in memory. The snapshot's tensors are whole, however they are stored, and lie in `memory`; its state is
-// empty where only weights were kept.
+// A checkpoint in memory. The snapshot's tensors are whole, even if several files hold their shards, and point into
+// `memory`. The state is empty if only weights were saved.
 struct LoadedCheckpoint {
   std::string path;
   Manifest manifest;
@@ -22,32 +22,33 @@ struct LoadedCheckpoint {
   std::vector<std::unique_ptr<std::byte[]>> memory;
 };
 
-// The manifest of a checkpoint's folder, verified by its own hash. Throws Error{data}.
+// Reads the manifest in a checkpoint's folder and verifies its hash. Throws Error{data}.
 Manifest read_manifest(const std::string& checkpoint);
 
-// Loads and verifies the checkpoint in this folder. Throws Error{data} that names the file, and the tensor where one
-// differs.
+// Loads and verifies the checkpoint in this folder. Throws Error{data} that names the damaged file, and the tensor if
+// one differs from its hash.
 LoadedCheckpoint load_checkpoint(const std::string& path);
 
-// The newest checkpoint of a run directory that is whole; a damaged one that is passed over is warned about. Nothing
-// where there is no checkpoint; Error{data} where there are some and none is whole.
+// Loads the newest whole checkpoint of a run directory, and logs a warning for each damaged one that it skips. Returns
+// no value if there is no checkpoint; throws Error{data} if there are checkpoints and none is whole.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
 
-// What a user names: a checkpoint's folder, a link to one, or a run directory for its newest whole checkpoint. A link
-// that a running trainctl sets anew meanwhile is followed again. Throws Error{data}, also where there is none.
+// Loads the checkpoint that a user names: a checkpoint's folder, a link to one, or a run directory, which means its
+// newest whole checkpoint. If a running trainctl changes the link meanwhile, the new one is followed. Throws
+// Error{data} if the checkpoint is damaged or there is none.
 LoadedCheckpoint load_named_checkpoint(const std::string& path);
 
-// How often a checkpoint is looked for again that a running trainctl has removed meanwhile.
+// Number of attempts to read a checkpoint while a running trainctl removes old ones.
 inline constexpr int reading_attempts = 100;
 
-// Whether there is nothing of this name.
+// Whether no file or folder has this name.
 bool is_gone(const std::string& path);
 
-// What a link leads to now; the path itself where it is none.
+// Returns the present target of a link, or the path itself if it is no link.
 std::string followed(const std::string& path);
 
-// The checkpoint folders of a run directory, newest first. One without a readable manifest counts as newest, so that it
-// is not passed over in silence.
+// Returns the checkpoint folders of a run directory, the newest first. A folder without a readable manifest counts as
+// the newest, so that whoever loads it reports the damage.
 std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory);
 
 }  // namespace trainctl

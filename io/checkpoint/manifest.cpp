@@ -1,4 +1,4 @@
-// Manifests to and from JSON.
+// Converts manifests to JSON and back.
 #include "io/checkpoint/manifest.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// "-00001-of-00004".
+// Whether the text is like "-00001-of-00004".
 bool is_numbering(std::string_view text) {
   constexpr std::string_view between = "-of-";
   const std::size_t middle = text.find(between);
@@ -36,7 +36,7 @@ bool is_numbering(std::string_view text) {
          is_number(text.substr(middle + between.size()));
 }
 
-// What follows the hashed part.
+// The end of the manifest, which follows the hashed text.
 std::string seal_of(std::string_view body) {
   return ",\n  \"manifest_sha256\": \"" + sha256(body.data(), body.size()) + "\"\n}\n";
 }
@@ -51,18 +51,19 @@ Json to_json(const Manifest::File& file) {
   return {{"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}};
 }
 
-// Reads what a manifest's JSON holds; numbers that no run has are refused by name.
+// Reads a manifest from its JSON; numbers that are out of range are reported by name.
 class ManifestReader {
  public:
   explicit ManifestReader(const std::string& path) : path_(path) {}
 
   Manifest read(const Json& json) const {
     Manifest manifest;
-    manifest.sequence = whole(json, "sequence", largest);
-    manifest.step = whole(json, "step", largest);
+    manifest.sequence = whole(json, "sequence", max_number);
+    manifest.step = whole(json, "step", max_number);
     const Json& position = json.at("position");
     if (!position.at("seed").is_number_unsigned()) fail("seed", position.at("seed"));
-    manifest.position = {position.at("seed"), whole(position, "epoch", largest), whole(position, "offset", largest)};
+    manifest.position = {position.at("seed"), whole(position, "epoch", max_number),
+                         whole(position, "offset", max_number)};
     for (const Json& size : json.at("mesh")) {
       manifest.mesh.push_back(static_cast<int>(whole(size, "mesh", 1, std::numeric_limits<int>::max())));
     }
@@ -82,8 +83,8 @@ class ManifestReader {
       std::vector<std::int64_t> sizes;
       std::int64_t count = 1;
       for (const Json& size : value.at("shape")) {
-        sizes.push_back(whole(size, "a tensor's size", 0, largest));
-        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > largest) fail(tensor, value.at("shape"));
+        sizes.push_back(whole(size, "a tensor's size", 0, max_number));
+        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > max_number) fail(tensor, value.at("shape"));
       }
       const Shape shape(std::move(sizes));
       const auto extent = extent_from_json(value.value("extent", Json()), shape);
@@ -94,29 +95,30 @@ class ManifestReader {
   }
 
  private:
-  // More steps, epochs, samples and bytes than any run has; sums and small multiples of such numbers are still exact.
-  static constexpr std::int64_t largest = std::int64_t{1} << 53;
+  // Upper bound of steps, epochs, samples and bytes. No run reaches it, and sums and small multiples of such numbers
+  // cannot overflow.
+  static constexpr std::int64_t max_number = std::int64_t{1} << 53;
 
   [[noreturn]] void fail(const std::string& name, const Json& value) const {
     throw Error(ErrorKind::data, SourceLocation{path_},
                 format("the checkpoint is damaged: {} is {}", name, value.dump(-1, ' ', true).substr(0, 40)),
-                "--resume auto takes the newest whole one");
+                "--resume auto uses the newest whole checkpoint");
   }
 
-  std::int64_t whole(const Json& value, const char* name, std::int64_t least, std::int64_t most) const {
-    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= static_cast<std::uint64_t>(least) &&
-                      value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  std::int64_t whole(const Json& value, const char* name, std::int64_t min, std::int64_t max) const {
+    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= static_cast<std::uint64_t>(min) &&
+                      value.get<std::uint64_t>() <= static_cast<std::uint64_t>(max);
     if (!fits) fail(name, value);
     return value.get<std::int64_t>();
   }
-  std::int64_t whole(const Json& json, const char* name, std::int64_t most) const {
-    return whole(json.at(name), name, 0, most);
+  std::int64_t whole(const Json& json, const char* name, std::int64_t max) const {
+    return whole(json.at(name), name, 0, max);
   }
 
   BestResult read_best(const Json& json) const {
     const Json& value = json.at("value");
     if (!value.is_number() || !std::isfinite(value.get<double>())) fail("the best value", value);
-    return {json.at("monitor"), json.at("mode") == "max", value, whole(json, "step", largest)};
+    return {json.at("monitor"), json.at("mode") == "max", value, whole(json, "step", max_number)};
   }
 
   const std::string& path_;

@@ -1,4 +1,5 @@
-// manifest.json of a checkpoint: what it holds, where the run stood, and the hashes of everything, its own included.
+// manifest.json of a checkpoint: its files and tensors, the position of the run, and all hashes, including the
+// manifest's own.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@
 
 namespace trainctl {
 
-// Manifests of more bytes are refused.
+// Largest manifest that is read, in bytes.
 inline constexpr std::int64_t largest_manifest = 100'000'000;
 
-// "weights.safetensors"; of several files "weights-00001-of-00004.safetensors". Likewise "state".
+// Returns "weights.safetensors" for a single file, "weights-00001-of-00004.safetensors" for one of several; for the
+// optimizer's state the names begin with "state".
 std::string file_name(const SnapshotFile& file);
 
-// What a file of such a name holds; nothing for other names.
+// Returns the content of the file with such a name; no value for other names.
 std::optional<SnapshotContent> content_of(std::string_view file_name);
 
 struct Manifest {
@@ -31,7 +33,7 @@ struct Manifest {
     std::string name;
     Shape shape;               // of the whole tensor
     std::string xxh3;          // of the bytes in the file, 16 hexadecimal digits
-    TensorExtent extent = {};  // which part of the tensor is in the file
+    TensorExtent extent = {};  // the shard of the tensor that is in the file
   };
   struct File {
     std::string name;  // see file_name()
@@ -43,29 +45,30 @@ struct Manifest {
   std::int64_t step = 0;
   DataPosition position;
   std::vector<int> mesh;       // data, pipeline, tensor
-  std::string weights_sha256;  // of format versions 1 and 2; "" in later ones, where the files' hashes stand for it
+  std::string weights_sha256;  // of format versions 1 and 2; "" in later ones, which have the files' hashes instead
   std::map<std::string, double> metrics;
   SnapshotMetadata metadata;
-  std::optional<BestResult> best;  // of the run, up to this checkpoint
+  std::optional<BestResult> best;  // best result of the run up to this checkpoint
   std::vector<File> files;
 
   // The files with this content, in the manifest's order.
   std::vector<const File*> files_of(SnapshotContent content) const;
 };
 
-// The best result as the manifest and `inspect --json` have it: monitor, mode ("max" or "min"), value and step.
+// Returns the best result as in the manifest and `inspect --json`: monitor, mode ("max" or "min"), value and step.
 Json to_json(const BestResult& best);
 
-// The JSON of a file's record, as a writer returns it for the manifest, and back. The text is one of to_text()'s.
+// Converts a file's record, which a writer returns for the manifest, to JSON and back. The argument of
+// parse_file_record() must come from to_text().
 std::string to_text(const Manifest::File& file);
 Manifest::File parse_file_record(const std::string& text);
 
-// JSON that ends with the SHA-256 of everything before it. Format versions 1 and 2 also had the hash of the whole
-// weights, and said by their number whether one file held them or several did.
+// Returns JSON that ends with the SHA-256 of everything before it. Format versions 1 (one file) and 2 (several files)
+// also had the hash of all weights together.
 std::string to_text(const Manifest& manifest);
 
-// Throws Error{data}, beginning with `path`, where the text is damaged, holds a number that no run has, or is of a
-// newer format.
+// Throws Error{data}, beginning with `path`, if the text is damaged, has a number that is out of range, or has a newer
+// format version.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
 }  // namespace trainctl

@@ -6,7 +6,7 @@
 namespace trainctl {
 
 Keys<CheckpointOptions> CheckpointOptions::keys() {
-  return Keys<CheckpointOptions>("checkpoint", "When the run is saved, and what is kept of it.")
+  return Keys<CheckpointOptions>("checkpoint", "When checkpoints of the run are written, and which of them are kept.")
       .key("every", &CheckpointOptions::every, "How often a checkpoint is written; one more is written at the end.",
            more_than(0))
       .key("monitor", &CheckpointOptions::monitor,
@@ -15,13 +15,15 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
       .key("mode", &CheckpointOptions::mode,
            "Whether smaller (min) or greater (max) is better. auto: max for metrics that grow as a network gets better "
            "(accuracy, auc, r2_score and so on), min for losses and errors.")
-      .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints are kept, beside the best one.",
-           at_least(1))
+      .key("keep", &CheckpointOptions::keep,
+           "How many of the newest checkpoints are kept, in addition to the best one.", at_least(1))
       .key("weights_only", &CheckpointOptions::weights_only,
-           "Leave out the optimizer's state: smaller, but a resumed run starts its optimizer anew.")
+           "Leave out the optimizer's state: checkpoints are smaller, but a resumed run starts with a new optimizer "
+           "state.")
       .key("background", &CheckpointOptions::background,
-           "Train on while a checkpoint is written, from copies of what it holds: twice its part on each rank, in the "
-           "host's memory. false: training waits, and there are no copies.")
+           "Continue training while a checkpoint is written from copies of its tensors. The copies need host memory on "
+           "each rank: twice the size of the rank's shard of the checkpoint. false: training waits, and no copies are "
+           "made.")
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
         if (options.every.unit != Duration::Unit::seconds) return;
         const Node* value = node.find("every");

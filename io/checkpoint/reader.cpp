@@ -1,4 +1,4 @@
-// Reading and verifying a checkpoint's tensors.
+// Reads and verifies a checkpoint's tensors.
 #include "io/checkpoint/reader.h"
 
 #include <algorithm>
@@ -19,18 +19,19 @@ namespace {
 
 using Files = std::vector<const Manifest::File*>;
 
-// The parts of a tensor, as the manifest lists them.
+// The shards of a tensor as the manifest lists them.
 struct ListedTensor {
   Shape shape;
   std::vector<TensorExtent> extents;
-  std::vector<const std::string*> files;  // names of the files that hold them
+  std::vector<const std::string*> files;  // names of the files that hold the shards
 };
 
 std::unique_ptr<std::byte[]> allocate(std::int64_t bytes) {
   return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
 }
 
-// Compares what a file claims to hold with its size on the disk, so that no more memory is asked for than it fills.
+// Compares the sizes in the manifest with the file's size on the disk, so that a wrong manifest cannot cause a large
+// allocation.
 void check_size(const std::string& path, const Manifest::File& record) {
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, error));
@@ -45,7 +46,7 @@ void check_size(const std::string& path, const Manifest::File& record) {
   }
 }
 
-// Tensor by tensor, in bytewise order; each element must be in exactly one part.
+// Lists the tensors in bytewise order of their names. Each element must be in exactly one shard.
 std::map<std::string, ListedTensor> list_tensors(const std::string& checkpoint, const Files& files) {
   std::map<std::string, ListedTensor> tensors;
   const std::string manifest = checkpoint + "/manifest.json";
@@ -72,31 +73,31 @@ std::map<std::string, ListedTensor> list_tensors(const std::string& checkpoint, 
   return tensors;
 }
 
-// The parts in a file as views of `data`, which is filled, compared with what the manifest says of each.
-std::vector<NamedTensor> read_parts(const std::string& path, const Manifest::File& record, const SafetensorsFile& file,
-                                    std::byte* data) {
+// Reads a file into `data`, compares its shards with the manifest, and returns them as views of `data`.
+std::vector<NamedTensor> read_shards(const std::string& path, const Manifest::File& record, const SafetensorsFile& file,
+                                     std::byte* data) {
   const FileSeal seal = file.read_all(data);
-  std::vector<NamedTensor> parts;
+  std::vector<NamedTensor> shards;
   for (const Manifest::Tensor& expected : record.tensors) {
     const StoredTensor* stored = file.header().find(expected.name);
     if (!stored || stored->shape != expected.extent.shape(expected.shape) || stored->dtype != DType::float32) {
-      throw_damaged(path, "tensor '" + expected.name + "' is not as the manifest says");
+      throw_damaged(path, "tensor '" + expected.name + "' has another shape or dtype than in the manifest");
     }
     const View view{data + stored->begin, stored->dtype, stored->shape.count()};
     if (tensor_hash(view) != expected.xxh3) {
       throw_damaged(path, "tensor '" + expected.name + "' differs from its hash");
     }
-    parts.push_back({stored->name, expected.shape, view, expected.extent});
+    shards.push_back({stored->name, expected.shape, view, expected.extent});
   }
   if (seal != record.seal) throw_damaged(path, "it differs from its SHA-256");
-  return parts;
+  return shards;
 }
 
 }  // namespace
 
 void throw_damaged(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::data, SourceLocation{path}, "the checkpoint is damaged: " + why,
-              "--resume auto takes the newest whole one");
+              "--resume auto uses the newest whole checkpoint");
 }
 
 StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manifest, SnapshotContent content) {
@@ -109,9 +110,9 @@ StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manife
     const std::string path = checkpoint + "/" + record->name;
     const SafetensorsFile file(path);
     std::unique_ptr<std::byte[]> data = allocate(file.data_bytes());
-    std::vector<NamedTensor> parts = read_parts(path, *record, file, data.get());
-    if (files.size() == 1) {  // whole tensors: they stay where they are
-      stored.tensors = std::move(parts);
+    std::vector<NamedTensor> shards = read_shards(path, *record, file, data.get());
+    if (files.size() == 1) {  // the tensors are whole: no copy is needed
+      stored.tensors = std::move(shards);
       stored.memory.push_back(std::move(data));
       break;
     }
@@ -123,9 +124,9 @@ StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manife
       }
     }
     const auto whole = by_name(stored.tensors);
-    for (const NamedTensor& part : parts) {
-      const NamedTensor& tensor = *whole.at(part.name);
-      copy_common(tensor.shape, part.extent, part.view, tensor.extent, tensor.view);
+    for (const NamedTensor& shard : shards) {
+      const NamedTensor& tensor = *whole.at(shard.name);
+      copy_common(tensor.shape, shard.extent, shard.view, tensor.extent, tensor.view);
     }
   }
   return stored;

@@ -1,4 +1,4 @@
-// Writing and reading safetensors files.
+// Writes and reads safetensors files.
 #include "io/checkpoint/safetensors.h"
 
 #include <algorithm>
@@ -86,10 +86,10 @@ FileSeal SafetensorsFile::read_all(void* to) const {
   file_.read(0, head.data(), data_begin_);
   hash.update(head.data(), head.size());
   for (std::int64_t offset = 0; offset < data_bytes_; offset += chunk) {
-    char* part = static_cast<char*>(to) + offset;
+    char* piece = static_cast<char*>(to) + offset;
     const std::int64_t bytes = std::min(chunk, data_bytes_ - offset);
-    file_.read(data_begin_ + offset, part, bytes);
-    hash.update(part, static_cast<std::size_t>(bytes));
+    file_.read(data_begin_ + offset, piece, bytes);
+    hash.update(piece, static_cast<std::size_t>(bytes));
   }
   return {data_begin_ + data_bytes_, hash.finish()};
 }

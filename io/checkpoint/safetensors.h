@@ -1,5 +1,6 @@
-// safetensors: eight bytes with the length of a JSON header, the header, and the tensors' bytes, little-endian, without
-// gaps. https://github.com/huggingface/safetensors describes the format; float8 and boolean tensors are not read.
+// Reads and writes safetensors files: eight bytes with the length of a JSON header, the header, and the tensors' bytes,
+// little-endian, without gaps. https://github.com/huggingface/safetensors describes the format; float8 and boolean
+// tensors are not supported.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace trainctl {
 
 struct NamedTensor;
 
-// A tensor of a file: its bytes are [begin, end) of the part behind the header.
+// A tensor of a file. Its bytes are [begin, end), counted from the end of the header.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::float32;
@@ -30,24 +31,26 @@ struct StoredTensor {
 };
 
 struct SafetensorsHeader {
-  std::vector<StoredTensor> tensors;  // in the order of their bytes
-  std::map<std::string, std::string> metadata;          // "__metadata__"
+  std::vector<StoredTensor> tensors;            // in the order of their bytes
+  std::map<std::string, std::string> metadata;  // "__metadata__"
 
-  // Null where there is none of this name.
+  // Returns null if there is no tensor of this name.
   const StoredTensor* find(std::string_view name) const;
 };
 
-// Headers longer than this are refused, as the format has it.
+// Longest header in bytes that the format allows.
 inline constexpr std::int64_t largest_safetensors_header = 100'000'000;
 
-// Parses the JSON header of a file that has `data_bytes` behind it. Tensors must cover these bytes exactly, without
-// overlap and gap. Memory stays in proportion to the header's length. Throws Error{data} that begins with `path`.
+// Parses the JSON header of a file that has `data_bytes` after the header. Tensors must cover these bytes exactly,
+// without overlap and gap. Memory stays in proportion to the header's length. Throws Error{data} that begins with
+// `path`.
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
-// Writes tensors, or parts of them with the shapes of their extents, in the order given; names must be unique.
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata = {});
+// Writes tensors, or shards with the shapes of their extents, in the given order. Names must be unique.
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
-// A file open for reading. Throws Error{data} where it cannot be opened or is none.
+// A file open for reading. The constructor throws Error{data} if it cannot be opened or is no safetensors file.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);

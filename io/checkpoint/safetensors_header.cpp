@@ -1,4 +1,5 @@
-// The header of a safetensors file, parsed event by event: whatever is not a header is refused where it begins.
+// Parses the header of a safetensors file as a stream of JSON events, and stops at the first event that does not belong
+// to a header.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -30,7 +31,7 @@ class HeaderEvents final : public Json::json_sax_t {
   std::string problem;
 
   bool start_object(std::size_t) override {
-    if (depth_ == 2 || list_) return fail("an object where none belongs");
+    if (depth_ == 2 || list_) return fail("an unexpected object");
     if (++depth_ == 2 && !metadata_) tensor_ = {}, seen_dtype_ = false, numbers_.clear(), offsets_.clear(), seen_ = 0;
     return true;
   }
@@ -56,18 +57,18 @@ class HeaderEvents final : public Json::json_sax_t {
     return true;
   }
   bool string(string_t& text) override {
-    if (depth_ != 2 || list_) return fail(format("a string where none belongs: '{}'", text.substr(0, 40)));
+    if (depth_ != 2 || list_) return fail(format("an unexpected string: '{}'", text.substr(0, 40)));
     if (metadata_) return header.metadata[field_] = std::move(text), true;
     const std::optional<DType> dtype = dtype_of(text);
     if (field_ != "dtype") return fail(format("tensor '{}' has an unknown key '{}'", name_, field_));
-    if (!dtype) return fail(format("tensor '{}' has dtype '{}', which is not read", name_, text.substr(0, 40)));
+    if (!dtype) return fail(format("tensor '{}' has dtype '{}', which is not supported", name_, text.substr(0, 40)));
     tensor_.dtype = *dtype;
     seen_dtype_ = true;
     ++seen_;
     return true;
   }
   bool start_array(std::size_t) override {
-    if (depth_ != 2 || metadata_ || list_) return fail("a list where none belongs");
+    if (depth_ != 2 || metadata_ || list_) return fail("an unexpected list");
     if (field_ == "shape") list_ = &numbers_;
     if (field_ == "data_offsets") list_ = &offsets_;
     if (!list_ || !list_->empty()) return fail(format("tensor '{}' has a wrong or repeated '{}'", name_, field_));
@@ -75,7 +76,7 @@ class HeaderEvents final : public Json::json_sax_t {
   }
   bool end_array() override { return list_ = nullptr, ++seen_, true; }
   bool number_unsigned(number_unsigned_t value) override {
-    if (!list_ || value > static_cast<std::uint64_t>(INT64_MAX)) return fail("a number where none belongs");
+    if (!list_ || value > static_cast<std::uint64_t>(INT64_MAX)) return fail("an unexpected number");
     if (list_->size() == 32) return fail(format("tensor '{}' has too many dimensions", name_));
     return list_->push_back(static_cast<std::int64_t>(value)), true;
   }
@@ -101,7 +102,7 @@ class HeaderEvents final : public Json::json_sax_t {
   std::vector<std::int64_t> numbers_, offsets_;
 };
 
-// Bytes of a tensor, or nothing where they exceed what a file can hold.
+// Returns the number of bytes of a tensor; no value if it overflows.
 std::optional<std::int64_t> byte_count(const StoredTensor& tensor) {
   std::int64_t bytes = size_of(tensor.dtype);
   for (std::int64_t size : tensor.shape.sizes()) {
@@ -121,7 +122,7 @@ std::string find_wrong_offsets(const std::vector<StoredTensor>& tensors, std::in
     }
     position = tensor.end;
   }
-  if (position != data_bytes) return format("tensors take {} bytes, the file holds {}", position, data_bytes);
+  if (position != data_bytes) return format("the tensors need {} bytes, the file has {}", position, data_bytes);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Saving checkpoints and removing old ones.
+// Commits checkpoints and removes old ones.
 #include "io/checkpoint/store.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory)
 
 CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy)
     : run_directory_(run_directory), folder_(run_directory + "/checkpoints"), policy_(policy) {
-  require(policy.keep >= 1, "at least one checkpoint is kept");
+  require(policy.keep >= 1, "keep is at least 1");
   create_folders(folder_);
   remove_leftovers(folder_);
   std::optional<Manifest> newest;
@@ -54,26 +54,26 @@ CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy p
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::data) throw;
-      // A damaged one counts for nothing; whoever loads says so.
+      // A damaged checkpoint is ignored here; loading it reports the damage.
     }
   }
   if (!newest) return;
   next_sequence_ = newest->sequence + 1;
-  settle(newest->step, newest->best);
+  update_links_and_prune(newest->step, newest->best);
 }
 
 SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
-  target_.path = folder_ + "/" + name_of_step(step);
-  target_.bytes = bytes;
+  pending_target_.path = folder_ + "/" + name_of_step(step);
+  pending_target_.bytes = bytes;
   abandon();
-  begun_ = std::make_unique<AtomicFolder>(target_.path);
-  target_.address = fs::absolute(begun_->temporary()).string();
-  return target_;
+  pending_ = std::make_unique<AtomicFolder>(pending_target_.path);
+  pending_target_.address = fs::absolute(pending_->temporary()).string();
+  return pending_target_;
 }
 
 std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const std::string> files) {
-  require(begun_ != nullptr, "a checkpoint is begun before it is committed");
-  const std::unique_ptr<AtomicFolder> folder = std::move(begun_);
+  require(pending_ != nullptr, "a checkpoint is begun before it is committed");
+  const std::unique_ptr<AtomicFolder> folder = std::move(pending_);
   Manifest manifest;
   manifest.sequence = next_sequence_;
   manifest.step = snapshot.step;
@@ -85,32 +85,33 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
     const std::string text = to_text(manifest);
-    OutputFile file(target_.address + "/" + manifest_file, target_.path, target_.bytes);
+    OutputFile file(pending_target_.address + "/" + manifest_file, pending_target_.path, pending_target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
   }
   folder->commit();
   ++next_sequence_;
-  settle(manifest.step, manifest.best);
-  return target_.path;
+  update_links_and_prune(manifest.step, manifest.best);
+  return pending_target_.path;
 }
 
-void CheckpointStore::settle(std::int64_t last_step, const std::optional<BestResult>& best) const {
+void CheckpointStore::update_links_and_prune(std::int64_t last_step, const std::optional<BestResult>& best) const {
   const auto best_step = best ? std::optional(best->step) : std::nullopt;
   link("last", last_step);
   link("best", best_step);
   prune(last_step, best_step);
 }
 
-// A checkpoint that is not here (the run went on from another directory's) has no link.
+// Sets the link to the step's checkpoint, or removes it if this directory has no such checkpoint: the run may have
+// resumed from another directory.
 void CheckpointStore::link(const std::string& name, const std::optional<std::int64_t>& step) const {
   const std::string path = folder_ + "/" + name;
   std::error_code error;
-  const fs::path now = fs::read_symlink(path, error);
+  const fs::path present_target = fs::read_symlink(path, error);
   const std::string target = step ? name_of_step(*step) : "";
   const bool is_here = step && fs::status(folder_ + "/" + target, error).type() != fs::file_type::not_found;
   if (!is_here) fs::remove(path, error);
-  if (is_here && now != target) replace_link(path, target);
+  if (is_here && present_target != target) replace_link(path, target);
 }
 
 void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const {
@@ -119,24 +120,24 @@ void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int
   std::sort(checkpoints.begin(), checkpoints.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   for (std::size_t i = static_cast<std::size_t>(policy_.keep); i < checkpoints.size(); ++i) {
     if (checkpoints[i].step == best_step) continue;
-    // Renamed first: a half-removed checkpoint must not bear the name of a whole one.
+    // The folder is renamed first, so that a partly removed checkpoint does not have the name of a whole one.
     const fs::path path = checkpoints[i].path;
-    const fs::path aside = path.parent_path() / (".partial-old-" + path.filename().string());
+    const fs::path renamed = path.parent_path() / (".partial-old-" + path.filename().string());
     std::error_code error;
-    fs::rename(path, aside, error);
-    if (!error) fs::remove_all(aside, error);
+    fs::rename(path, renamed, error);
+    if (!error) fs::remove_all(renamed, error);
     if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
   }
 }
 
 std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,
-                              std::span<const NamedTensor> parts) {
+                              std::span<const NamedTensor> shards) {
   const std::string name = file_name(file);
   OutputFile output(target.address + "/" + name, target.path, target.bytes);
-  write_safetensors(output, parts, {{"format", "trainctl"}});
+  write_safetensors(output, shards, {{"format", "trainctl"}});
   Manifest::File record{name, output.finish(), {}};
-  for (const NamedTensor& part : parts) {
-    record.tensors.push_back({part.name, part.shape, tensor_hash(part.view), part.extent});
+  for (const NamedTensor& shard : shards) {
+    record.tensors.push_back({shard.name, shard.shape, tensor_hash(shard.view), shard.extent});
   }
   return to_text(record);
 }

@@ -1,4 +1,4 @@
-// Making and reading temporary names.
+// Makes and parses temporary names.
 #include "io/checkpoint/temporary_name.h"
 
 #include <limits.h>
@@ -20,15 +20,15 @@ namespace {
 
 constexpr std::string_view temporary_prefix = ".partial-";
 
-// What follows the writer in a temporary name of this host's.
+// The end of a temporary name of this host, after the writer's process.
 std::string end_of_temporary(const fs::path& path) {
   std::array<char, HOST_NAME_MAX + 1> host{};
   gethostname(host.data(), host.size() - 1);
   return format("-{}-{}", host.data(), path.filename().string());
 }
 
-// The process of this host in a temporary name that ends like this: "PROCESS" or "PROCESS.PART"; nothing for other
-// names.
+// Returns the process in a temporary name that ends with `end`, which begins with "PROCESS" or "PROCESS.SUFFIX"; no
+// value for other names.
 std::optional<pid_t> writer_of(std::string_view name, std::string_view end) {
   if (!name.starts_with(temporary_prefix) || !name.ends_with(end) || name.size() < temporary_prefix.size() + end.size())
     return {};
@@ -43,8 +43,8 @@ std::optional<pid_t> writer_of(std::string_view name, std::string_view end) {
 
 }  // namespace
 
-std::string temporary_name(const std::string& path, std::string_view part) {
-  const std::string writer = part.empty() ? format("{}", getpid()) : format("{}.{}", getpid(), part);
+std::string temporary_name(const std::string& path, std::string_view writer_suffix) {
+  const std::string writer = writer_suffix.empty() ? format("{}", getpid()) : format("{}.{}", getpid(), writer_suffix);
   return (fs::path(path).parent_path() / format("{}{}{}", temporary_prefix, writer, end_of_temporary(path))).string();
 }
 

@@ -1,5 +1,5 @@
-// The temporary names of files and folders that are being written: ".partial-", process and host of the writer, and the
-// final name. They tell whether their writer is still alive.
+// Temporary names of files and folders that are being written: ".partial-", process and host of the writer, and the
+// final name. They allow to check whether the writer is still alive.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace trainctl {
 
-// A temporary name beside `path`, of this process. `part` tells several writers of one process apart.
-std::string temporary_name(const std::string& path, std::string_view part = "");
+// Returns a temporary name of this process in the folder of `path`. `writer_suffix` distinguishes several writers of
+// one process.
+std::string temporary_name(const std::string& path, std::string_view writer_suffix = "");
 
-// Removes what processes of this host that are no longer alive have left under temporary names for `path`.
+// Removes files and folders with temporary names for `path` whose writers, processes of this host, are no longer alive.
 void remove_dead_temporaries(const std::string& path);
 
-// Both: the temporary name to write `path` under, after what dead writers have left for it is gone.
+// Removes what dead writers have left for `path`, and returns the temporary name for writing it.
 std::string new_temporary_name(const std::string& path);
 
-// Removes everything that lies under a temporary name in a folder. Only for the one that may write there.
+// Removes everything with a temporary name in a folder. The caller must be the only writer there.
 void remove_leftovers(const std::string& folder);
 
 }  // namespace trainctl

@@ -68,7 +68,7 @@ TEST_CASE("a run directory that is a link to nowhere is told as such") {
   const Finished run = train(folder, folder.write("small.yaml", small("epochs: 1")), {"--run-dir", "link"});
   INFO(run.errors);
   CHECK(run.code == 6);
-  CHECK(contains(run.errors, "link: it is a link to no/such/place, which is not there; make that folder"));
+  CHECK(contains(run.errors, "link: it is a link to no/such/place, which does not exist; make that folder"));
 }
 
 TEST_CASE("a run without a checkpoint does not block the corrected config") {

@@ -281,7 +281,7 @@ TEST_CASE("plans that cannot be are refused with what can") {
   const Finished unwritable = trainctl(
       folder, {"plan", config, "--machine", "h100-node", "--ranks", "2", "--timeline", folder / "none/t.json"});
   CHECK(unwritable.code == 6);
-  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a place"));
+  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a path"));
   CHECK(
       contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}), "has no network to others"));
   CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));

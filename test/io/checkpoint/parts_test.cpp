@@ -16,7 +16,7 @@ std::string damage(const std::string& path) {
   ErrorKind kind{};
   const std::string text = failure_of([&] { load_checkpoint(path); }, &kind);
   CHECK(kind == ErrorKind::data);
-  CHECK(contains(text, "; --resume auto takes the newest whole one"));
+  CHECK(contains(text, "; --resume auto uses the newest whole checkpoint"));
   return text;
 }
 
@@ -207,7 +207,8 @@ TEST_CASE("a checkpoint of the first format is read") {
   std::string other = body;  // of other weights than those that lie there
   other.replace(other.find(sha256(all.data(), all.size())), 64, sha256(all.data(), 1));
   seal(other);
-  CHECK(contains(failure_of([&] { load_checkpoint(checkpoint); }), "the weights differ from weights_sha256"));
+  CHECK(contains(failure_of([&] { load_checkpoint(checkpoint); }),
+                 "the hash of the weights differs from weights_sha256"));
   seal(body);
   CHECK(load_checkpoint(checkpoint).manifest.weights_sha256 == sha256(all.data(), all.size()));
 
