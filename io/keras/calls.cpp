@@ -1,4 +1,4 @@
-// Reads the calls of layers.
+// Parses the calls of layers in the formats of Keras 2 and 3.
 #include "io/keras/calls.h"
 
 #include <algorithm>
@@ -26,12 +26,13 @@ void add_tensor(const LayerOutput& tensor, CallArguments& arguments) {
   arguments.operands.emplace_back();
 }
 
-// Keras 2: ["dense", 0, 0] with its call's named arguments behind it, or without.
+// Whether the value is a tensor of Keras 2: ["dense", 0, 0], or the same with the call's named arguments as fourth
+// item.
 bool is_history(const Json& value) {
   return value.is_array() && (value.size() == 3 || value.size() == 4) && value[0].is_string() && value[1].is_number();
 }
 
-// An argument: tensors anywhere in it, or a number.
+// Adds an argument: a number, or all tensors that are nested in it.
 void collect(const Json& value, CallArguments& arguments) {
   if (is_history(value)) {
     add_tensor(output_of(value), arguments);
@@ -48,8 +49,9 @@ void collect(const Json& value, CallArguments& arguments) {
   }
 }
 
-// `training=False` is what evaluation does anyway. An operation's operands may have names.
-void look_at_named(const Json& named, CallArguments& arguments) {
+// Adds named arguments. `training=False` is ignored, since an imported network is built for evaluation. The operands of
+// an operation may be named, too.
+void add_named(const Json& named, CallArguments& arguments) {
   static constexpr std::array operands{"x", "y", "x1", "x2", "inputs"};
   for (const auto& [key, value] : named.items()) {
     if (std::find(operands.begin(), operands.end(), key) != operands.end()) {
@@ -60,14 +62,14 @@ void look_at_named(const Json& named, CallArguments& arguments) {
   }
 }
 
-// Keras 2: [layer, node, output, named arguments], or a number in the place of a tensor.
+// Adds a call of Keras 2: [layer, node, output, named arguments], or a number instead of the tensor.
 void collect_call(const Json& call, CallArguments& arguments) {
   if (call.at(0) == "_CONSTANT_VALUE") {
     collect(call.at(2), arguments);
   } else {
     add_tensor(output_of(call), arguments);
   }
-  if (call.size() > 3) look_at_named(call.at(3), arguments);
+  if (call.size() > 3) add_named(call.at(3), arguments);
 }
 
 }  // namespace
@@ -76,8 +78,8 @@ CallArguments arguments_of(const Json& node) {
   CallArguments arguments;
   if (node.is_object()) {  // Keras 3
     collect(node.at("args"), arguments);
-    look_at_named(node.at("kwargs"), arguments);
-  } else if (!node.empty() && node.at(0).is_string()) {  // Keras 2's operations have one call alone
+    add_named(node.at("kwargs"), arguments);
+  } else if (!node.empty() && node.at(0).is_string()) {  // an operation of Keras 2 has a single call
     collect_call(node, arguments);
   } else {
     for (const Json& call : node) collect_call(call, arguments);

@@ -1,4 +1,4 @@
-// What a saved network says about the calls of its layers: which tensors each takes.
+// Parses the calls of layers in a saved Keras network: the tensors that each call reads.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,25 @@
 
 namespace trainctl {
 
-// A tensor of a network: Keras counts the calls of a layer, its nodes, and the outputs of each.
+// A tensor of a network, as Keras refers to it: the layer, the number of the call (node), and the number of the call's
+// output.
 struct LayerOutput {
   std::string layer;
   std::size_t node = 0, number = 0;
 };
 
-// What one call of a layer takes.
+// The arguments of one call of a layer.
 struct CallArguments {
   std::vector<LayerOutput> tensors;
-  std::vector<std::optional<double>> operands;  // the arguments in their order: numbers, and nothing for a tensor
-  std::string other;                            // another argument, which has an effect
+  std::vector<std::optional<double>> operands;  // the arguments in their order: a number, or empty for a tensor
+  std::string other;                            // an argument of another kind that has an effect; "" if there is none
 };
 
-// An item of a layer's `inbound_nodes`, as Keras 2 or 3 writes it. Throws Json::exception where it is neither.
+// Parses an item of a layer's `inbound_nodes`, as Keras 2 or 3 writes it. Throws Json::exception for other formats.
 CallArguments arguments_of(const Json& node);
 
-// `input_layers` or `output_layers`: one tensor, or lists or maps of them. Throws Json::exception for anything else.
+// Parses `input_layers` or `output_layers`: one tensor, or lists or maps of tensors. Throws Json::exception for
+// anything else.
 std::vector<LayerOutput> outputs_in(const Json& list);
 
 }  // namespace trainctl

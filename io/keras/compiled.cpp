@@ -1,4 +1,5 @@
-// Translates `compile_config`. Whatever is not simple is left to the user: it changes no output.
+// Translates `compile_config`. Settings that are not simple are left to the user, since they do not change the
+// network's outputs.
 #include "io/keras/compiled.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@ bool is_plain(const Json& value) {
   return !value.is_object() && !value.is_null();
 }
 
-// The object as a choice of the table; null where it has no counterpart, or options that the choice has not.
+// Translates the object to a choice of the table; null if it has no counterpart, or has options that the choice has
+// not.
 Node as_choice(const ChoiceTable& table, const std::string& name, const Json* config) {
   const Section* section = table.find(name);
   if (section == nullptr) return {};
@@ -48,7 +50,7 @@ Node as_choice(const ChoiceTable& table, const Json& value) {
   return as_choice(table, name, config);
 }
 
-// The choice with one more option.
+// Returns the choice with one more option set to true.
 Node with_option(Node choice, const char* key) {
   if (choice.is_scalar()) {
     const Node name = choice;
@@ -59,9 +61,9 @@ Node with_option(Node choice, const char* key) {
   return choice;
 }
 
-// Keras decouples weight decay from the gradient in all optimizers, which adamw, lion and adafactor alone do here. Its
-// Adam adds epsilon before the bias correction, its RMSprop and Adagrad before the root, and its Adafactor limits the
-// learning rate whatever relative_step says.
+// Keras decouples weight decay from the gradient in all optimizers; in trainctl only adamw, lion and adafactor do.
+// Keras' Adam adds epsilon before the bias correction, its RMSprop and Adagrad add it before the root, and its
+// Adafactor limits the learning rate regardless of relative_step.
 Node as_optimizer(const Json& value) {
   auto [name, config] = keras_object(value);
   const auto decay = config->find("weight_decay");
@@ -79,14 +81,14 @@ Node as_optimizer(const Json& value) {
   return choice;
 }
 
-bool is_said(const Json& config, const char* key) { return config.contains(key) && !config[key].is_null(); }
+bool is_set(const Json& config, const char* key) { return config.contains(key) && !config[key].is_null(); }
 
 std::string shown(const Json& value) {
   const std::string text = json_text(value);
   return text.size() > 80 ? text.substr(0, 80) + "..." : text;
 }
 
-// The metrics in all the lists that Keras nests for several outputs; false where one has no counterpart.
+// Adds the metrics of all lists that Keras nests for several outputs; returns false if one has no counterpart.
 bool add_metrics(const Json& value, Node& metrics) {
   if (value.is_array()) {
     bool good = true;
@@ -107,7 +109,7 @@ CompiledWith compiled_with(const Json& config) {
   const auto leave_out = [&](const char* key, const Json& value) {
     result.other.push_back(format("{}: {}", key, shown(value)));
   };
-  if (is_said(config, "loss")) {
+  if (is_set(config, "loss")) {
     Node loss = as_choice(loss_choices(), config["loss"]);
     if (loss.is_null()) {
       leave_out("loss", config["loss"]);
@@ -115,7 +117,7 @@ CompiledWith compiled_with(const Json& config) {
       append(result.train, "loss", std::move(loss));
     }
   }
-  if (is_said(config, "metrics")) {
+  if (is_set(config, "metrics")) {
     Node metrics = sequence_node();
     if (!add_metrics(config["metrics"], metrics)) {
       leave_out("metrics", config["metrics"]);
@@ -124,7 +126,7 @@ CompiledWith compiled_with(const Json& config) {
     }
   }
   const char* key = config.contains("optimizer_config") ? "optimizer_config" : "optimizer";  // .h5, .keras
-  if (is_said(config, key)) {
+  if (is_set(config, key)) {
     Node optimizer = as_optimizer(config[key]);
     if (optimizer.is_null()) {
       leave_out("optimizer", config[key]);
@@ -133,7 +135,7 @@ CompiledWith compiled_with(const Json& config) {
     }
   }
   for (const char* further : {"loss_weights", "weighted_metrics"}) {
-    if (is_said(config, further)) leave_out(further, config[further]);
+    if (is_set(config, further)) leave_out(further, config[further]);
   }
   return result;
 }

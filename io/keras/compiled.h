@@ -1,4 +1,4 @@
-// What a network of Keras' was compiled with, as keys of `train`.
+// Translates what a Keras network was compiled with to keys of `train`.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace trainctl {
 
 struct CompiledWith {
   Node train;                      // a map: loss, metrics, optimizer
-  std::vector<std::string> other;  // what the config leaves out, in words
+  std::vector<std::string> other;  // settings without a counterpart, as "loss: ..."
 };
 
-// Loss, metrics and optimizer of a network with one output, as far as they have the same names and options here.
-// `compile_config` is as Keras saves it, or null.
+// Translates loss, metrics and optimizer of a network with one output, as far as trainctl has the same names and
+// options. `compile_config` is as Keras saves it, or null.
 CompiledWith compiled_with(const Json& compile_config);
 
 }  // namespace trainctl

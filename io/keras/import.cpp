@@ -1,4 +1,4 @@
-// Puts a config together from Keras' layers, builds its network and loads its weights.
+// Writes a config for the layers of a Keras network, builds the network and loads its weights.
 #include "io/keras/import.h"
 
 #include <algorithm>
@@ -22,16 +22,16 @@
 namespace trainctl {
 namespace {
 
-void set_place(Node& node, const std::string& path) {
+void set_file(Node& node, const std::string& path) {
   node.location.file = path;
-  for (Node& item : node.items) set_place(item, path);
+  for (Node& item : node.items) set_file(item, path);
   for (Node::Entry& entry : node.entries) {
     entry.key_location.file = path;
-    set_place(entry.value, path);
+    set_file(entry.value, path);
   }
 }
 
-// `model.weights` for the file itself.
+// Returns `model.weights` with the imported file itself as the source.
 Node weights_node(const std::string& path, const std::vector<RenamedLayer>& renamed,
                   const std::vector<std::string>& skipped) {
   Node rules = sequence_node(), names = map_node(), weights = map_node(), skip = sequence_node();
@@ -52,11 +52,10 @@ Node shape_node(const Shape& shape) {
   return node;
 }
 
-// The config's beginning, as comments.
+// Returns the comments at the beginning of the config.
 std::string header(const std::string& path, const KerasNetwork& network, const std::vector<std::string>& notes) {
-  std::string text =
-      format("# The network of {}, imported by trainctl. A config takes it in with `include`, and adds\n",
-             std::filesystem::path(path).filename().string());
+  std::string text = format("# The network of {}, imported by trainctl. A config uses it with `include`, and adds\n",
+                            std::filesystem::path(path).filename().string());
   text += "# the data and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {dataset: ..., path: ...}\n";
   text += "#   train: {loss: ..., batch_size: 32, epochs: 5}\n#\n";
   for (const std::size_t i : network.inputs) {
@@ -68,15 +67,16 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
   return text;
 }
 
-constexpr std::int64_t most_channels_listed = 10'000;
+constexpr std::int64_t max_listed_channels = 10'000;
 
-// The values of the layer's tensor, by its number or name; a null node where the file has none.
+// Returns the values of the layer's tensor, which is found by its number or name; a null node if the file has no such
+// tensor.
 Node values_of(const WeightsFile& file, const std::string& layer, int number, const std::string& name) {
   const auto& tensors = file.tensors();
   const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const FileTensor& tensor) {
     return tensor.name == format("{}/{}", layer, number) || tensor.name == layer + "/" + name;
   });
-  if (found == tensors.end() || found->shape.count() > most_channels_listed) return {};
+  if (found == tensors.end() || found->shape.count() > max_listed_channels) return {};
   std::vector<float> values(static_cast<std::size_t>(found->shape.count()));
   file.read(static_cast<std::size_t>(found - tensors.begin()), values.data());
   Node list = sequence_node();
@@ -84,9 +84,9 @@ Node values_of(const WeightsFile& file, const std::string& layer, int number, co
   return list;
 }
 
-// Adds the mean and variance that Normalization layers have measured by `adapt` from the weights in the saved network's
-// file to the layers' options, which lack them unless the user stated them. Returns patterns of the tensors that are
-// thereby dealt with. Layers of which the file has none are reported.
+// Reads the mean and variance that `adapt` has measured for Normalization layers from the weights in the file, and adds
+// them to the layers' options unless the user has set them. Returns patterns of the tensors that were read. Reports
+// layers without mean and variance in the file.
 std::vector<std::string> add_statistics(const std::string& path, const KerasNetwork& network,
                                         std::vector<Translation>& translations, Reader& reader) {
   std::unique_ptr<WeightsFile> file;
@@ -109,7 +109,9 @@ std::vector<std::string> add_statistics(const std::string& path, const KerasNetw
       if (!mean.is_null()) taken.insert(name + "/*");
     }
     if (mean.is_null() || variance.is_null()) {
-      reader.error({path}, format("Normalization '{}': the file has no mean and variance of it: call adapt()", own));
+      reader.error({path}, format("Normalization '{}': the file has no mean and variance for this layer: call adapt() "
+                                  "and save the network again",
+                                  own));
       continue;
     }
     append(layer.options, "mean", std::move(mean));
@@ -127,7 +129,7 @@ class Importer {
     try {
       return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, SourceLocation{path_}, format("no network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{path_}, format("not a network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
     }
   }
@@ -136,16 +138,16 @@ class Importer {
   ImportedNetwork import(const Json& saved) {
     network_ = read_network(saved, open_shapes_, path_, reader_);
     const std::string version = saved.value("keras_version", "");
-    std::set<const Json*> reported;  // a layer's further uses have nothing new to tell
+    std::set<const Json*> reported;  // errors of a layer are reported for its first use only
     for (const LayerUse& use : network_.uses) {
-      Reader unheard;
+      Reader ignored_errors;
       const bool first = use.layer != nullptr && reported.insert(use.layer).second;
       translations_.push_back(use.layer == nullptr ? Translation{}
-                                                   : translate(use, version, path_, first ? reader_ : unheard));
+                                                   : translate(use, version, path_, first ? reader_ : ignored_errors));
     }
     statistics_ = add_statistics(path_, network_, translations_, reader_);
     if (network_.outputs.size() == 1 && network_.uses[network_.outputs[0]].layer == nullptr) {
-      reader_.error({path_}, "the network gives its input as its output: it has nothing to compute");
+      reader_.error({path_}, "the network returns its input as its output: there is nothing to compute");
     }
     reader_.throw_if_failed();
 
@@ -158,7 +160,7 @@ class Importer {
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
     for (const std::string& other : compiled.other) {
-      notes_.push_back("Compiled in Keras with " + other + ": state what corresponds to it.");
+      notes_.push_back("Compiled in Keras with " + other + ": set the corresponding keys of `train`.");
     }
     if (Node freeze = freeze_node(); !freeze.items.empty()) append(model, "freeze", std::move(freeze));
     Node document = map_node();
@@ -175,7 +177,7 @@ class Importer {
       if (!input.is_open) continue;
       notes_.push_back(
           format("Input '{}' leaves dimensions open (None), which were taken as {} here: {}. Samples may have other "
-                 "sizes as far as the layers allow; --input-shape checks with those.",
+                 "sizes if the layers allow them; --input-shape checks the network with another size.",
                  input.name, stand_in, flow_text(shape_node(input.sample))));
     }
   }
@@ -185,12 +187,12 @@ class Importer {
     for (const std::string& layer : network_.left_out) names += (names.empty() ? "" : ", ") + layer;
     if (names.empty()) return;
     notes_.push_back(
-        format("Left out, since nothing of it is done in prediction: {}. Images are changed at random by "
-               "`data.augment` in training.",
+        format("Left out, since these layers do nothing in prediction: {}. For training, `data.augment` changes images "
+               "at random.",
                names));
   }
 
-  // Layers that do not fit each other may do so with other samples.
+  // Adds the notes to the errors: layers that do not fit each other may fit with samples of another size.
   void throw_if_failed() {
     if (!reader_.ok()) {
       for (const std::string& note : notes_) reader_.error({path_}, note);
@@ -200,7 +202,7 @@ class Importer {
 
   void build(Node model, const std::vector<WrittenLayer>& layers, ImportedNetwork& result) {
     append(model, "weights", weights_node(path_, network_.renamed, statistics_));
-    set_place(model, path_);
+    set_file(model, path_);
     ModelOptions options;
     section_of<ModelOptions>().read(model, reader_, &options);
     reader_.throw_if_failed();
@@ -221,7 +223,8 @@ class Importer {
     }
   }
 
-  // Lines are those of the config's layers one by one, as far as the network was built.
+  // Checks that each `axis` is the last axis. `built.layers` has one line for each of the config's layers, up to the
+  // first that could not be built.
   void check_axes(const BuiltModel& built, const std::vector<WrittenLayer>& layers) {
     for (std::size_t i = 0; i < std::min(built.layers.size(), layers.size()); ++i) {
       for (const std::int64_t axis : layers[i].axes) {
@@ -234,7 +237,7 @@ class Importer {
     }
   }
 
-  // Layers with weights that do not train; none where nothing would train.
+  // Returns the layers whose weights do not train; an empty list if no layer would train.
   Node freeze_node() {
     Node freeze = sequence_node();
     std::set<std::string> frozen;
@@ -244,7 +247,7 @@ class Importer {
       if (frozen.insert(use.name).second) freeze.items.push_back(scalar_node(use.name));
     }
     if (frozen.size() < weighted_.size()) return freeze;
-    if (!frozen.empty()) notes_.push_back("In Keras no layer of it was trainable; here all are: see `freeze`.");
+    if (!frozen.empty()) notes_.push_back("No layer was trainable in Keras; here all layers are: see `freeze`.");
     return sequence_node();
   }
 

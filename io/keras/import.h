@@ -1,4 +1,4 @@
-// A network that Keras saved, as a config and weights of trainctl.
+// Imports a network that Keras saved as a config and weights of trainctl.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 namespace trainctl {
 
 struct ImportedNetwork {
-  std::string config;  // YAML: the section `model`, and of `train` what the network was compiled with
+  std::string config;  // YAML: the section `model`, and in `train` the settings that the network was compiled with
   LoadedWeights weights;
   std::size_t layers = 0;
-  std::int64_t parameters = 0;     // without running statistics
-  std::vector<std::string> notes;  // sentences on what the user should know, which stand in the config, too
+  std::int64_t parameters = 0;     // number of parameters without running statistics
+  std::vector<std::string> notes;  // sentences for the user, which are comments of the config, too
 };
 
-// Reads a .keras file or a whole-model .h5 file and gives the network in trainctl's terms, with the same outputs; the
-// config takes its weights from the file `weights_file`. `open_shapes`: of samples, for those inputs that leave
-// dimensions open (None), in their order; inputs that it lacks are checked with 256 in these. Throws ConfigError with
-// all layers and options that have no counterpart, and Error{data} where the file cannot be read.
+// Reads a .keras file or a whole-model .h5 file and returns a network of trainctl with the same outputs. The config
+// names `weights_file` as the file of its weights. `open_shapes` are the shapes of samples for the inputs that leave
+// dimensions open (None), in order; for further such inputs 256 is used for each open dimension. Throws ConfigError
+// with all layers and options that have no counterpart, and Error{data} if the file cannot be read.
 ImportedNetwork import_keras(const std::string& path, const std::string& weights_file,
                              const std::vector<Shape>& open_shapes = {});
 

@@ -1,4 +1,4 @@
-// From trainctl's tensors to those of Keras' layers, in the order in which layers make them.
+// Converts trainctl's tensors to those of Keras' layers, in the order in which a layer creates them.
 #include "io/keras/layer_weights.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace trainctl {
 namespace {
 
-// Keras' (height, width, channels, multiplier); the same elements as (height, width, 1, channels * multiplier).
+// Returns Keras' shape (height, width, channels, multiplier), whose elements are in the same order as in (height,
+// width, 1, channels * multiplier).
 Shape depthwise_shape(const Graph& graph, TensorId kernel) {
   const Shape& shape = graph.tensor(kernel).type.shape;
   for (const Op& op : graph.ops) {
@@ -23,20 +24,20 @@ Shape depthwise_shape(const Graph& graph, TensorId kernel) {
   return shape;
 }
 
-// A list of names as an attribute, or as several numbered ones where it is longer than one can be.
+// Adds a list of names as an attribute, or as several numbered attributes if it is too long for one.
 void add_names(Hdf5Group& group, const std::string& attribute, const std::vector<std::string>& names) {
-  constexpr std::size_t most_bytes = 60'000;
+  constexpr std::size_t max_bytes = 60'000;
   std::size_t longest = 1;
   for (const std::string& name : names) longest = std::max(longest, name.size());
-  const std::size_t each = most_bytes / longest;
-  if (names.size() <= each) {
+  const std::size_t names_per_attribute = max_bytes / longest;
+  if (names.size() <= names_per_attribute) {
     group.names[attribute] = names;
     return;
   }
-  for (std::size_t first = 0; first < names.size(); first += each) {
+  for (std::size_t first = 0; first < names.size(); first += names_per_attribute) {
     const auto begin = names.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(each, names.size() - first));
-    group.names[attribute + std::to_string(first / each)] = {begin, end};
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(names_per_attribute, names.size() - first));
+    group.names[attribute + std::to_string(first / names_per_attribute)] = {begin, end};
   }
 }
 
@@ -44,7 +45,7 @@ void add_names(Hdf5Group& group, const std::string& attribute, const std::vector
 
 KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTensor> weights) {
   const auto stored = by_name(weights);
-  std::map<std::string, std::string> paths;  // of layers, by their names in Keras
+  std::map<std::string, std::string> paths;  // paths of layers by their names in Keras
   std::vector<std::string> layers;
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
@@ -57,7 +58,7 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
     if (is_new) layers.push_back(layer);
     if (known->second != path) {
       throw Error(ErrorKind::config, tensor.location,
-                  format("layers '{}' and '{}' are both called '{}' in a file of Keras", known->second, path, layer),
+                  format("layers '{}' and '{}' would both be called '{}' in a Keras file", known->second, path, layer),
                   "export the weights as safetensors");
     }
     const auto found = stored.find(tensor.name);

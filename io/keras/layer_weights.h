@@ -1,4 +1,4 @@
-// The weights of a network in the layout of Keras' .h5 files, whose layers are found by their names.
+// Arranges the weights of a network as in Keras' .h5 files, which are loaded by the names of layers.
 #pragma once
 
 #include <list>
@@ -12,13 +12,13 @@ namespace trainctl {
 struct Graph;
 struct NamedTensor;
 
-// For `model.load_weights(file, by_name=True)` of a network with the same layers: a group for each layer, its weights
-// in Keras' order and shapes. A layer in a block is called "block_layer", since no layer of Keras has a '/' in its
-// name.
+// The file's contents for `model.load_weights(file, by_name=True)` of a Keras network with the same layers: a group for
+// each layer with its weights in Keras' order and shapes. A layer in a block is called "block_layer", since names of
+// Keras layers have no '/'.
 class KerasLayerWeights {
  public:
-  // `weights` are whole and all of the graph's, and must outlive the object. Throws Error{config} where two layers
-  // would have one name.
+  // `weights` are all weights of the graph as whole tensors, and must outlive the object. Throws Error{config} if two
+  // layers would have the same name.
   KerasLayerWeights(const Graph& graph, std::span<const NamedTensor> weights);
   KerasLayerWeights(const KerasLayerWeights&) = delete;
   KerasLayerWeights& operator=(const KerasLayerWeights&) = delete;
@@ -27,7 +27,7 @@ class KerasLayerWeights {
 
  private:
   Hdf5Group root_;
-  std::list<std::vector<float>> memory_;  // of tensors that are put together
+  std::list<std::vector<float>> memory_;  // values of tensors that are joined from several
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The table of Keras' layers, and what each option becomes.
+// The table of Keras' layers, and the translation of each option.
 #include "io/keras/layers.h"
 
 #include <algorithm>
@@ -27,12 +27,12 @@ class LayerReader {
   std::string kind() const { return use_.layer->at("class_name").get<std::string>(); }
   void error(const std::string& message) { reader_.error({path_}, format("{} '{}': {}", kind(), use_.name, message)); }
 
-  // The option's value, null where it is not stated; it is then dealt with.
+  // Returns the option's value, null if it is absent, and marks it as translated.
   const Json& take(const std::string& key) {
-    static const Json nothing;
+    static const Json absent;
     taken_.insert(key);
     const auto found = config_.find(key);
-    if (found == config_.end()) return nothing;
+    if (found == config_.end()) return absent;
     const bool is_numpy = found->is_object() && found->value("class_name", "") == "__numpy__";  // Keras 2.12
     return is_numpy ? found->at("config").at("value") : *found;
   }
@@ -61,7 +61,8 @@ class LayerReader {
     error(format("{}: {} has no counterpart here", key, shown(value)));
   }
 
-  // Deals with the options that no translation has taken: what they say is here always so, or is reported.
+  // Checks the options that were not translated: each must have the value that trainctl always uses, else it is
+  // reported.
   void finish(Translation& result) {
     static const std::set<std::string> ignored{"name",
                                                "seed",
@@ -79,7 +80,7 @@ class LayerReader {
                                                "optional",
                                                "zero_output_for_mask",
                                                "renorm_clipping",
-                                               "renorm_momentum"};  // of renorm, which has none
+                                               "renorm_momentum"};  // of renorm, which has no counterpart
     const Json& trainable = take("trainable");
     result.trainable = !trainable.is_boolean() || trainable.get<bool>();
     read_axes(result);
@@ -93,9 +94,10 @@ class LayerReader {
         continue;
       }
       const std::string name = keras_object(value).name;
-      const bool usual = (key == "moving_mean_initializer" && name == "zeros") ||
-                         (key == "moving_variance_initializer" && name == "ones") || (key == "groups" && value == 1) ||
-                         (key == "kernel_initializer" && name == "glorot_uniform");  // of depthwise layers in Keras 2
+      const bool usual =
+          (key == "moving_mean_initializer" && name == "zeros") ||
+          (key == "moving_variance_initializer" && name == "ones") || (key == "groups" && value == 1) ||
+          (key == "kernel_initializer" && name == "glorot_uniform");  // depthwise layers of Keras 2 have it
       const bool off = value.is_null() || value == false || value == 0;
       if (!usual && !off) no_counterpart(key, value);
     }
@@ -115,7 +117,7 @@ class LayerReader {
     result.axes.push_back(whole_number(axis.is_array() ? axis[0] : axis));
   }
 
-  // In which precision a network computes is the config's `train.precision`.
+  // Accepts all floating-point types: the config sets the precision by `train.precision`.
   void check_dtype() {
     static constexpr std::array known{"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"};
     const Json& dtype = take("dtype");
@@ -184,7 +186,7 @@ class LayerReader {
   std::set<std::string> taken_;
 };
 
-// A layer `activation` of a function and one option.
+// Returns a layer `activation` with this function and at most one option.
 TranslatedLayer activation_layer(const std::string& name, const std::string& key = "", double value = 0) {
   TranslatedLayer layer{"activation", map_node()};
   append(layer.options, "activation", scalar_node(name));
@@ -194,22 +196,22 @@ TranslatedLayer activation_layer(const std::string& name, const std::string& key
   return layer;
 }
 
-// What cannot be said in the table's words changes the translated layer, or replaces it.
+// A function that changes or replaces the translated layer, for what the table cannot express.
 using Special = void (*)(LayerReader& reader, Translation& result);
 
 void relu(LayerReader& reader, Translation& result) {
-  const Json &most = reader.take("max_value"), &threshold = reader.take("threshold");
+  const Json &limit = reader.take("max_value"), &threshold = reader.take("threshold");
   const double slope = reader.number("negative_slope", 0);
   if (!threshold.is_null() && threshold != 0) reader.no_counterpart("threshold", threshold);
-  if (!most.is_null() && (most != 6 || slope != 0)) reader.no_counterpart("max_value", most);
-  result.layers = {!most.is_null() ? activation_layer("relu6")
-                   : slope != 0    ? activation_layer("leaky_relu", "negative_slope", slope)
-                                   : activation_layer("relu")};
+  if (!limit.is_null() && (limit != 6 || slope != 0)) reader.no_counterpart("max_value", limit);
+  result.layers = {!limit.is_null() ? activation_layer("relu6")
+                   : slope != 0     ? activation_layer("leaky_relu", "negative_slope", slope)
+                                    : activation_layer("relu")};
 }
 
 void leaky_relu(LayerReader& reader, Translation& result) {
-  const double older = reader.number("alpha", 0.3);  // Keras 2's name
-  result.layers = {activation_layer("leaky_relu", "negative_slope", reader.number("negative_slope", older))};
+  const double keras2_slope = reader.number("alpha", 0.3);  // the option's name in Keras 2
+  result.layers = {activation_layer("leaky_relu", "negative_slope", reader.number("negative_slope", keras2_slope))};
 }
 
 void elu(LayerReader& reader, Translation& result) {
@@ -220,7 +222,7 @@ void softmax(LayerReader&, Translation& result) { result.layers = {activation_la
 
 void identity(LayerReader&, Translation& result) { result.layers = {activation_layer("linear")}; }
 
-// An activation with options stands beside the layer's own.
+// Moves the options of the activation to the layer's options.
 void activation(LayerReader&, Translation& result) {
   Node& options = result.layers[0].options;
   for (std::size_t i = 0; i < options.entries.size(); ++i) {
@@ -233,7 +235,7 @@ void activation(LayerReader&, Translation& result) {
   }
 }
 
-// The mask's shape is Keras' without the batch; null is the input's size.
+// Translates Keras' shape of the mask, which has the batch as first dimension; null means the input's size.
 void dropout(LayerReader& reader, Translation& result) {
   const Json& mask = reader.take("noise_shape");
   if (mask.is_null()) return;
@@ -245,7 +247,7 @@ void dropout(LayerReader& reader, Translation& result) {
   append(result.layers[0].options, "noise_shape", shape);
 }
 
-// Keras states the strides that follow from the window.
+// Removes strides that are equal to the window, since Keras always writes them.
 void pooling(LayerReader&, Translation& result) {
   Node& options = result.layers[0].options;
   const Node *size = options.find("pool_size"), *strides = options.find("strides");
@@ -253,7 +255,7 @@ void pooling(LayerReader&, Translation& result) {
   std::erase_if(options.entries, [](const Node::Entry& entry) { return entry.key == "strides"; });
 }
 
-// `keepdims` leaves one position, or one pixel.
+// With `keepdims` the output keeps one position (1D) or one pixel (2D), by a reshape.
 template <int positions>
 void global_pooling(LayerReader& reader, Translation& result) {
   if (reader.take("keepdims") != true) return;
@@ -265,7 +267,8 @@ void global_pooling(LayerReader& reader, Translation& result) {
   result.layers.push_back(reshape);
 }
 
-// A number stands for all channels. What `adapt` measured is not among the options: see statistics.h.
+// A single number applies to all channels. Values that `adapt` measured are not among the options: see add_statistics()
+// in import.cpp.
 void normalization(LayerReader&, Translation& result) {
   for (Node::Entry& entry : result.layers[0].options.entries) {
     if (!entry.value.is_scalar()) continue;
@@ -275,7 +278,7 @@ void normalization(LayerReader&, Translation& result) {
   }
 }
 
-// A factor for each channel, as a convolution of each channel with a window of one pixel.
+// Translates a factor for each channel to a depthwise convolution with a window of one pixel.
 void layer_scale(LayerReader& reader, Translation& result) {
   Node& options = result.layers[0].options;
   reader.take("projection_dim");
@@ -287,7 +290,7 @@ void layer_scale(LayerReader& reader, Translation& result) {
   append(options, "depthwise_initializer", std::move(initializer));
 }
 
-// ConvNeXt's: a residual block's inner part is dropped as a whole.
+// Translates the layer of ConvNeXt that drops the branch of a residual block as a whole.
 void stochastic_depth(LayerReader& reader, Translation& result) {
   append(result.layers[0].options, "rate", plain_node(reader.take("drop_path_rate")));
   Node shape = sequence_node();
@@ -297,7 +300,7 @@ void stochastic_depth(LayerReader& reader, Translation& result) {
 
 struct Row {
   std::string_view keras, kind;
-  std::string_view options;  // those of the same name
+  std::string_view options;  // options that have the same name in both
   Special special = nullptr;
 };
 
@@ -305,7 +308,7 @@ struct Row {
 #define DEPTHWISE                                                                   \
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
-// reverse_output is none of Keras' options: the parts of a Bidirectional layer have it (network.cpp).
+// reverse_output is no option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
 #define RECURRENT                                                                                           \
   "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer " \
   "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output "

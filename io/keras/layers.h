@@ -1,4 +1,4 @@
-// Keras' layers as layers of a config.
+// Translates Keras' layers to layers of a config.
 #pragma once
 
 #include <string>
@@ -9,23 +9,24 @@
 
 namespace trainctl {
 
-// A layer of the config: its kind, and its options without name and `from`.
+// A layer of the config: its kind, and its options without `name` and `from`.
 struct TranslatedLayer {
   std::string kind;
   Node options;
 };
 
-// What a layer of Keras' is here.
+// The layers of a config that replace a Keras layer.
 struct Translation {
-  std::vector<TranslatedLayer> layers;  // one behind the other: a second one where a shape must be mended
-  // The axes of which Keras' layer has one of several: it must be the last, which the shapes tell; -1 where it is.
+  std::vector<TranslatedLayer> layers;  // in a chain; there is a second one if the shape must be changed
+  // The `axis` of Keras layers that have one. trainctl supports the last axis only; it is checked once the shapes are
+  // known. -1 is the last axis.
   std::vector<std::int64_t> axes;
   bool trainable = true;
 };
 
-// Translates a layer, not an input. Everything that has no counterpart is reported with the layer's class and name; the
-// result is then of no use. `keras_version` is the one that wrote the file, "" where it is unknown. Throws
-// Json::exception where the layer is not as Keras writes it.
+// Translates a layer that is not an input. Everything without a counterpart is reported with the layer's class and
+// name; the result must not be used then. `keras_version` is the version that wrote the file, "" if it is unknown.
+// Throws Json::exception if the layer is not as Keras writes it.
 Translation translate(const LayerUse& use, const std::string& keras_version, const std::string& path, Reader& reader);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Writes the layers of a Keras network as those of a config: their order, names and references.
+// Writes the layers of a Keras network as layers of a config: their order, names and references.
 #include "io/keras/model_writer.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool has_weights(const std::string& kind) {
                                            [](const Key& key) { return key.name.ends_with("_initializer"); });
 }
 
-// Whether the layer takes a list of layers.
+// Whether the layer reads a list of layers.
 bool merges(const std::string& kind) {
   const Key* from = layer_choices().find(kind)->find("from");
   return from->required;
@@ -47,7 +47,8 @@ class ModelWriter {
   }
 
  private:
-  // A name is written where something refers to it: weights, other layers, outputs, a further use.
+  // Finds the layers that need a name: those with weights, and those that other layers, outputs or a further use refer
+  // to.
   void find_names() {
     std::map<std::string, int> uses;
     for (std::size_t i = 0; i < network_.uses.size(); ++i) {
@@ -59,16 +60,16 @@ class ModelWriter {
       if (std::any_of(own.begin(), own.end(), [](auto& layer) { return has_weights(layer.kind); })) {
         named_.insert(use.name);
       }
-      const bool states_from = merges(own[0].kind) || !is_before(use.from, i);
+      const bool needs_from = merges(own[0].kind) || !is_before(use.from, i);
       for (const std::size_t from : use.from) {
-        if (states_from) named_.insert(network_.uses[from].name);
+        if (needs_from) named_.insert(network_.uses[from].name);
       }
     }
     if (network_.outputs.size() < 2) return;
     for (const std::size_t output : network_.outputs) named_.insert(network_.uses[output].name);
   }
 
-  // Whether a layer takes what the layer before it in the config gives.
+  // Whether a layer reads only the output of the layer before it in the config.
   bool is_before(const std::vector<std::size_t>& from, std::size_t use) const {
     if (from.size() != 1) return false;
     std::size_t before = use;
@@ -119,15 +120,16 @@ class ModelWriter {
     layers_.items.push_back(std::move(layer));
   }
 
-  // The outputs by name, where there are several: the last use of a layer, or a layer of its own that gives the same.
+  // Returns the names of the outputs if there are several. An output that is not the last use of its layer gets a
+  // linear activation layer of its own.
   Node outputs_node() {
     Node outputs = sequence_node();
     if (network_.outputs.size() < 2) return outputs;
-    std::set<std::string> stated;
+    std::set<std::string> listed;
     for (const std::size_t output : network_.outputs) {
       std::string name = network_.uses[output].name;
       const std::string source = reference(output);
-      if (network_.uses[output].layer == nullptr || source != name || stated.contains(name)) {
+      if (network_.uses[output].layer == nullptr || source != name || listed.contains(name)) {
         name = format("{}_output_{}", name, outputs.items.size() + 1);
         Node options = map_node();
         append(options, "name", scalar_node(name));
@@ -136,7 +138,7 @@ class ModelWriter {
         add_layer("activation", std::move(options));
         written_layers_.push_back({output, {}});
       }
-      stated.insert(name);
+      listed.insert(name);
       outputs.items.push_back(scalar_node(name));
     }
     return outputs;
@@ -144,9 +146,9 @@ class ModelWriter {
 
   const KerasNetwork& network_;
   const std::vector<Translation>& translations_;
-  std::vector<int> numbers_;            // of each use among those of its layer, from 1
+  std::vector<int> numbers_;            // number of each use among the uses of its layer, from 1
   std::set<std::string> named_;         // layers whose names are written
-  std::map<std::string, int> written_;  // uses of each layer so far
+  std::map<std::string, int> written_;  // number of uses of each layer so far
   Node layers_ = sequence_node();
   std::vector<WrittenLayer> written_layers_;
 };

@@ -1,4 +1,4 @@
-// A network of Keras' as the section `model` of a config.
+// Writes a Keras network as the section `model` of a config.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// Where a layer of the config comes from: a use of a layer of Keras', and the axes that must be the config's last one.
+// The origin of a layer of the config: a use of a Keras layer, and the axes that must be the last axis.
 struct WrittenLayer {
   std::size_t use = 0;
   std::vector<std::int64_t> axes;
@@ -19,10 +19,10 @@ struct WrittenLayer {
 
 struct WrittenModel {
   Node model;                        // a map, without `weights` and `freeze`
-  std::vector<WrittenLayer> layers;  // one for each of the config's
+  std::vector<WrittenLayer> layers;  // one for each layer of the config
 };
 
-// `translations`, one for each use, are without errors; those of inputs are not looked at.
+// `translations` has one item for each use, all without errors; items of inputs are ignored.
 WrittenModel write_model(const KerasNetwork& network, const std::vector<Translation>& translations);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Walks Keras' Sequential and Functional networks, through the networks inside them.
+// Walks through Keras' Sequential and Functional networks and the networks nested in them.
 #include "io/keras/network.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t most_uses = 5'000;
-constexpr int deepest_network = 32;
+constexpr std::size_t max_uses = 5'000;
+constexpr int max_nesting = 32;
 
-// Layers that change their input in training alone, and are not computed here.
+// Whether layers of this class change their input only in training; they are left out.
 bool does_nothing_in_prediction(const std::string& kind) {
   static const std::set<std::string> kinds{"RandomFlip",
                                            "RandomRotation",
@@ -58,13 +58,14 @@ class Walk {
   KerasNetwork run(const Json& saved) {
     const std::string kind = saved.at("class_name").get<std::string>();
     if (!is_keras_network(kind)) {
-      reader_.error({path_},
-                    format("the network is a {}: only Sequential and Functional ones say what they compute", kind));
+      reader_.error(
+          {path_},
+          format("the network is a {}: only Sequential and Functional networks describe what they compute", kind));
       return {};
     }
     network_.outputs = expand(saved, "", "", {}, 0);
     if (open_shapes_used_ < open_shapes_.size()) {
-      reader_.error({path_}, format("--input-shape is given {} times, and {} inputs leave dimensions open (None)",
+      reader_.error({path_}, format("--input-shape is given {} times, but {} inputs leave dimensions open (None)",
                                     open_shapes_.size(), open_shapes_used_));
     }
     prune();
@@ -74,9 +75,10 @@ class Walk {
  private:
   using Uses = std::vector<std::size_t>;
 
-  // `inputs` are those of a network inside another; the outermost makes its own.
+  // Adds the uses of a network and returns its outputs. `inputs` are the inputs of a nested network; the outermost
+  // network adds its own.
   Uses expand(const Json& saved, const std::string& prefix, const std::string& location, Uses inputs, int level) {
-    if (level > deepest_network) damaged("its networks are nested too deep");
+    if (level > max_nesting) damaged("its networks are nested too deep");
     count();
     const Json& config = saved.at("config");
     return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, location, inputs, level)
@@ -85,11 +87,11 @@ class Walk {
 
   Uses expand_sequential(const Json& saved, const Json& config, const std::string& prefix, const std::string& location,
                          Uses last, int level) {
-    // Keras 1 wrote the list alone.
+    // In Keras 1 the config is the list of layers itself.
     const Json& layers = config.is_array() ? config : config.at("layers");
     if (!layers.is_array()) damaged("its layers are no list");
-    const bool states_input = !layers.empty() && layers.at(0).at("class_name") == "InputLayer";
-    if (level == 0 && !states_input) last = {add_input("input", open_shape(saved, config, layers))};
+    const bool has_input_layer = !layers.empty() && layers.at(0).at("class_name") == "InputLayer";
+    if (level == 0 && !has_input_layer) last = {add_input("input", open_shape(saved, config, layers))};
     for (const Json& layer : layers) {
       count();
       if (layer.at("class_name") == "InputLayer") {
@@ -101,7 +103,7 @@ class Walk {
     return last;
   }
 
-  // The shape [null, ...] of a Sequential network without an input layer.
+  // Returns the input shape [null, ...] of a Sequential network without an input layer.
   static Json open_shape(const Json& saved, const Json& config, const Json& layers) {
     if (config.is_object() && config.contains("build_input_shape")) return config["build_input_shape"];
     if (saved.contains("build_config")) return saved["build_config"].value("input_shape", Json());
@@ -133,19 +135,19 @@ class Walk {
         waiting.push_back({&layer, i, arguments_of(nodes[i])});
       }
     }
-    const std::vector<LayerOutput> outputs_stated = outputs_in(config.at("output_layers"));
-    const auto numbers = call_numbers([&](const auto& look) {
+    const std::vector<LayerOutput> listed_outputs = outputs_in(config.at("output_layers"));
+    const auto numbers = call_numbers([&](const auto& visit) {
       for (const Node& node : waiting) {
-        for (const LayerOutput& output : node.arguments.tensors) look(output);
+        for (const LayerOutput& output : node.arguments.tensors) visit(output);
       }
-      for (const LayerOutput& output : outputs_stated) look(output);
+      for (const LayerOutput& output : listed_outputs) visit(output);
     });
-    const std::vector<LayerOutput> stated = outputs_in(config.at("input_layers"));
-    for (std::size_t i = 0; i < stated.size(); ++i) {
-      const auto layer = layers.find(stated[i].layer);
+    const std::vector<LayerOutput> listed_inputs = outputs_in(config.at("input_layers"));
+    for (std::size_t i = 0; i < listed_inputs.size(); ++i) {
+      const auto layer = layers.find(listed_inputs[i].layer);
       if (layer == layers.end() || (level > 0 && i >= inputs.size())) damaged("an input has no layer");
-      done[{stated[i].layer, stated[i].node}] = {
-          level > 0 ? inputs[i] : add_input(stated[i].layer, shape_of(layer->second->at("config")))};
+      done[{listed_inputs[i].layer, listed_inputs[i].node}] = {
+          level > 0 ? inputs[i] : add_input(listed_inputs[i].layer, shape_of(layer->second->at("config")))};
     }
     const auto find = [&](const LayerOutput& output) -> std::optional<std::size_t> {
       const auto found = done.find({output.layer, output.node});
@@ -176,17 +178,20 @@ class Walk {
       waiting = std::move(later);
     }
     Uses outputs;
-    for (const LayerOutput& output : outputs_stated) {
+    for (const LayerOutput& output : listed_outputs) {
       const auto found = find(output);
-      if (!found) damaged(format("'{}' takes what no layer before it gives", prefix + output.layer));
+      if (!found)
+        damaged(format("no layer computes the output '{}', or layers depend on each other in a cycle",
+                       prefix + output.layer));
       outputs.push_back(*found);
     }
     if (outputs.empty()) damaged("it has no outputs");
     return outputs;
   }
 
-  // By which numbers Keras refers to the calls of each layer, in their order: some versions count the making of a
-  // network or calls in other networks, too. Since every saved call is referred to, the numbers that occur tell.
+  // Returns the numbers by which Keras refers to the calls of each layer, in their order. They may have gaps, since
+  // some versions also count the creation of a network or calls in other networks. As every saved call is referred to,
+  // the numbers are those that occur in references.
   template <class References>
   static std::map<std::string, std::vector<std::size_t>> call_numbers(const References& for_each_reference) {
     std::map<std::string, std::set<std::size_t>> found;
@@ -196,7 +201,7 @@ class Walk {
     return numbers;
   }
 
-  // One use of a layer, or of all layers of a network inside.
+  // Adds one use of a layer, or the uses of all layers of a nested network. Returns the outputs.
   Uses use(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from,
            const CallArguments& arguments, int level) {
     const std::string name = layer_name(layer), kind = layer_class(layer);
@@ -217,21 +222,22 @@ class Walk {
                     format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name, other));
     }
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
-    if (kind == "Bidirectional") return use_both_ways(layer, prefix, location, from);
+    if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
     return {add({config_name(prefix, location, name, shared_layer(layer)), &layer, from})};
   }
 
-  // A Bidirectional layer as its two layers and one that puts their outputs together.
-  Uses use_both_ways(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from) {
+  // Adds a Bidirectional layer as its two layers and a layer that merges their outputs.
+  Uses use_bidirectional(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from) {
     const std::string name = layer_name(layer);
     const Json &config = layer.at("config"), &inner = config.at("layer");
-    const auto stated = config.find("backward_layer");
-    Json forward = inner, backward = stated != config.end() && !stated->is_null() ? *stated : inner;
-    if (stated == config.end() || stated->is_null()) {
-      const auto way = inner.at("config").find("go_backwards");
-      backward["config"]["go_backwards"] = way == inner.at("config").end() || *way == false;
+    const auto backward_layer = config.find("backward_layer");
+    Json forward = inner,
+         backward = backward_layer != config.end() && !backward_layer->is_null() ? *backward_layer : inner;
+    if (backward_layer == config.end() || backward_layer->is_null()) {
+      const auto direction = inner.at("config").find("go_backwards");
+      backward["config"]["go_backwards"] = direction == inner.at("config").end() || *direction == false;
     }
-    // Keras turns the output of the backward layer around, so that both have the order of the input.
+    // Keras reverses the output of the backward layer, so that both outputs have the order of the input.
     if (backward.at("config").value("return_sequences", false)) backward["config"]["reverse_output"] = true;
     static const std::map<std::string, std::string> merges{
         {"concat", "Concatenate"}, {"sum", "Add"}, {"mul", "Multiply"}, {"ave", "Average"}};
@@ -243,21 +249,21 @@ class Walk {
       return from;
     }
     Uses both;
-    for (auto& [part, json] : {std::pair<std::string, Json&>("forward_layer", forward), {"backward_layer", backward}}) {
+    for (auto& [role, json] : {std::pair<std::string, Json&>("forward_layer", forward), {"backward_layer", backward}}) {
       if (const auto trainable = config.find("trainable"); trainable != config.end()) {
         json["config"]["trainable"] = *trainable;
       }
-      network_.parts.push_back(std::make_shared<const Json>(std::move(json)));
-      both.push_back(
-          add({config_name(prefix + name + ".", location + name + "/", part), network_.parts.back().get(), from}));
+      network_.made_layers.push_back(std::make_shared<const Json>(std::move(json)));
+      both.push_back(add(
+          {config_name(prefix + name + ".", location + name + "/", role), network_.made_layers.back().get(), from}));
     }
     Json merged{{"class_name", merge->second}, {"config", {{"name", name}, {"trainable", true}}}};
-    network_.parts.push_back(std::make_shared<const Json>(std::move(merged)));
-    return {add({config_name(prefix, location, name), network_.parts.back().get(), both})};
+    network_.made_layers.push_back(std::make_shared<const Json>(std::move(merged)));
+    return {add({config_name(prefix, location, name), network_.made_layers.back().get(), both})};
   }
 
-  // The name in the config of the layer `name` of the network at `place` ("outer/inner/", or ""), always the same, also
-  // for a layer that stands in several networks.
+  // Returns the name in the config of the layer `name` in the network at `location` ("outer/inner/", or ""). It is the
+  // same for each use, also of a layer that several networks share.
   std::string config_name(const std::string& prefix, const std::string& location, const std::string& name,
                           const std::string& shared = "") {
     const auto [known, is_new] = names_.try_emplace(shared.empty() ? location + "\n" + name : "\n" + shared);
@@ -266,10 +272,10 @@ class Walk {
     std::string own = usual;
     for (int number = 2; !taken_.insert(own).second; ++number) own = format("{}_{}", usual, number);
     if (own != name || !location.empty()) {
-      // A rule for names gives { a meaning.
+      // In rules for names, { has a special meaning.
       if ((location + name).find('{') != std::string::npos) {
-        reader_.error({path_},
-                      format("layer '{}': no name with a {{ can be imported: rename it in Keras", location + name));
+        reader_.error({path_}, format("layer '{}': a name with a {{ cannot be imported: rename the layer in Keras",
+                                      location + name));
       }
       network_.renamed.push_back({own, location + name});
     }
@@ -282,29 +288,29 @@ class Walk {
       return add({name, nullptr, {}, {1}});
     }
     const bool is_open = std::any_of(shape.begin() + 1, shape.end(), [](const Json& size) { return size.is_null(); });
-    const bool is_stated = is_open && open_shapes_used_ < open_shapes_.size();
-    const Shape stated = is_stated ? open_shapes_[open_shapes_used_++] : Shape();
+    const bool is_given = is_open && open_shapes_used_ < open_shapes_.size();
+    const Shape given = is_given ? open_shapes_[open_shapes_used_++] : Shape();
     std::vector<std::int64_t> sizes;
-    bool fits = !is_stated || stated.rank() + 1 == static_cast<std::int64_t>(shape.size());
+    bool fits = !is_given || given.rank() + 1 == static_cast<std::int64_t>(shape.size());
     for (std::size_t i = 1; i < shape.size(); ++i) {
-      const std::int64_t otherwise = is_stated && fits ? stated[static_cast<std::int64_t>(i) - 1] : stand_in;
-      sizes.push_back(shape[i].is_null() ? otherwise : whole_number(shape[i]));
+      const std::int64_t open_size = is_given && fits ? given[static_cast<std::int64_t>(i) - 1] : assumed_size;
+      sizes.push_back(shape[i].is_null() ? open_size : whole_number(shape[i]));
       if (sizes.back() < 1) damaged(format("input '{}' has a dimension {}", name, sizes.back()));
-      fits = fits && (!is_stated || sizes.back() == otherwise);
+      fits = fits && (!is_given || sizes.back() == open_size);
     }
     if (!fits) {
-      reader_.error({path_}, format("--input-shape {} does not fit input '{}', which is {} in Keras", to_string(stated),
-                                    name, json_text(shape)));
+      reader_.error({path_}, format("--input-shape {} does not fit input '{}', which is {} in Keras", to_string(given),
+                                    name, shape.dump()));
     }
     network_.inputs.push_back(network_.uses.size());
     const std::string own = config_name("", "", name);
-    taken_.insert("input");  // by which a config refers to the only input
-    return add({own, nullptr, {}, Shape(std::move(sizes)), is_open && !is_stated});
+    taken_.insert("input");  // the name by which a config refers to the only input
+    return add({own, nullptr, {}, Shape(std::move(sizes)), is_open && !is_given});
   }
 
-  // Bounds the work: a network inside another may be used many times, and what it holds again.
+  // Limits the work: a nested network may be used many times, and the networks nested in it again many times.
   void count() {
-    if (++looked_at_ > most_uses) damaged(format("it has more than {} layers", most_uses));
+    if (++visited_ > max_uses) damaged(format("it has more than {} layers", max_uses));
   }
 
   std::size_t add(LayerUse use) {
@@ -337,7 +343,7 @@ class Walk {
   }
 
   [[noreturn]] void damaged(const std::string& what) const {
-    throw Error(ErrorKind::data, SourceLocation{path_}, "no network as Keras saves it: " + what,
+    throw Error(ErrorKind::data, SourceLocation{path_}, "not a network as Keras saves it: " + what,
                 "save the network again, with model.save(\"network.keras\")");
   }
 
@@ -346,9 +352,9 @@ class Walk {
   const std::string& path_;
   Reader& reader_;
   KerasNetwork network_;
-  std::size_t looked_at_ = 0;                 // layers and networks, each use of them
-  std::map<std::string, std::string> names_;  // in the config, by place and name
-  std::set<std::string> taken_;               // those names
+  std::size_t visited_ = 0;                   // number of uses of layers and networks
+  std::map<std::string, std::string> names_;  // names in the config, by location and name
+  std::set<std::string> taken_;               // all names of the config
   std::set<std::string> left_out_;
 };
 

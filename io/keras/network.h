@@ -1,4 +1,4 @@
-// A network saved by Keras as a list of uses of layers, in an order in which they can be computed.
+// Reads a network saved by Keras as a list of uses of layers, in an order in which they can be computed.
 #pragma once
 
 #include <cstddef>
@@ -13,40 +13,40 @@
 
 namespace trainctl {
 
-// One use of a layer.
+// One use (call) of a layer.
 struct LayerUse {
-  std::string name;               // in the config
-  const Json* layer = nullptr;    // as saved: "class_name", "config"; null for an input of the network
-  std::vector<std::size_t> from;  // the uses whose outputs it takes, all of them before it
-  Shape sample = {};              // of an input
-  bool is_open = false;           // an input of which Keras leaves dimensions open, which are stand_in in `sample`
-  // Of an operation: its arguments in their order, numbers and, without a value, tensors; and another argument.
+  std::string name;               // name in the config
+  const Json* layer = nullptr;    // the saved object with "class_name" and "config"; null for an input of the network
+  std::vector<std::size_t> from;  // numbers of the uses whose outputs it reads; all are before it
+  Shape sample = {};              // shape of a sample, of an input only
+  bool is_open = false;           // an input with open dimensions, which are assumed_size in `sample`
+  // Of an operation: its arguments in their order (a number, or empty for a tensor), and an argument of another kind.
   std::vector<std::optional<double>> operands = {};
   std::string other_argument = {};
 };
 
-// The size that stands for an open dimension while shapes are checked: a power of two, as networks halve images.
-inline constexpr std::int64_t stand_in = 256;
+// The size of open dimensions while shapes are checked: a power of two, since networks halve images.
+inline constexpr std::int64_t assumed_size = 256;
 
-// A layer that has another name in the config than in the network: networks inside of others are dissolved, their
-// layers are called "inner.dense", and what no name of a config may hold becomes '_'.
+// A layer that has another name in the config than in the network. The layers of a nested network are listed like those
+// of the outer network and are called "inner.dense"; characters that a config does not allow in names become '_'.
 struct RenamedLayer {
-  std::string name;   // in the config
-  std::string keras;  // in files of weights: "outer/inner/dense"
+  std::string name;   // name in the config
+  std::string keras;  // name in files of weights: "outer/inner/dense"
 };
 
 struct KerasNetwork {
-  std::vector<LayerUse> uses;  // only those that outputs depend on
+  std::vector<LayerUse> uses;  // only uses that outputs depend on
   std::vector<std::size_t> inputs, outputs;
   std::vector<RenamedLayer> renamed;
-  std::vector<std::string> left_out;               // layers that do nothing in prediction, with their classes
-  std::vector<std::shared_ptr<const Json>> parts;  // layers of which a layer of the network is made
+  std::vector<std::string> left_out;                     // layers that do nothing in prediction, with their classes
+  std::vector<std::shared_ptr<const Json>> made_layers;  // objects of layers that replace a layer of the network
 };
 
-// `saved` is what read_saved_model() gave and must outlive the result. `open_shapes` are shapes of samples for the
-// inputs that leave dimensions open, in their order; those that it lacks get stand_in. What trainctl cannot compute,
-// but for the layers themselves, is reported. Throws Json::exception where the JSON is not as Keras writes it, and
-// Error{data} where layers wait for each other or are more than 5000.
+// `saved` is the result of read_saved_model() and must outlive the returned network. `open_shapes` are shapes of
+// samples for the inputs that leave dimensions open, in order; further such inputs get assumed_size. Reports structures
+// that trainctl cannot compute; the layers themselves are not checked. Throws Json::exception if the JSON is not as
+// Keras writes it, and Error{data} if layers depend on each other in a cycle or there are more than 5000.
 KerasNetwork read_network(const Json& saved, const std::vector<Shape>& open_shapes, const std::string& path,
                           Reader& reader);
 

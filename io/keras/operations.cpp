@@ -1,4 +1,4 @@
-// Operations and what each of them is here.
+// Translates each operation.
 #include "io/keras/operations.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// "math.add" of Keras 2 and "Add" of Keras 3: "add".
+// Returns "add" for "math.add" of Keras 2 and "Add" of Keras 3.
 std::string operation_name(const Json& layer) {
   std::string name = layer_class(layer);
   if (name == "TFOpLambda") name = layer.at("config").value("function", "");
@@ -40,7 +40,7 @@ TranslatedLayer rescaled(double scale, double offset) {
   return layer;
 }
 
-// An operation on a tensor and a number, on either side of it.
+// Translates an operation on a tensor and a number.
 std::optional<TranslatedLayer> with_number(const std::string& name, double number, bool number_first) {
   if (name == "add") return rescaled(1, number);
   if (name == "subtract") return number_first ? rescaled(-1, number) : rescaled(1, -number);
@@ -49,7 +49,7 @@ std::optional<TranslatedLayer> with_number(const std::string& name, double numbe
   return std::nullopt;
 }
 
-// An operation on one tensor.
+// Translates an operation on one tensor.
 std::optional<TranslatedLayer> of_tensor(const std::string& name) {
   static const std::set<std::string> functions{"relu", "relu6", "sigmoid", "tanh", "silu", "hard_swish"};
   if (name == "negative") return rescaled(-1, 0);
@@ -59,14 +59,14 @@ std::optional<TranslatedLayer> of_tensor(const std::string& name) {
   return layer;
 }
 
-// An operation on two tensors.
+// Translates an operation on two tensors.
 std::optional<TranslatedLayer> of_tensors(const std::string& name) {
   static const std::set<std::string> merging{"add", "subtract", "multiply", "maximum", "minimum"};
   if (!merging.contains(name)) return std::nullopt;
   return TranslatedLayer{name, map_node()};
 }
 
-// The options of an operation that would change what it computes.
+// Whether the operation has options that change its result.
 bool has_options(const Json& config) {
   static const std::set<std::string> neutral{"name", "trainable", "dtype", "function"};
   return std::any_of(config.items().begin(), config.items().end(),
@@ -80,7 +80,7 @@ bool is_operation(const Json& layer) {
   const auto module = layer.find("module");
   if (module != layer.end())
     return module->is_string() && module->get<std::string>().find(".ops.") != std::string::npos;
-  const Json& config = layer.at("config");  // .h5 files state no module, and operations neither of these
+  const Json& config = layer.at("config");  // .h5 files have no module; operations have none of these options
   return config.is_object() && !config.contains("trainable") && !config.contains("dtype") && config.size() == 1;
 }
 
@@ -104,8 +104,8 @@ Translation translate_operation(const LayerUse& use, const std::string& path, Re
   std::string what = format("it computes {}", function);
   if (number != operands.end()) what += format(" with the number {}", **number);
   if (!use.other_argument.empty()) what += format(" with the argument {}", use.other_argument);
-  reader.error({path}, format("{} '{}': {}, which has no counterpart here; a layer of Keras' that computes the same, "
-                              "such as Rescaling or Activation, can be imported",
+  reader.error({path}, format("{} '{}': {}, which has no counterpart here; a Keras layer that computes the same, such "
+                              "as Rescaling or Activation, can be imported",
                               layer_class(layer), use.name, what));
   return {};
 }

@@ -1,4 +1,4 @@
-// Keras' operations that are no layers, x * 0.5 + y, as layers of a config.
+// Translates Keras' operations that are no layers, such as x * 0.5 + y, to layers of a config.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-// Whether the JSON is that of an operation on tensors: Keras 3's, or Keras 2's TFOpLambda.
+// Whether the JSON is an operation on tensors: of Keras 3, or TFOpLambda of Keras 2.
 bool is_operation(const Json& layer);
 
-// Translates arithmetic with numbers or tensors, and activation functions. Everything else is reported, with what the
-// operation computes.
+// Translates arithmetic with numbers or tensors, and activation functions. Any other operation is reported with its
+// name and arguments.
 Translation translate_operation(const LayerUse& use, const std::string& path, Reader& reader);
 
 }  // namespace trainctl

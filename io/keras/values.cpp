@@ -1,4 +1,4 @@
-// Translates values, and leaves out what is the default.
+// Converts values, and leaves out options that have their defaults.
 #include "io/keras/values.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace trainctl {
 namespace {
 
-// The shortest text; Keras passes many numbers through float32, 0.001 as 0.0010000000474974513.
+// Returns the shortest text. Keras converts many numbers to float32 before it writes them: 0.001 becomes
+// 0.0010000000474974513.
 std::string number_text(double value) {
   const auto rounded = static_cast<float>(value);
   return static_cast<double>(rounded) == value ? format("{}", rounded) : format("{}", value);
@@ -20,8 +21,8 @@ std::string number_text(double value) {
 }  // namespace
 
 std::int64_t whole_number(const Json& value) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return most;
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max)) return max;
   return value.get_ref<const Json::number_integer_t&>();
 }
 
@@ -62,13 +63,13 @@ std::string snake_case(const std::string& name) {
 }
 
 KerasObject keras_object(const Json& value) {
-  static const Json nothing = Json::object();
-  if (value.is_string()) return {snake_case(value.get<std::string>()), &nothing};
-  if (!value.is_object() || !value.contains("class_name") || !value["class_name"].is_string()) return {"", &nothing};
+  static const Json no_options = Json::object();
+  if (value.is_string()) return {snake_case(value.get<std::string>()), &no_options};
+  if (!value.is_object() || !value.contains("class_name") || !value["class_name"].is_string()) return {"", &no_options};
   const auto config = value.find("config");
-  const bool function = config != value.end() && config->is_string();  // by its name
+  const bool function = config != value.end() && config->is_string();  // a function is written as its name
   const bool options = config != value.end() && config->is_object();
-  return {snake_case((function ? *config : value["class_name"]).get<std::string>()), options ? &*config : &nothing};
+  return {snake_case((function ? *config : value["class_name"]).get<std::string>()), options ? &*config : &no_options};
 }
 
 Node without_defaults(const Section& section, const Node& options) {

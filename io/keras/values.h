@@ -1,4 +1,4 @@
-// Values of Keras' JSON as values of a config.
+// Converts values of Keras' JSON to values of a config.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace trainctl {
 
-// A whole number, the largest int64 for those beyond it. Throws Json::exception for anything else.
+// Converts a whole number; numbers beyond int64 become the largest int64. Throws Json::exception for other values.
 std::int64_t whole_number(const Json& value);
-// A number, a word, true or false, or a list of such. Throws Json::exception for anything else.
+// Converts a number, a text, true or false, or a list of these. Throws Json::exception for other values.
 Node plain_node(const Json& value);
-// Likewise, of a window: [3, 3] is 3, [[1, 1], [2, 2]] is [1, 2].
+// Converts sizes of a window, and shortens equal sizes: [3, 3] becomes 3, [[1, 1], [2, 2]] becomes [1, 2].
 Node window_node(const Json& value);
 
-// "HeNormal" as "he_normal", "L1L2" as "l1l2", "Conv2D" as "conv2d", "SGD" as "sgd".
+// Converts "HeNormal" to "he_normal", "L1L2" to "l1l2", "Conv2D" to "conv2d", "SGD" to "sgd".
 std::string snake_case(const std::string& name);
 
-// What Keras writes as a name, or as an object with "class_name" and "config".
+// A value that Keras writes as a name, or as an object with "class_name" and "config".
 struct KerasObject {
-  std::string name;              // in snake case; empty where the value is neither
-  const Json* config = nullptr;  // an object, empty where there is none; part of the value
+  std::string name;              // in snake case; empty if the value is neither
+  const Json* config = nullptr;  // an object inside the value; an empty object if it has none
 };
 KerasObject keras_object(const Json& value);
 
-// The options, a map, without those that have their defaults in the section.
+// Returns the map of options without those that are the section's defaults.
 Node without_defaults(const Section& section, const Node& options);
-// A choice of the table as it is written: its name, or a map with `name` where other options than defaults are left.
+// Returns a choice of the table as it is written: its name, or a map with `name` if it has options that are not
+// defaults.
 Node choice_node(const ChoiceTable& table, const std::string& name, const Node& options);
 
 }  // namespace trainctl

@@ -100,7 +100,7 @@ TEST_CASE("dimensions that a network leaves open are told, or stated") {
                  "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
   check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
   check_contains(failure({{9, 7, 3}, {5}}),
-                 "--input-shape is given 2 times, and 1 inputs leave dimensions open (None)");
+                 "--input-shape is given 2 times, but 1 inputs leave dimensions open (None)");
 }
 
 TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
