@@ -1,4 +1,4 @@
-// Drawing a count on standard error.
+// Draws the progress on standard error.
 #include "io/metrics/count_progress.h"
 
 #include <unistd.h>

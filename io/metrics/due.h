@@ -1,4 +1,4 @@
-// When a step is to be reported: every so many steps, epochs or seconds, and for people not too often.
+// Decides which steps are reported: at intervals of steps, epochs or seconds, and less often for people.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,9 @@ class Due {
  public:
   explicit Due(Duration every) : every_(every) {}
 
-  // Called once for each step; `now` in seconds of any clock. In steps: on their multiples. In epochs: on the step that
-  // reaches a multiple. In seconds: on the first step so long after the last one that was due, or after the first.
+  // Returns whether the step is reported; must be called once for each step, with `now` in seconds of any clock. An
+  // interval of steps reports steps that are a multiple of it; of epochs, the step that reaches a multiple; of seconds,
+  // the first step that is at least the interval later than the last reported one (at first: than the first step).
   bool operator()(const StepEvent& event, double now) {
     switch (every_.unit) {
       case Duration::Unit::steps:
@@ -41,22 +42,23 @@ class Due {
   double last_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-// How many lines of steps a person wants to read: the first ones as they come, a sign of life, then a line every few
-// seconds, and once a minute in a long run.
+// Limits the lines of steps for people: the first ten lines at once, then a line every few seconds, and once a minute
+// in a long run.
 class LineRate {
  public:
-  // Called for each step that is due, at `now` in seconds of any clock: whether it has a line.
+  // Returns whether a step that is due has a line; must be called once for each such step, with `now` in seconds of any
+  // clock.
   bool operator()(double now) {
     if (std::isnan(start_)) start_ = now;
     const double interval = std::clamp((now - start_) / 20, 5.0, 60.0);
-    if (lines_ >= at_once && now - last_ < interval) return false;
+    if (lines_ >= first_lines && now - last_ < interval) return false;
     ++lines_;
     last_ = now;
     return true;
   }
 
  private:
-  static constexpr int at_once = 10;
+  static constexpr int first_lines = 10;
 
   int lines_ = 0;
   double start_ = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,4 @@
-// Looking through runs/ for the run of a config.
+// Searches runs/ for the run of a config.
 #include "io/metrics/find_run.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t shown_differences = 4;
 
-// 1 for runs/<name>, N for runs/<name>-N; nothing for others.
+// Returns 1 for runs/<name>, N for runs/<name>-N; no value for other folders.
 std::optional<std::int64_t> run_number_of(const std::string& folder, const std::string& name) {
   if (folder == name) return 1;
   if (!folder.starts_with(name + "-")) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<std::int64_t> run_number_of(const std::string& folder, const std::
   return number && *number > 1 ? number : std::nullopt;
 }
 
-// Directories of runs of this name that hold a checkpoint, the newest first.
+// Returns the directories of runs of this name that have a checkpoint, the newest first.
 std::vector<std::string> runs_of(const std::string& name) {
   std::vector<std::pair<std::int64_t, std::string>> found;
   if (!exists("runs")) return {};
@@ -59,7 +59,7 @@ std::vector<std::string> differences_of_model(const Node& before, const Node& no
   return differences(model(before), model(now));
 }
 
-std::string first_of(const std::vector<std::string>& lines) {
+std::string first_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), shown_differences); ++i) text += "\n  " + lines[i];
   if (lines.size() > shown_differences) text += format("\n  and {} more", lines.size() - shown_differences);
@@ -74,26 +74,26 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
     throw Error(ErrorKind::data, SourceLocation{"runs/" + name}, "there is no run with a checkpoint",
                 "train first (trainctl run), or name a run (--run) or a checkpoint (--checkpoint)");
   }
-  std::optional<RunOfConfig> alike;
+  std::optional<RunOfConfig> same_model;
   std::vector<std::string> other_model;
   for (const std::string& run : runs) {
     const Node before = load_run_config(run);
     std::vector<std::string> differ = deciding_differences(before, config);
     if (differ.empty()) return {run, {}};
     std::vector<std::string> model = differences_of_model(before, config);
-    if (model.empty() && !alike) alike = {run, std::move(differ)};
+    if (model.empty() && !same_model) same_model = {run, std::move(differ)};
     if (!model.empty() && other_model.empty()) other_model = std::move(model);
   }
-  if (alike) return *alike;
+  if (same_model) return *same_model;
   throw Error(ErrorKind::config, SourceLocation{config_file},
-              format("its model is another than that of {}/config.yaml:{}\n", runs.front(), first_of(other_model)),
+              format("its model differs from the model of {}/config.yaml:{}\n", runs.front(), first_lines(other_model)),
               "train it first (trainctl run), or name a run of this model (--run)");
 }
 
 std::string run_of_checkpoint(const std::string& checkpoint) {
   std::error_code ignored;
   fs::path folder = fs::absolute(checkpoint, ignored).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // behind a slash
+  if (!folder.has_filename()) folder = folder.parent_path();  // the path ends with a slash
   for (;; folder = folder.parent_path()) {
     if (fs::exists(folder / "config.yaml", ignored) && fs::exists(folder / "checkpoints", ignored)) {
       return folder.string();

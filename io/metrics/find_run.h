@@ -1,4 +1,4 @@
-// The run that a config has left: what commands read that are given a config in place of a run directory.
+// Finds the run of a config, for commands that are given a config instead of a run directory.
 #pragma once
 
 #include <string>
@@ -10,20 +10,22 @@ namespace trainctl {
 
 struct RunOfConfig {
   std::string path;
-  // Between the run's config and ours, in what decides the result; empty: it is this config's own.
+  // Differences between the run's config and the given one in keys that decide the result; empty: it is a run of the
+  // given config.
   std::vector<std::string> differences;
 };
 
-// The newest run with a checkpoint among runs/<name>, runs/<name>-2, ...: of this config, otherwise of one with the
-// same model. Throws Error{data} where there is no run, Error{config} with `config_file`, the run's config and what
-// differs where all are of other models.
+// Returns the newest run with a checkpoint among runs/<name>, runs/<name>-2, ...: of this config, otherwise of a config
+// with the same model. Throws Error{data} if there is no run, and Error{config} if all runs have other models; its text
+// names `config_file`, the run's config and the differences.
 RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file);
 
-// The run directory that a checkpoint's folder, a link to one or a run directory belongs to; "" where it is of none.
+// Returns the run directory of a checkpoint's folder, of a link to one, or of a run directory itself; "" if the path
+// belongs to no run.
 std::string run_of_checkpoint(const std::string& checkpoint);
 
-// Where the model of the run that a checkpoint or run directory belongs to differs from this config's; empty also where
-// it belongs to none.
+// Returns the differences between the model of this config and that of the run to which a checkpoint or run directory
+// belongs; also empty if it belongs to no run.
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config);
 
 }  // namespace trainctl

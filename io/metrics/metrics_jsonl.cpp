@@ -1,4 +1,4 @@
-// Writing metrics.jsonl, and reading its last line.
+// Writes metrics.jsonl and reads its last line.
 #include "io/metrics/metrics_jsonl.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-// Bytes [begin, end) of the file, fewer where it is shorter. Throws Error{data} where it cannot be read.
+// Returns bytes [begin, end) of the file, fewer if it is shorter. Throws Error{data} if it cannot be read.
 std::string read_from(const std::string& path, int descriptor, off_t begin, off_t end) {
   std::string text(static_cast<std::size_t>(end - begin), '\0');
   ssize_t done = 0;
@@ -34,7 +34,7 @@ std::string read_from(const std::string& path, int descriptor, off_t begin, off_
   return text;
 }
 
-// Bytes up to and with the last line break.
+// Returns the number of bytes up to the last line break, including it.
 off_t whole_lines(const std::string& path, int descriptor, off_t size) {
   constexpr off_t block = 1 << 16;
   for (off_t end = size; end > 0;) {
@@ -52,7 +52,7 @@ Json event(const char* name) {
   return {{"event", name}, {"time", static_cast<double>(milliseconds) / 1000}};
 }
 
-// JSON knows no NaN: what is not known is null.
+// Returns null for unknown values, since JSON has no NaN.
 Json known(double value) { return std::isnan(value) ? Json() : Json(value); }
 
 Json gpu(const GpuSample& sample) {
@@ -187,7 +187,7 @@ std::string final_line(const std::string& path) {
   const InputFile file(path);
   const std::int64_t begin_of_tail = std::max<std::int64_t>(0, file.size() - (1 << 16));
   std::string text(static_cast<std::size_t>(file.size() - begin_of_tail), '\0');
-  // Another run's process may be writing it, and cut a torn line off.
+  // The process of another run may be writing the file and may cut off an incomplete line.
   text.resize(static_cast<std::size_t>(file.read_some(begin_of_tail, text.data(), file.size() - begin_of_tail)));
   if (!text.ends_with('\n')) return "";
   const std::size_t begin = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0

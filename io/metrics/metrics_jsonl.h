@@ -1,4 +1,5 @@
-// metrics.jsonl: one JSON object a line for everything that happens in a run, each line on its way to the disk at once.
+// Writes metrics.jsonl, which has one line with a JSON object for each event of a run. Lines are written without
+// buffering.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,9 @@ namespace trainctl {
 
 class MetricsJsonl final : public MetricsSink {
  public:
-  // Goes on behind the events that the file holds; a last line that a killed run left torn is cut off. `every`: which
-  // steps are written. Throws Error{resource}, now and later, where the file cannot be written.
+  // Appends to the events in the file; an incomplete last line, which a killed run has left, is cut off. `every` is the
+  // interval of the steps that are written. The constructor and all events throw Error{resource} if the file cannot be
+  // written.
   MetricsJsonl(std::string path, Duration every);
   ~MetricsJsonl() override;
   MetricsJsonl(const MetricsJsonl&) = delete;
@@ -33,14 +35,14 @@ class MetricsJsonl final : public MetricsSink {
   int descriptor_ = -1;
 };
 
-// The `end` event as a line of metrics.jsonl.
+// Returns the `end` event as a line of metrics.jsonl.
 std::string end_line(const EndEvent& event);
 
-// The last line of a metrics.jsonl, with its line break; "" where there is no file or the line is torn. Throws
-// Error{data} where the file cannot be read.
+// Returns the last line of a metrics.jsonl with its line break; "" if there is no file or the line is incomplete.
+// Throws Error{data} if the file cannot be read.
 std::string final_line(const std::string& path);
 
-// The status of the `end` event that is the last line of a metrics.jsonl; nothing where the run has not ended.
+// Returns the status of the `end` event in the last line of a metrics.jsonl; no value if the run has not ended.
 std::optional<std::string> final_status(const std::string& path);
 
 }  // namespace trainctl

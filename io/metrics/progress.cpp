@@ -1,4 +1,4 @@
-// The bar on the terminal, and the sink that feeds it.
+// Draws the bar on the terminal, and updates it at events of the run.
 #include "io/metrics/progress.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct ProgressBar::Shared {
   int terminal = STDERR_FILENO;
   std::optional<int> columns;
   std::mutex mutex;  // log lines come from any thread
-  std::string line;  // what stands on the terminal
+  std::string line;  // the bar that is on the terminal
 
   ~Shared() {
     if (terminal > STDERR_FILENO) close(terminal);
@@ -138,7 +138,7 @@ ProgressState Progress::state_since_last_line(const StepEvent& event, double now
 void Progress::epoch(const EpochEvent& event) {
   const std::int64_t epochs = epoch_count(start_.total_steps, start_.steps_per_epoch);
   if (style_ != ProgressStyle::none) log::info(epoch_line(event, epochs));
-  last_line_ = now_seconds();  // evaluation is no part of a step's time
+  last_line_ = now_seconds();  // the time of an evaluation does not count for steps
   line_ = {};
 }
 

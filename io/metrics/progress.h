@@ -1,4 +1,5 @@
-// Progress of a run for people: a live bar on a terminal, or a line every so often, and a summary at the end.
+// Shows the progress of a run to people: a live bar on a terminal, otherwise lines at intervals, and a summary at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace trainctl {
 
-// --progress. automatic: a bar where there is a terminal, plain lines elsewhere.
+// Values of --progress. automatic: a bar on a terminal, plain lines elsewhere.
 enum class ProgressStyle { automatic, bar, plain, none };
 
 template <>
@@ -26,18 +27,19 @@ struct EnumNames<ProgressStyle> {
                                                       {ProgressStyle::none, "none"}};
 };
 
-// The terminal that standard error reaches through a supervisor; without one, standard error itself is asked.
+// The terminal to which a supervisor forwards standard error. Without a supervisor both members are empty, and standard
+// error itself is used.
 struct SupervisedTerminal {
-  std::optional<int> columns;  // its width when the run began
-  std::string path;            // "/dev/pts/3": is asked for the width now; empty where it is not of this host
+  std::optional<int> columns;  // width of the terminal when the run began
+  std::string path;            // "/dev/pts/3", which is asked for its present width; empty if it is on another host
 };
 
-// A bar on standard error that steps aside for log lines, always as wide as the terminal is then. Redrawn ten times a
-// second at most.
+// A bar on standard error with the present width of the terminal. It is erased before log lines and drawn again after
+// them, at most ten times a second.
 class ProgressBar {
  public:
   explicit ProgressBar(const SupervisedTerminal& terminal);
-  ~ProgressBar();  // leaves no bar behind
+  ~ProgressBar();  // erases the bar
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
@@ -49,10 +51,11 @@ class ProgressBar {
   std::unique_ptr<Shared> shared_;
 };
 
-// Whole lines go through the log (level info), so that they stand in log.txt too and --quiet hides them.
+// Lines other than the bar are written to the log (level info), so that they are in log.txt, too, and --quiet hides
+// them.
 class Progress final : public MetricsSink {
  public:
-  // `every`: which steps may have a line in the plain style; LineRate says how many have one.
+  // `every` is the interval of steps that may have a line in the plain style; LineRate limits their number.
   Progress(ProgressStyle style, Duration every, const SupervisedTerminal& terminal = {});
   ~Progress() override;
 
@@ -71,10 +74,10 @@ class Progress final : public MetricsSink {
   std::unique_ptr<ProgressBar> bar_;
   StartEvent start_;
   std::string last_checkpoint_;
-  // Counts over the whole run and since the last line: steps, and the sums that are averaged over them.
+  // The number of steps, and sums over them for averages: of the whole run and since the last line.
   struct Sums {
     std::int64_t steps = 0;
-    double inverse_rate = 0;  // seconds per sample
+    double inverse_rate = 0;  // sum of seconds per sample
     double wait = 0;
 
     double rate() const { return inverse_rate > 0 ? static_cast<double>(steps) / inverse_rate : 0; }

@@ -1,4 +1,4 @@
-// Lines of progress.
+// Formats lines of progress.
 #include "io/metrics/progress_text.h"
 
 #include <algorithm>
@@ -12,15 +12,17 @@
 namespace trainctl {
 namespace {
 
-constexpr double worth_saying = 0.1;  // share of the time spent waiting for data
+constexpr double shown_wait_share = 0.1;  // shortest wait for data that is shown, as a share of the time
 constexpr int smallest_bar = 8;
 constexpr int largest_bar = 30;
 
-std::string of_total(const std::string& done, std::int64_t total) {
+std::string count_of_total(const std::string& done, std::int64_t total) {
   return total > 0 ? format("{}/{}", done, total) : done;
 }
 
-std::string of_total(std::int64_t done, std::int64_t total) { return of_total(std::to_string(done), total); }
+std::string count_of_total(std::int64_t done, std::int64_t total) {
+  return count_of_total(std::to_string(done), total);
+}
 
 std::string rate_text(double samples_per_second) { return count_text(samples_per_second) + " samples/s"; }
 
@@ -32,7 +34,7 @@ std::string gpu_text(const ProgressState& state) {
   return text + (text == "GPU" ? " " : ", ") + byte_text(std::llround(state.gpu_memory_bytes));
 }
 
-bool has_gpu_figures(const ProgressState& state) {
+bool has_gpu_values(const ProgressState& state) {
   return !std::isnan(state.gpu_utilization) || !std::isnan(state.gpu_memory_bytes);
 }
 
@@ -92,61 +94,62 @@ std::string time_text(double seconds) {
 }
 
 std::string bar_line(const ProgressState& state, int width) {
-  struct Part {
+  struct Field {
     std::string text;
-    int rank;  // the highest goes first when there is no room
+    int priority;  // the field with the highest number is left out first if the line is too long
   };
-  std::vector<Part> parts;
+  std::vector<Field> fields;
   const std::int64_t epochs = epoch_count(state.total_steps, state.steps_per_epoch);
   if (epochs > 0) {
     const std::int64_t epoch =
         std::min(epochs, (std::max<std::int64_t>(state.step, 1) - 1) / state.steps_per_epoch + 1);
-    parts.push_back({format("epoch {}/{}", epoch, epochs), 2});
+    fields.push_back({format("epoch {}/{}", epoch, epochs), 2});
   }
-  parts.push_back({of_total(state.step, state.total_steps), 0});
-  const std::size_t behind_bar = parts.size();
-  parts.push_back({format("loss {:.4f}", state.loss), 1});
-  if (state.samples_per_second > 0) parts.push_back({rate_text(state.samples_per_second), 4});
-  if (state.data_wait_share >= worth_saying) parts.push_back({wait_text(state), 5});
-  if (has_gpu_figures(state)) parts.push_back({gpu_text(state), 6});
-  if (state.seconds_left >= 0) parts.push_back({"ETA " + time_text(state.seconds_left), 3});
+  fields.push_back({count_of_total(state.step, state.total_steps), 0});
+  const std::size_t fields_before_bar = fields.size();
+  fields.push_back({format("loss {:.4f}", state.loss), 1});
+  if (state.samples_per_second > 0) fields.push_back({rate_text(state.samples_per_second), 4});
+  if (state.data_wait_share >= shown_wait_share) fields.push_back({wait_text(state), 5});
+  if (has_gpu_values(state)) fields.push_back({gpu_text(state), 6});
+  if (state.seconds_left >= 0) fields.push_back({"ETA " + time_text(state.seconds_left), 3});
 
   const auto length = [&] {
-    const auto add = [](int sum, const Part& part) {
-      return sum + (part.text.empty() ? 0 : int(part.text.size()) + 2);
+    const auto add = [](int sum, const Field& field) {
+      return sum + (field.text.empty() ? 0 : int(field.text.size()) + 2);
     };
-    return std::accumulate(parts.begin(), parts.end(), -2, add);
+    return std::accumulate(fields.begin(), fields.end(), -2, add);
   };
-  for (int rank = 6; rank > 0 && length() > width; --rank) {
-    for (Part& part : parts) {
-      if (part.rank == rank) part.text.clear();
+  for (int priority = 6; priority > 0 && length() > width; --priority) {
+    for (Field& field : fields) {
+      if (field.priority == priority) field.text.clear();
     }
   }
-  const int room = std::min(width - length() - 3, largest_bar);  // a space and two brackets
+  const int bar_width = std::min(width - length() - 3, largest_bar);  // a space and two brackets
   std::string line;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].text.empty()) continue;
-    line += (line.empty() ? "" : "  ") + parts[i].text;
-    if (i + 1 == behind_bar && state.total_steps > 0 && room >= smallest_bar) {
-      line += " " + bar(static_cast<double>(state.step) / static_cast<double>(state.total_steps), room);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].text.empty()) continue;
+    line += (line.empty() ? "" : "  ") + fields[i].text;
+    if (i + 1 == fields_before_bar && state.total_steps > 0 && bar_width >= smallest_bar) {
+      line += " " + bar(static_cast<double>(state.step) / static_cast<double>(state.total_steps), bar_width);
     }
   }
   return line.substr(0, static_cast<std::size_t>(std::max(width, 0)));
 }
 
 std::string step_line(const ProgressState& state) {
-  std::string line = format("step {}  epoch {:.2f}  loss {:.4f}  lr {:.4g}", of_total(state.step, state.total_steps),
-                            state.epoch, state.loss, state.learning_rate);
+  std::string line =
+      format("step {}  epoch {:.2f}  loss {:.4f}  lr {:.4g}", count_of_total(state.step, state.total_steps),
+             state.epoch, state.loss, state.learning_rate);
   if (state.samples_per_second > 0) line += "  " + rate_text(state.samples_per_second);
-  if (state.data_wait_share >= worth_saying) line += "  " + wait_text(state);
-  if (has_gpu_figures(state)) line += "  " + gpu_text(state);
+  if (state.data_wait_share >= shown_wait_share) line += "  " + wait_text(state);
+  if (has_gpu_values(state)) line += "  " + gpu_text(state);
   return line;
 }
 
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
   const double whole = std::floor(event.epoch);
   const bool ends_within = event.epoch > whole;  // the run ended before the epoch did
-  std::string line = "epoch " + of_total(std::llround(whole) + (ends_within ? 1 : 0), epochs);
+  std::string line = "epoch " + count_of_total(std::llround(whole) + (ends_within ? 1 : 0), epochs);
   if (ends_within) line += format(", {:.2g} % of it", 100 * (event.epoch - whole));
   return line + metrics_text(event.train, "") + metrics_text(event.validation, "val_") + "  (" +
          time_text(event.seconds) + ")";

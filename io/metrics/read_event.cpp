@@ -1,4 +1,4 @@
-// Reading the fields of events.
+// Parses the fields of events.
 #include "io/metrics/read_event.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace {
 
 double value_of(const Json& json, const char* name) { return number_of(json.at(name)); }
 
-// NaN where it is not known.
+// Returns NaN if the value is unknown.
 double reading_of(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found == json.end() ? GpuReading::unknown : number_of(*found);
 }
 
-// The numbers of an object. Tables, such as a confusion matrix, go to `tables`.
+// Returns the numbers of an object. Tables, such as a confusion matrix, go to `tables`.
 std::map<std::string, double> metrics_of(const Json& json, std::map<std::string, Table>* tables = nullptr) {
   std::map<std::string, double> values;
   for (const auto& [name, value] : json.items()) {
@@ -26,7 +26,7 @@ std::map<std::string, double> metrics_of(const Json& json, std::map<std::string,
   return values;
 }
 
-// The bits for which throttle_words() has these words.
+// Returns the bits for which throttle_words() has these words.
 std::uint64_t throttle_bits(const Json& words) {
   std::uint64_t bits = 0;
   for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {

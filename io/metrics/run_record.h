@@ -1,4 +1,4 @@
-// The state of a run as its events tell it, folded into one value.
+// The state of a run, collected from its events.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,20 @@
 
 namespace trainctl {
 
-// The newest event of each kind since the run was started last; of those before, what a run that goes on still has.
+// The newest event of each kind since the last start of the run, and the events of earlier starts that are still valid
+// after a resume.
 struct RunRecord {
   std::optional<StartEvent> start;
-  std::optional<StepEvent> step;  // without `gpus`, which stand below
+  std::optional<StepEvent> step;  // without `gpus`, which are below
   std::optional<EpochEvent> epoch;
   std::optional<CheckpointEvent> checkpoint;
-  std::optional<EndEvent> end;    // none: no end has been written
-  std::vector<GpuSample> gpus;    // of the newest step that has some
-  double time = 0;                // of the newest event, in seconds since 1970; 0: there is none
-  double checkpoint_time = 0;     // likewise
-  double longest_gap = 0;         // seconds between two events since the start
-  double seconds_per_step = 0;    // smoothed, of steps alone; 0: unknown
-  bool ends_with_a_step = false;  // the newest event is one
+  std::optional<EndEvent> end;    // empty if no end has been written
+  std::vector<GpuSample> gpus;    // of the newest step that has readings
+  double time = 0;                // time of the newest event in seconds since 1970; 0: there is none
+  double checkpoint_time = 0;     // time of the newest checkpoint in seconds since 1970; 0: there is none
+  double longest_gap = 0;         // longest time between two events since the start, in seconds
+  double seconds_per_step = 0;    // smoothed, without other events; 0: unknown
+  bool ends_with_a_step = false;  // whether the newest event is a step
 };
 
 }  // namespace trainctl

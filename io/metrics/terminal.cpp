@@ -1,4 +1,4 @@
-// Asking a terminal.
+// Queries a terminal.
 #include "io/metrics/terminal.h"
 
 #include <sys/ioctl.h>

@@ -1,12 +1,12 @@
-// The terminal that a descriptor leads to.
+// Queries the terminal of a file descriptor.
 #pragma once
 
 namespace trainctl {
 
-// The width in columns; 0 where the descriptor is no terminal, or one that does not tell.
+// Returns the width in columns; 0 if the descriptor is no terminal or the width is unknown.
 int terminal_columns(int descriptor);
 
-// Whether the kind of terminal that TERM names can erase and redraw lines.
+// Whether the terminal type in TERM can erase and redraw lines.
 bool terminal_redraws();
 
 }  // namespace trainctl

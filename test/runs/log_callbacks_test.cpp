@@ -41,7 +41,7 @@ log:
   CHECK(read_file(folder / "epochs.txt") == expected);
   CHECK(read_file(folder / "checkpoints.txt") == "6\n12\n");
   CHECK(contains(read_file(folder / "ends.txt"), "completed "));
-  CHECK(count(run.errors, "ended with exit code 3; what it wrote is in") == 2);
+  CHECK(count(run.errors, "ended with exit code 3; its output is in") == 2);
   CHECK(contains(run.errors, "`sleep 300` had not ended after 0.5"));
   CHECK(count(read_file(folder / "runs/told/callbacks.log"), "to the log\n") == 2);
   CHECK(Json::parse(read_file(folder / "eval.json"))["accuracy"] == epochs.back()["validation"]["accuracy"]);

@@ -1,4 +1,4 @@
-// The variables that callbacks are told.
+// Sets the environment variables of callbacks for each event.
 #include "io/metrics/callbacks/callbacks.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// "val_loss" as VAL_LOSS; what a variable's name may not hold becomes _.
+// Converts "val_loss" to VAL_LOSS; characters that a variable's name cannot have become _.
 std::string variable_of(const std::string& name) {
   std::string variable;
   for (const char c : name) {

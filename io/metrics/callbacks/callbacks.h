@@ -1,4 +1,4 @@
-// Runs the commands of `log.callbacks` as a run goes on; a failing one warns and changes nothing.
+// Runs the commands of `log.callbacks` during a run. A command that fails is logged as a warning; the run continues.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace trainctl {
 
 class Callbacks final : public MetricsSink {
  public:
-  // `name` of the run, whose directory gets callbacks.log.
+  // `name` is the run's name. The output of commands goes to callbacks.log in `run_directory`.
   Callbacks(std::vector<Choice> callbacks, const std::string& name, const std::string& run_directory);
 
   void start(const StartEvent&) override {}
@@ -23,12 +23,12 @@ class Callbacks final : public MetricsSink {
   void end(const EndEvent& event) override;
 
  private:
-  using Variables = std::map<std::string, std::string>;  // variables without their TRAINCTL_
+  using Variables = std::map<std::string, std::string>;  // by names without the prefix TRAINCTL_
 
   void run(const std::string& event, Variables variables);
 
   std::vector<Choice> callbacks_;
-  Variables variables_;  // of the run
+  Variables variables_;  // variables that all events have
   CommandQueue queue_;
 };
 

@@ -1,5 +1,4 @@
-// Running commands by /bin/sh, each in a process group of its own, which a shell beside this process ends if this
-// process is killed.
+// Runs commands by /bin/sh, each in its own process group. A second shell kills the group if this process is killed.
 #include "io/metrics/callbacks/command_queue.h"
 
 #include <fcntl.h>
@@ -26,8 +25,8 @@ extern char** environ;
 
 namespace trainctl {
 
-// While it lives, the process group that it guards is killed as soon as this process is gone, however that ends. A
-// shell beside this process sees that by the end of a pipe. Where the shell cannot be started nothing is guarded.
+// Kills the guarded process group as soon as this process is gone, whatever the reason. For this, a shell waits for the
+// end of a pipe from this process. If the shell cannot be started, no group is guarded.
 class GroupGuard {
  public:
   GroupGuard();
@@ -36,25 +35,26 @@ class GroupGuard {
   GroupGuard& operator=(const GroupGuard&) = delete;
 
   void guard(pid_t group);
-  // Until the next guard() there is no group.
+  // No group is guarded until the next guard().
   void release();
 
  private:
-  void tell(const char* line);
+  void send(const char* line);
 
-  int pipe_ = -1;  // to the shell: a line for each change
+  int pipe_ = -1;  // to the shell, which reads a line for each guard() and release()
   pid_t shell_ = -1;
 };
 
 namespace {
 
-// The shell ignores what ends a whole session or a terminal's processes: it must outlive this process.
+// The shell ignores the signals that end a session or the processes of a terminal, since it must outlive this process.
 constexpr const char* guard_script =
     "trap '' HUP INT QUIT TERM USR1 USR2; while read -r line; do group=$line; done; "
     "[ -z \"$group\" ] || kill -KILL \"-$group\"";
 
-// Variables that tell a program it is a rank of this run, which a command is not.
-bool makes_a_rank(std::string_view variable) {
+// Whether the variable would make a program believe that it is a rank of this run. Commands must not have such
+// variables.
+bool is_rank_variable(std::string_view variable) {
   static constexpr std::array<std::string_view, 11> prefixes{"OMPI_",
                                                              "PMIX_",
                                                              "PMI_",
@@ -76,7 +76,7 @@ std::vector<std::string> environment_of(const CommandQueue::Command& command) {
   std::vector<std::string> all;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    if (!makes_a_rank(text) && !command.environment.contains(std::string(text.substr(0, text.find('='))))) {
+    if (!is_rank_variable(text) && !command.environment.contains(std::string(text.substr(0, text.find('='))))) {
       all.emplace_back(text);
     }
   }
@@ -84,12 +84,12 @@ std::vector<std::string> environment_of(const CommandQueue::Command& command) {
   return all;
 }
 
-// The file for what commands write, or -1 with errno. A pipe without a reader is refused, not waited for.
+// Opens the file for the output of commands; returns -1 with errno if it fails, also for a pipe without a reader.
 int open_command_log(const std::string& path) {
   return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
 }
 
-// Starts the command; its process, or -1 with errno.
+// Starts the command and returns its process, or -1 with errno.
 pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   const int log = open_command_log(log_file);
   if (log < 0) return -1;
@@ -164,12 +164,12 @@ GroupGuard::~GroupGuard() {
   waitpid(shell_, nullptr, 0);
 }
 
-void GroupGuard::guard(pid_t group) { tell(format("{}\n", group).c_str()); }
+void GroupGuard::guard(pid_t group) { send(format("{}\n", group).c_str()); }
 
-void GroupGuard::release() { tell("\n"); }
+void GroupGuard::release() { send("\n"); }
 
-void GroupGuard::tell(const char* line) {
-  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell is gone: nothing is guarded
+void GroupGuard::send(const char* line) {
+  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell is gone: no group is guarded
     close(std::exchange(pipe_, -1));
   }
 }
@@ -184,23 +184,24 @@ CommandQueue::~CommandQueue() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
-    end_ = Clock::now() + seconds(longest_);
+    end_ = Clock::now() + seconds(longest_timeout_);
   }
   changed_.notify_one();
   worker_.join();
-  if (!commands_.empty()) log::warning(format("{} callbacks were left out: time for them ran out", commands_.size()));
+  if (!commands_.empty())
+    log::warning(format("{} callbacks were not run before their timeout at the end of the run", commands_.size()));
 }
 
 void CommandQueue::add(Command command) {
   {
     const std::lock_guard lock(mutex_);
-    longest_ = std::max(longest_, command.timeout);
+    longest_timeout_ = std::max(longest_timeout_, command.timeout);
     commands_.push_back(std::move(command));
   }
   changed_.notify_one();
 }
 
-CommandQueue::Clock::time_point CommandQueue::last_moment() {
+CommandQueue::Clock::time_point CommandQueue::end_of_all() {
   const std::lock_guard lock(mutex_);
   return ends_ ? end_ : Clock::time_point::max();
 }
@@ -221,8 +222,8 @@ std::string CommandQueue::wait(pid_t process, const Command& command) {
   for (;;) {
     const pid_t ended = waitpid(process, &status, WNOHANG);
     if (ended == process) break;
-    if (ended < 0 && errno != EINTR) return {};  // somebody else has waited for it
-    if (const Clock::time_point now = Clock::now(); now > deadline || now > last_moment()) {
+    if (ended < 0 && errno != EINTR) return {};  // the process was already waited for
+    if (const Clock::time_point now = Clock::now(); now > deadline || now > end_of_all()) {
       kill(-process, SIGKILL);
       waitpid(process, &status, 0);
       return format("had not ended after {:.3g} s, and was killed", std::chrono::duration<double>(now - begin).count());
@@ -246,7 +247,7 @@ void CommandQueue::work() {
     }
     const std::string failure = run(command);
     if (!failure.empty()) {
-      log::warning(format("the callback `{}` {}; what it wrote is in {}", command.text, failure, log_file_));
+      log::warning(format("the callback `{}` {}; its output is in {}", command.text, failure, log_file_));
     }
   }
 }

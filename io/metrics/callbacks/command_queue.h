@@ -1,4 +1,4 @@
-// Commands that run beside the program, one after another, and end with it.
+// Runs commands in the background, one after another; they end with the program at the latest.
 #pragma once
 
 #include <sys/types.h>
@@ -20,40 +20,40 @@ class CommandQueue {
  public:
   struct Command {
     std::string text;                                // for /bin/sh
-    std::map<std::string, std::string> environment;  // beside this process's
+    std::map<std::string, std::string> environment;  // added to this process's environment
     double timeout = 0;                              // seconds
   };
 
-  // What commands write is appended to the log file.
+  // The output of commands is appended to the log file.
   explicit CommandQueue(std::string log_file);
-  // Waits for the commands, all together no longer than the longest of their timeouts; what has not run then is left
-  // out, which is warned of.
+  // Waits for the remaining commands, in total no longer than the longest of their timeouts. Commands that have not run
+  // by then are dropped with a warning.
   ~CommandQueue();
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
 
-  // Runs the command once those before have ended. One that fails, or that its timeout ends, is warned of.
+  // Runs the command once the earlier ones have ended. Logs a warning if it fails or is killed at its timeout.
   void add(Command command);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void work();
-  // Why a command has failed; "" where it has not.
+  // Runs a command and returns the reason of its failure, "" if it succeeded.
   std::string run(const Command& command);
-  // The same of one that runs as this process.
+  // Waits for the process of a command, and returns the same as run().
   std::string wait(pid_t process, const Command& command);
-  Clock::time_point last_moment();
+  Clock::time_point end_of_all();
 
   std::string log_file_;
-  std::unique_ptr<GroupGuard> guard_;  // of the command that runs
+  std::unique_ptr<GroupGuard> guard_;  // guards the running command
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command> commands_;
-  double longest_ = 0;     // timeout of a command so far
-  Clock::time_point end_;  // when nothing runs any more
+  double longest_timeout_ = 0;  // of all commands so far
+  Clock::time_point end_;       // when all commands must have ended, once `ends_` is set
   bool ends_ = false;
-  std::thread worker_;  // last: it uses the others
+  std::thread worker_;  // the last member, since it uses the others
 };
 
 }  // namespace trainctl

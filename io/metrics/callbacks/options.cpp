@@ -1,4 +1,4 @@
-// The keys of callbacks.
+// The keys of `log.callbacks`.
 #include "io/metrics/callbacks/options.h"
 
 #include <algorithm>
@@ -12,12 +12,12 @@ Section callback(const std::string& event, const std::string& meaning) {
   return Keys<CallbackOptions>(event, meaning)
       .required(
           "command", &CallbackOptions::command,
-          "For /bin/sh, in the working directory of rank 0; its output goes to callbacks.log in the run directory. "
-          "Its environment has the facts: TRAINCTL_EVENT, TRAINCTL_RUN, TRAINCTL_RUN_DIR, TRAINCTL_STEP, and of an "
-          "epoch or the end TRAINCTL_EPOCH, TRAINCTL_LOSS, TRAINCTL_VAL_LOSS and every other value likewise, of a "
-          "checkpoint TRAINCTL_CHECKPOINT, of the end TRAINCTL_STATUS and TRAINCTL_SECONDS.")
+          "A command for /bin/sh, which is run in the working directory of rank 0; its output goes to callbacks.log in "
+          "the run directory. Its environment describes the event: TRAINCTL_EVENT, TRAINCTL_RUN, TRAINCTL_RUN_DIR, "
+          "TRAINCTL_STEP; for an epoch and the end TRAINCTL_EPOCH, TRAINCTL_LOSS, TRAINCTL_VAL_LOSS and a variable for "
+          "each other metric; for a checkpoint TRAINCTL_CHECKPOINT; for the end TRAINCTL_STATUS and TRAINCTL_SECONDS.")
       .key("timeout", &CallbackOptions::timeout,
-           "The command is ended after so long, and at the end of the run nothing is waited for longer than that.",
+           "The command is killed after this time. The run also waits no longer than this for it at its end.",
            more_than(0))
       .shorthand("command");
 }
@@ -26,9 +26,9 @@ Section callback(const std::string& event, const std::string& meaning) {
 
 const ChoiceTable& callback_choices() {
   static const ChoiceTable table{"callback",
-                                 {callback("epoch", "Behind every epoch and its validation."),
-                                  callback("checkpoint", "When a checkpoint is whole."),
-                                  callback("end", "When the run has ended, whether completed, stopped or failed.")}};
+                                 {callback("epoch", "After every epoch and its validation."),
+                                  callback("checkpoint", "After a checkpoint is complete."),
+                                  callback("end", "After the run has ended: completed, stopped or failed.")}};
   return table;
 }
 

@@ -1,4 +1,4 @@
-// `log.callbacks`: commands that are run when something happens in a run.
+// `log.callbacks`: commands that are run at events of a run.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ struct CallbackOptions final : Options {
   Seconds timeout{30};
 };
 
-// The events that have callbacks: epoch, checkpoint, end.
+// The events that can have callbacks: epoch, checkpoint, end.
 const ChoiceTable& callback_choices();
 
-// Seconds that a run may wait for callbacks at its end: the longest of their timeouts, 0 without any.
+// Returns the seconds that a run may wait for callbacks at its end: the longest of their timeouts, 0 without callbacks.
 double seconds_at_end(const std::vector<Choice>& callbacks);
 
 }  // namespace trainctl

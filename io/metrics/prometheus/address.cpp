@@ -1,4 +1,4 @@
-// Reading an address and a port.
+// Parses an address and a port.
 #include "io/metrics/prometheus/address.h"
 
 #include <arpa/inet.h>

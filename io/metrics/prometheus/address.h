@@ -1,4 +1,4 @@
-// `log.prometheus`: where a run tells Prometheus how it goes.
+// `log.prometheus`: the address on which a run answers Prometheus.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ListenAddress {
 // "127.0.0.1:9464", "[::1]:9464".
 std::string to_string(const ListenAddress& address);
 
-// A port, which stands for that of the loopback interface, or an address and a port.
+// Reads a port, which means the port of the loopback interface, or an address and a port.
 template <>
 struct Value<ListenAddress> {
   static TypeInfo type() { return {.kind = TypeInfo::Kind::string}; }

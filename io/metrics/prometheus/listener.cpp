@@ -1,4 +1,4 @@
-// A listening socket, or why there is none.
+// Opens a listening socket, or throws an error with the cause.
 #include "io/metrics/prometheus/listener.h"
 
 #include <netdb.h>
@@ -16,21 +16,23 @@
 namespace trainctl {
 namespace {
 
-constexpr int most_waiting = 16;  // connections that the kernel keeps until they are accepted
+constexpr int max_waiting = 16;  // connections that the kernel keeps until they are accepted
 
 [[noreturn]] void throw_cannot_listen(const Located<ListenAddress>& address, int error) {
   const auto& [host, port] = address.value;
   std::string why =
       format("port {} of {} cannot be listened on: {}", port, host, std::generic_category().message(error));
-  std::string remedy = "state another one (--set log.prometheus=PORT)";
+  std::string remedy = "use another port (--set log.prometheus=PORT)";
   if (error == EADDRINUSE) {
     why = format("port {} of {} is in use", port, host);
-    remedy = "end what listens there, perhaps another run, or state another port (--set log.prometheus=PORT, or none)";
+    remedy =
+        "end the process that listens there, perhaps another run, or use another port (--set log.prometheus=PORT, or "
+        "none)";
   } else if (error == EADDRNOTAVAIL) {
-    why = format("{} is no address of this host, where rank 0 runs", host);
-    remedy = "state one of its addresses, or 0.0.0.0 for all";
+    why = format("{} is not an address of this host, where rank 0 runs", host);
+    remedy = "use one of its addresses, or 0.0.0.0 for all";
   } else if (error == EACCES) {
-    remedy = "state a port from 1024 on (--set log.prometheus=PORT)";
+    remedy = "use a port from 1024 on (--set log.prometheus=PORT)";
   }
   throw Error(ErrorKind::config, address.location, "log.prometheus: " + why, remedy);
 }
@@ -47,11 +49,12 @@ int listen_on(const Located<ListenAddress>& address) {
   }
   const int listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
-  // Connections of a run before, that are still winding up, are no reason to refuse.
+  // The address may be used while closed connections of an earlier run are in TIME_WAIT.
   bool listens = listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
-  // Not by bind(), which would keep a socket for all addresses to the network of the ranks (parallel/launch/preload).
+  // Calls bind by its system call: the ranks preload another bind(), which restricts sockets for all addresses to the
+  // network of the ranks (parallel/launch/preload).
   listens = listens && syscall(SYS_bind, listener, found->ai_addr, found->ai_addrlen) == 0;
-  listens = listens && listen(listener, most_waiting) == 0;
+  listens = listens && listen(listener, max_waiting) == 0;
   const int error = errno;
   freeaddrinfo(found);
   if (listens) return listener;

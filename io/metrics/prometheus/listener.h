@@ -1,4 +1,4 @@
-// Listening on an address for Prometheus.
+// Opens the listening socket for Prometheus.
 #pragma once
 
 #include "core/spec/values.h"
@@ -6,8 +6,8 @@
 
 namespace trainctl {
 
-// Returns a socket that listens, and blocks. Throws Error{config} with the place of the address where it is in use, or
-// cannot be listened on.
+// Returns a blocking socket that listens on the address. Throws Error{config} with the location of the address in the
+// config if the address is in use or cannot be used.
 int listen_on(const Located<ListenAddress>& address);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Keeping a run's newest state.
+// Keeps a run's newest state.
 #include "io/metrics/prometheus/prometheus.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The sink behind `log.prometheus`: keeps the newest state of a run for those who scrape it.
+// The metrics sink of `log.prometheus`: keeps the newest state of a run and serves it to Prometheus.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@ namespace trainctl {
 
 class Prometheus final : public MetricsSink {
  public:
-  // Listens from now on, and answers with what is known. `run`: its name; `metrics_path`: its metrics.jsonl, which
-  // tells of earlier starts and has a start event before this sink. Throws as MetricsServer does.
+  // Listens from now on, and answers with the values that are known so far. `run` is the run's name, `metrics_path` its
+  // metrics.jsonl, from which earlier starts are counted; the present start must be in it before start() is called.
+  // Throws as MetricsServer does.
   Prometheus(const Located<ListenAddress>& address, const std::string& run, std::string metrics_path);
 
   void start(const StartEvent& event) override;
-  // Never waits: while a scrape reads, a step leaves no trace but by the next one.
+  // Never waits: a step that ends while a scrape reads the state is not recorded.
   void step(const StepEvent& event) override;
   void epoch(const EpochEvent& event) override;
   void checkpoint(const CheckpointEvent& event) override;
@@ -28,7 +29,7 @@ class Prometheus final : public MetricsSink {
   std::string metrics_path_;
   std::mutex mutex_;
   PrometheusState state_;
-  MetricsServer server_;  // last: its thread reads the state
+  MetricsServer server_;  // the last member, since its threads read the state
 };
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// cpp-httplib reads the requests and writes the answers; here are the limits that it does not have.
+// Serves metrics with cpp-httplib, which parses the requests and writes the answers, and adds limits that cpp-httplib
+// does not have.
 #include "io/metrics/prometheus/server.h"
 
 #include <httplib.h>
@@ -23,18 +24,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_connections = 16;  // at once; the oldest gives way
-constexpr int most_accepted = 50;             // in a second
+constexpr std::size_t max_connections = 16;  // at once; beyond it the oldest is closed
+constexpr int max_accepted_per_second = 50;
 constexpr std::chrono::seconds connection_time(5);
-constexpr std::size_t longest_head = 8192;   // of a request, in bytes
-constexpr std::size_t most_drained = 65536;  // bytes that a client may send after the head of its request
+constexpr std::size_t max_head_bytes = 8192;      // of the head of a request
+constexpr std::size_t max_drained_bytes = 65536;  // bytes that a client may send after the head of its request
 
 constexpr const char* plain_text = "text/plain; charset=utf-8";
 constexpr std::string_view too_long =
     "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n"
     "Connection: close\r\n\r\nthe request is too long\n";
 
-// Whether an event has come to a socket by then.
+// Waits for an event of the socket until `end`; returns whether it has come.
 bool wait_for(int socket, short event, Clock::time_point end) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
@@ -44,11 +45,11 @@ bool wait_for(int socket, short event, Clock::time_point end) {
   }
 }
 
-// One request and its answer. Whoever waits for the client here does so until the connection's time is over, or
-// another thread has cut it off.
+// A connection with one request and its answer. Every wait for the client ends when the connection's time is over or
+// another thread calls cut_off().
 class Connection final : public httplib::Stream {
  public:
-  // Takes the socket, and closes it at the end.
+  // Takes ownership of the socket.
   explicit Connection(int socket) : socket_(socket) {}
   ~Connection() override { close(socket_); }
   Connection(const Connection&) = delete;
@@ -56,7 +57,7 @@ class Connection final : public httplib::Stream {
 
   void cut_off() const { shutdown(socket_, SHUT_RDWR); }
 
-  // Reads the head of the request, and drops ranges from it. False if it does not come, or is_too_long().
+  // Reads the head of the request and removes its ranges. Returns false if it does not arrive in time or is too long.
   bool read_head() {
     std::array<char, 2048> bytes{};
     constexpr std::string_view end = "\r\n\r\n";
@@ -70,26 +71,27 @@ class Connection final : public httplib::Stream {
     drop_ranges();
     return true;
   }
-  bool is_too_long() const { return head_.size() > longest_head; }
+  bool is_too_long() const { return head_.size() > max_head_bytes; }
 
-  // Waits until the client closes, too: closing before that what it still sends would take the answer from it.
+  // Waits until the client closes the connection, too: if it still sends when the socket is closed, it may lose the
+  // answer.
   void drain() {
     shutdown(socket_, SHUT_WR);
     std::array<char, 2048> bytes{};
     std::size_t drained = 0;
-    for (ssize_t got = 0; drained <= most_drained && (got = receive(bytes)) > 0;) {
+    for (ssize_t got = 0; drained <= max_drained_bytes && (got = receive(bytes)) > 0;) {
       drained += static_cast<std::size_t>(got);
     }
   }
 
-  // The head alone: no request that is answered has a body.
+  // Reads from the head only: requests that are answered have no body.
   ssize_t read(char* to, std::size_t size) override {
     const std::size_t count = std::min(size, head_.size() - taken_);
     std::copy_n(head_.data() + taken_, count, to);
     taken_ += count;
     return static_cast<ssize_t>(count);
   }
-  // All of it, or -1.
+  // Writes all bytes, or returns -1.
   ssize_t write(const char* from, std::size_t size) override {
     for (std::size_t sent = 0; sent < size;) {
       if (!waits_for(POLLOUT)) return -1;
@@ -102,13 +104,13 @@ class Connection final : public httplib::Stream {
   using httplib::Stream::write;
   bool is_readable() const override { return true; }
   bool is_writable() const override { return waits_for(POLLOUT); }
-  void get_remote_ip_and_port(std::string&, int&) const override {}  // which nobody asks for
+  void get_remote_ip_and_port(std::string&, int&) const override {}  // the addresses are not used
   void get_local_ip_and_port(std::string&, int&) const {}            // NOLINT: since version 0.11 of the library
   socket_t socket() const override { return socket_; }
 
  private:
   bool waits_for(short event) const { return wait_for(socket_, event, end_); }
-  // The number of bytes that came; 0 or less where nothing more will.
+  // Returns the number of received bytes; 0 or less if no more will come.
   ssize_t receive(std::array<char, 2048>& bytes) const {
     ssize_t got = -1;
     do {
@@ -118,8 +120,8 @@ class Connection final : public httplib::Stream {
     return got;
   }
 
-  // Metrics have no parts; and the library would match a list of ranges with a regular expression, for which a thread's
-  // stack may be too small.
+  // Removes headers that request a range of the answer: ranges are not supported, and cpp-httplib would match a list of
+  // ranges with a regular expression, for which a thread's stack may be too small.
   void drop_ranges() {
     constexpr std::string_view name = "range:";
     for (std::size_t line = 0; line < head_.size(); line = head_.find('\n', line) + 1) {
@@ -132,10 +134,10 @@ class Connection final : public httplib::Stream {
   int socket_;
   Clock::time_point end_ = Clock::now() + connection_time;
   std::string head_;
-  std::size_t taken_ = 0;  // of the head
+  std::size_t taken_ = 0;  // bytes of the head that cpp-httplib has read
 };
 
-// cpp-httplib's server as far as it reads a request and writes the answer.
+// Uses cpp-httplib's server only to parse a request and write the answer.
 class Answers final : public httplib::Server {
  public:
   explicit Answers(std::function<std::string()> text) {
@@ -177,7 +179,7 @@ class Client {
     thread_ = std::thread([this, &answers] {
       try {
         answers.answer(connection_);
-      } catch (const std::exception&) {  // memory that is short for an answer may be enough for training
+      } catch (const std::exception&) {  // if an answer needs too much memory, training may still have enough
       }
       connection_.cut_off();
       is_done_ = true;
@@ -208,7 +210,7 @@ class MetricsServer::Server {
   }
   ~Server() {
     ends_ = true;
-    shutdown(listener_, SHUT_RDWR);  // which wakes the thread
+    shutdown(listener_, SHUT_RDWR);  // wakes the thread
     thread_.join();
     close(listener_);
   }
@@ -218,7 +220,7 @@ class MetricsServer::Server {
  private:
   void serve() {
     std::list<Client> clients;  // the oldest first
-    Clock::time_point second;   // the end of the one in which `left` more are accepted
+    Clock::time_point second;   // end of the present second, in which `left` more connections are accepted
     int left = 0;
     for (;;) {
       const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -227,12 +229,12 @@ class MetricsServer::Server {
       if (ends_) return;
       if (Clock::now() >= second) {
         second = Clock::now() + std::chrono::seconds(1);
-        left = most_accepted;
+        left = max_accepted_per_second;
       }
       if (socket >= 0) {
         --left;
       } else if (error != EINTR && error != ECONNABORTED) {
-        left = 0;  // no descriptors are left, say: later
+        left = 0;  // for example, no descriptors are left: tries again later
       }
       if (left == 0) wait_for(listener_, 0, second);
     }
@@ -240,10 +242,10 @@ class MetricsServer::Server {
 
   void serve(std::list<Client>& clients, int socket) {
     std::erase_if(clients, [](const Client& client) { return client.is_done(); });
-    if (clients.size() == most_connections) clients.pop_front();
+    if (clients.size() == max_connections) clients.pop_front();
     try {
       clients.emplace_back(socket, answers_);
-    } catch (const std::exception&) {  // no thread can be started, say: the connection is closed
+    } catch (const std::exception&) {  // for example, no thread can be started: the connection is closed
     }
   }
 

@@ -1,7 +1,7 @@
 // A small HTTP server that answers GET /metrics, on threads of its own.
 //
-// What a client does costs the program little, whoever it is: a few connections at once, each for a few seconds and one
-// request of a few kilobytes, and so many in a second; what is beyond waits or is closed.
+// Limits keep the load small, whatever clients do: a few connections at once, each open for a few seconds and one
+// request of a few kilobytes, and a maximal number of connections per second. Further connections wait or are closed.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,9 @@ namespace trainctl {
 
 class MetricsServer {
  public:
-  // Listens when the constructor returns. `text`: what GET /metrics is answered with, called on several threads at
-  // once. Throws Error{config} with the place of the address where it is in use, or cannot be listened on.
+  // Listens when the constructor returns. `text` returns the answer to GET /metrics and is called on several threads at
+  // once. Throws Error{config} with the location of the address in the config if the address is in use or cannot be
+  // used.
   MetricsServer(const Located<ListenAddress>& address, std::function<std::string()> text);
   ~MetricsServer();  // closes all connections
   MetricsServer(const MetricsServer&) = delete;

@@ -1,4 +1,4 @@
-// Writing metrics: for each family its HELP and TYPE, then its samples.
+// Writes metrics: for each family its HELP and TYPE, then its samples.
 #include "io/metrics/prometheus/text.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ std::string escaped(const std::string& text) {
 
 class ExpositionText {
  public:
-  // Samples that follow are of this family.
+  // Starts a family, to which the following samples belong.
   void family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = "trainctl_" + std::string(name);
     head_ = format("# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help, type);
@@ -71,8 +71,8 @@ void add_start(ExpositionText& text, const PrometheusState& state) {
 
 void add_step(ExpositionText& text, const PrometheusState& state) {
   const StepEvent& step = *state.record.step;
-  text.counter("steps_total", "Steps done, with those before a restart.", static_cast<double>(step.step));
-  text.counter("epochs_total", "Epochs done, with the part of the present one.", step.epoch);
+  text.counter("steps_total", "Steps done, including those before a restart.", static_cast<double>(step.step));
+  text.counter("epochs_total", "Epochs done, including the fraction of the present one.", step.epoch);
   text.gauge("loss", "Mean loss over the global batch of the newest step.", step.loss);
   text.gauge("learning_rate", "Learning rate of the newest step.", step.learning_rate);
   text.gauge("gradient_norm", "Norm of the gradient of the newest step.", step.gradient_norm);
@@ -93,10 +93,10 @@ void add_epoch(ExpositionText& text, const EpochEvent& epoch) {
 void add_checkpoint(ExpositionText& text, const RunRecord& record) {
   const CheckpointEvent& checkpoint = *record.checkpoint;
   text.gauge("checkpoint_step", "Steps done at the newest checkpoint.", static_cast<double>(checkpoint.step));
-  text.gauge("checkpoint_timestamp_seconds", "When the newest checkpoint was whole, in seconds since 1970.",
+  text.gauge("checkpoint_timestamp_seconds", "When the newest checkpoint was complete, in seconds since 1970.",
              record.checkpoint_time);
   text.gauge("checkpoint_size_bytes", "Size of the newest checkpoint.", static_cast<double>(checkpoint.bytes));
-  text.gauge("checkpoint_duration_seconds", "Time that the newest checkpoint took.", checkpoint.seconds);
+  text.gauge("checkpoint_duration_seconds", "Time to write the newest checkpoint.", checkpoint.seconds);
 }
 
 void add_gpus(ExpositionText& text, const std::vector<GpuSample>& gpus) {
@@ -110,9 +110,9 @@ void add_gpus(ExpositionText& text, const std::vector<GpuSample>& gpus) {
   add("gpu_utilization_ratio", "Share of the time in which the rank's GPU ran a kernel.", &GpuReading::utilization);
   add("gpu_memory_used_bytes", "Memory of the rank's GPU in use.", &GpuReading::memory_bytes);
   add("gpu_temperature_celsius", "Temperature of the rank's GPU.", &GpuReading::temperature);
-  add("gpu_power_watts", "Power that the rank's GPU takes.", &GpuReading::power_watts);
+  add("gpu_power_watts", "Power draw of the rank's GPU.", &GpuReading::power_watts);
   add("gpu_clock_hertz", "Clock of the multiprocessors of the rank's GPU.", &GpuReading::clock_mhz, 1e6);
-  text.family("gpu_throttled", "gauge", "Whether the clock of the rank's GPU is lowered for a reason of its own.");
+  text.family("gpu_throttled", "gauge", "Whether the rank's GPU is throttled: 1 if its clock is lowered, else 0.");
   for (const GpuSample& gpu : gpus) {
     text.sample(throttle_words(gpu.reading.throttled).empty() ? 0 : 1, {{"rank", std::to_string(gpu.rank)}});
   }

@@ -1,4 +1,4 @@
-// A run's state in the text exposition format of Prometheus, version 0.0.4.
+// Writes a run's state in the text exposition format of Prometheus, version 0.0.4.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace trainctl {
 
-// What a scrape shows of a run. Times in the record are in seconds since 1970.
+// The values of a run that a scrape shows. Times are in seconds since 1970.
 struct PrometheusState {
-  std::string run;  // its name
+  std::string run;  // the run's name
   RunRecord record;
   std::int64_t restarts = 0;  // starts of this run before this one
-  double step_time = 0;       // of the newest step
+  double step_time = 0;       // end of the newest step
 };
 
-// Families of which nothing is known yet are left out, and so are readings that a GPU does not give.
+// Families without a known value are left out, and so are readings that a GPU does not provide.
 std::string prometheus_text(const PrometheusState& state);
 
 }  // namespace trainctl

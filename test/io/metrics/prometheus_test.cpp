@@ -362,7 +362,7 @@ TEST_CASE("an address that cannot be listened on is an error at its place, with 
   const std::string taken = refusal(at(port));
   CHECK(contains(taken, format("job.yaml:12:20: log.prometheus: port {} of 127.0.0.1 is in use", port)));
   CHECK(contains(taken, "log.prometheus=PORT"));
-  CHECK(contains(refusal({{"192.0.2.1", port}, {}}), "192.0.2.1 is no address of this host"));
+  CHECK(contains(refusal({{"192.0.2.1", port}, {}}), "192.0.2.1 is not an address of this host"));
 }
 
 TEST_CASE("the network of the ranks does not decide where metrics are told") {
