@@ -1,4 +1,4 @@
-// Finding, locking and preparing a run directory.
+// Finds, locks and prepares a run directory.
 #include "io/metrics/run_directory.h"
 
 #include <unistd.h>
@@ -26,12 +26,12 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* ends[] = {"epochs", "max_steps", "max_time"};  // of the section `train`
+constexpr const char* limit_keys[] = {"epochs", "max_steps", "max_time"};  // keys of the section `train`
 
-constexpr std::int64_t largest_config = 64 << 20;  // with what was found out since, such as the classes' names
+constexpr std::int64_t largest_config = 64 << 20;  // in bytes; includes resolved values such as class names
 
-// Names that may lie in a folder that holds no run yet.
-bool is_ours_before_a_run(const FolderEntry& entry) {
+// Whether a folder without a run may have this entry.
+bool may_precede_run(const FolderEntry& entry) {
   const std::string& name = entry.name;
   return name.starts_with('.') || name == "lock" || name == "log.txt" || name == "logs";
 }
@@ -43,8 +43,8 @@ void erase_keys(Node& map, const char* const (&keys)[n]) {
   });
 }
 
-// The limit that a key of `train` sets to a run, without its unit; infinite where it sets none.
-double end_of(const Node& config, const char* key) {
+// Returns the limit that a key of `train` sets for a run, without its unit; infinity if it sets none.
+double limit_of(const Node& config, const char* key) {
   const Node* train = config.find("train");
   const Node* value = train == nullptr ? nullptr : train->find(key);
   const auto seconds = value == nullptr || !value->is_scalar() ? std::nullopt : parse_seconds(value->text);
@@ -81,10 +81,10 @@ FoundRun inspect_run(const std::string& path, const Node& config) {
   const auto has = [&entries](std::string_view name) {
     return std::any_of(entries.begin(), entries.end(), [name](const FolderEntry& entry) { return entry.name == name; });
   };
-  // A config.yaml alone may be anybody's.
+  // A config.yaml alone does not make a run directory.
   const bool is_run = has("config.yaml") && (has("lock") || has("metrics.jsonl") || has("checkpoints"));
   if (!is_run) {
-    const bool empty = std::all_of(entries.begin(), entries.end(), is_ours_before_a_run);
+    const bool empty = std::all_of(entries.begin(), entries.end(), may_precede_run);
     return {empty ? FoundRun::State::nothing : FoundRun::State::foreign};
   }
   const bool finished = final_status(path + "/metrics.jsonl") == "completed";
@@ -95,7 +95,7 @@ FoundRun inspect_run(const std::string& path, const Node& config) {
           !empty && ends_later(config, before)};
 }
 
-RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path) {
+RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path) {
   const auto refuse = [&](const std::string& why, const char* remedy) -> RunVerdict {
     throw Error(ErrorKind::config, SourceLocation{path}, why, remedy);
   };
@@ -105,36 +105,38 @@ RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std
     case FoundRun::State::empty:
       return RunVerdict::start_anew;
     case FoundRun::State::foreign:
-      return refuse("this folder holds other things than a run", "choose an empty or a new one (--run-dir)");
+      return refuse("this folder holds files that belong to no run", "choose an empty or a new one (--run-dir)");
     case FoundRun::State::finished:
-      if (!stated) return RunVerdict::look_elsewhere;
+      if (!is_explicit) return RunVerdict::look_elsewhere;
       if (!may_resume) {
-        return refuse("a finished run lies there, and --resume never keeps it", "choose another one (--run-dir)");
+        return refuse("there is a finished run, and --resume never does not continue it",
+                      "choose another one (--run-dir)");
       }
       if (!found.differences.empty()) {
-        return refuse("a finished run of another config lies there:" + joined(found.differences) + "\n",
+        return refuse("there is a finished run of another config:" + joined(found.differences) + "\n",
                       "choose another directory (--run-dir)");
       }
-      return found.wants_more ? RunVerdict::resume : RunVerdict::is_finished;
+      return found.asks_for_more ? RunVerdict::resume : RunVerdict::is_finished;
     case FoundRun::State::unfinished:
       break;
   }
   if (!may_resume) {
-    if (!stated) return RunVerdict::look_elsewhere;
-    return refuse("an unfinished run lies there, and --resume never keeps it", "choose another one (--run-dir)");
+    if (!is_explicit) return RunVerdict::look_elsewhere;
+    return refuse("there is an unfinished run, and --resume never does not continue it",
+                  "choose another one (--run-dir)");
   }
   if (found.differences.empty()) return RunVerdict::resume;
-  return refuse("an unfinished run of another config lies there:" + joined(found.differences) + "\n",
-                "finish it with its own config, choose another directory (--run-dir) or another name, or start anew "
-                "beside it (--resume never)");
+  return refuse("there is an unfinished run of another config:" + joined(found.differences) + "\n",
+                "finish it with its own config, choose another directory (--run-dir) or another name, or start a new "
+                "run in another directory (--resume never)");
 }
 
 std::vector<std::string> deciding_differences(const Node& before, const Node& now) {
-  // How the work is spread does not decide on what is learnt, but for rounding.
+  // The distribution of the work does not change the results, except for rounding.
   const auto deciding = [](Node config) {
     erase_keys(config, {"name", "strategy", "cluster", "log", "checkpoint", "faults", "resolved"});
     for (Node::Entry& entry : config.entries) {
-      if (entry.key == "train") erase_keys(entry.value, ends);
+      if (entry.key == "train") erase_keys(entry.value, limit_keys);
       if (entry.key == "strategy") erase_keys(entry.value, {"data", "pipeline", "place", "schedule"});
     }
     return config;
@@ -143,28 +145,30 @@ std::vector<std::string> deciding_differences(const Node& before, const Node& no
 }
 
 bool ends_later(const Node& now, const Node& before) {
-  return std::any_of(std::begin(ends), std::end(ends),
-                     [&](const char* key) { return end_of(now, key) > end_of(before, key); });
+  return std::any_of(std::begin(limit_keys), std::end(limit_keys),
+                     [&](const char* key) { return limit_of(now, key) > limit_of(before, key); });
 }
 
 RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
-  const bool stated = !request_.stated.empty();
-  std::string passed;
+  const bool is_explicit = !request_.explicit_path.empty();
+  std::string skipped_runs;
   for (int number = 1;; ++number) {
-    path_ = stated ? request_.stated : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
+    path_ = is_explicit ? request_.explicit_path
+                        : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
     FoundRun found = inspect_run(path_, request_.config);
     if (found.state != FoundRun::State::nothing && found.state != FoundRun::State::foreign) {
-      lock_.take_existing(path_);  // what is decided on does not change under us
+      lock_.take_existing(path_);  // the run cannot change after the decision
       found = inspect_run(path_, request_.config);
     }
     found_ = found.state;
-    verdict_ = decide(found, stated, request_.may_resume, path_);
+    verdict_ = decide(found, is_explicit, request_.may_resume, path_);
     if (verdict_ != RunVerdict::look_elsewhere) break;
-    passed = format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");
+    skipped_runs =
+        format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");
     lock_.release();
   }
-  is_elsewhere_ = !passed.empty();
-  if (is_elsewhere_) notice_ = passed + "this one is in " + path_;
+  is_elsewhere_ = !skipped_runs.empty();
+  if (is_elsewhere_) notice_ = skipped_runs + "this one is in " + path_;
   if (verdict_ == RunVerdict::start_anew && !is_elsewhere_)
     notice_ = path_ + " holds a run without a checkpoint: it starts anew";
   if (verdict_ == RunVerdict::resume && !is_elsewhere_ && found_ == FoundRun::State::finished) {

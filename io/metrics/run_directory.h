@@ -1,4 +1,4 @@
-// The directory of a run: which one it is, and the right to write there.
+// Chooses the directory of a run and claims it for this process.
 #pragma once
 
 #include <string>
@@ -9,71 +9,72 @@
 
 namespace trainctl {
 
-// The state of the directory of a run that is about to start.
+// The state of a directory in which a run is about to start.
 struct FoundRun {
   enum class State {
-    nothing,     // no folder, or one without a run in it
-    empty,       // a run that ended before its first checkpoint: nothing is lost by starting anew
-    foreign,     // a folder with other things in it
+    nothing,     // no folder, or one with at most hidden files, a lock and logs
+    empty,       // a run that ended before its first checkpoint: starting anew loses no training
+    foreign,     // a folder with other files in it
     unfinished,  // a run that has not completed
     finished,
   };
   State state = State::nothing;
-  std::vector<std::string> differences;  // between its config and ours, in what decides the result
-  bool wants_more = false;               // our config asks for more epochs, steps or time
+  std::vector<std::string> differences;  // between its config and the new one, in keys that decide the result
+  bool asks_for_more = false;            // the new config asks for more epochs, steps or time
 };
 
 enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
 
-// The rule: a stated directory (--run-dir) is taken or refused, the default one may give way to the next. `may_resume`
-// is false for --resume never. Throws Error{config} that begins with the path.
-RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path);
+// Decides what to do with a directory. A directory that is set by --run-dir (`is_explicit`) is used or refused; instead
+// of a default directory the next one may be used. `may_resume` is false for --resume never. Throws Error{config} that
+// begins with the path if the directory is refused.
+RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path);
 
-// Where two resolved configs differ in what decides what a run has computed so far: all but name, cluster, log,
-// checkpoint, faults, what was found out (resolved), when the run ends (train.epochs, max_steps, max_time), and which
-// rank holds what (strategy.data, pipeline, place, schedule).
+// Returns the differences of two resolved configs in keys that decide the results of a run so far: all keys except
+// name, cluster, log, checkpoint, faults, resolved, the end of the run (train.epochs, max_steps, max_time), and the
+// distribution over ranks (strategy.data, pipeline, place, schedule).
 std::vector<std::string> deciding_differences(const Node& before, const Node& now);
 
-// Whether a resolved config lets a run go on longer than another one does.
+// Whether the resolved config `now` lets a run train longer than `before` does.
 bool ends_later(const Node& now, const Node& before);
 
-// The config.yaml of a run. Throws Error{data} where it cannot be read, ConfigError where it is none.
+// Reads the config.yaml of a run. Throws Error{data} if it cannot be read, and ConfigError if it is no config.
 Node load_run_config(const std::string& run);
 
-// Finds out what a run directory holds. Throws Error{resource} where that cannot be known or is no folder, and what
-// load_yaml() finds wrong with a run's config.
+// Inspects a run directory. Throws Error{resource} if it cannot be read or is no folder, and the errors of
+// load_run_config().
 FoundRun inspect_run(const std::string& path, const Node& config);
 
 struct RunRequest {
-  std::string name;    // of the config: runs/<name>, or runs/<name>-2, ...
-  std::string stated;  // --run-dir; empty for the default
+  std::string name;           // name in the config: the default is runs/<name>, runs/<name>-2, ...
+  std::string explicit_path;  // --run-dir; empty for the default
   bool may_resume = true;
   Node config;  // resolved
 };
 
-// The directory of a run. It is found first, and claimed when everything else that the run needs is accepted.
+// The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.
 class RunDirectory {
  public:
-  // Finds it. Creates and changes nothing; a run that lies there is
-  // locked from now on. Throws Error{config} where the rule refuses or another process runs there, Error{resource}
-  // where the directory cannot be read.
+  // Finds the directory, without creating or changing files. An existing run in it is locked from now on. Throws
+  // Error{config} if decide() refuses the directory or another process trains there, and Error{resource} if it cannot
+  // be read.
   explicit RunDirectory(RunRequest request);
 
   const std::string& path() const { return path_; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
-  // The run in it goes on from its newest checkpoint.
+  // Whether the run in it is resumed from its newest checkpoint.
   bool resumes() const { return verdict_ == RunVerdict::resume; }
-  // Describes how earlier runs of this name are treated; "" where there is none.
+  // A text on how earlier runs of this name are treated; "" if there are none.
   const std::string& notice() const { return notice_; }
-  // Whether the run goes to another directory than runs/<name>, which holds another run.
+  // Whether the run uses another directory because runs/<name> holds another run.
   bool is_elsewhere() const { return is_elsewhere_; }
-  // The stated directory holds a finished run: say so and do nothing.
+  // Whether the directory given by --run-dir holds a finished run, so that there is no work left.
   bool is_finished() const { return verdict_ == RunVerdict::is_finished; }
 
-  // Makes this process the one writer there until the object goes: folder, lock, config.yaml with `config`, log.txt.
-  // Leftovers of killed writers are removed, and so is the record of a run that starts anew. Throws Error{resource}
-  // where it cannot be written, Error{config} where another run has begun there meanwhile; then it is left as it was
-  // found.
+  // Makes this process the only writer of the directory until the object is destroyed: creates the folder, the lock,
+  // config.yaml with `config`, and log.txt. Removes leftovers of killed writers, and the metrics.jsonl of a run that
+  // starts anew. Throws Error{resource} if the directory cannot be written, and Error{config} if another run has begun
+  // there meanwhile; the directory is then left as it was.
   void claim(const Node& config);
 
  private:

@@ -1,4 +1,4 @@
-// Folder and lock of a run directory.
+// Creates the folder of a run and locks it.
 #include "io/metrics/run_lock.h"
 
 #include <fcntl.h>
@@ -33,10 +33,10 @@ namespace {
 [[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
   char text[256];
   const ssize_t bytes = pread(descriptor, text, sizeof text, 0);
-  std::string who(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-  who.resize(std::min(who.size(), who.find('\n')));
+  std::string holder(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  holder.resize(std::min(holder.size(), holder.find('\n')));
   throw Error(ErrorKind::config, SourceLocation{folder},
-              "another trainctl is running there" + (who.empty() ? "" : ": " + who),
+              "another trainctl is running in this directory" + (holder.empty() ? "" : ": " + holder),
               "wait until it has ended, or choose another directory (--run-dir)");
 }
 
@@ -46,7 +46,7 @@ std::string host_name() {
   return name;
 }
 
-// Folders on the way to this one that do not exist, the innermost first.
+// Returns this folder and its parents that do not exist, the innermost first.
 std::vector<std::string> missing_folders(const std::string& folder) {
   std::vector<std::string> missing;
   std::error_code error;
@@ -62,7 +62,7 @@ bool is_regular(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// Whether the file of this name is still the one that was opened: who gives up a lock may have removed it.
+// Whether the file of this name is still the one that was opened: a process that released its lock may have removed it.
 bool is_same_file(int descriptor, const std::string& file) {
   struct stat opened {
   }, named{};
@@ -73,11 +73,11 @@ bool is_same_file(int descriptor, const std::string& file) {
 }  // namespace
 
 std::string lock_holder(const std::string& folder) {
-  constexpr std::int64_t most = 4096;
+  constexpr std::int64_t max_bytes = 4096;
   try {
-    const std::string text = read_file(folder + "/lock", most);
+    const std::string text = read_file(folder + "/lock", max_bytes);
     return text.substr(0, text.find('\n'));
-  } catch (const Error&) {  // there is none, or it is no file of ours
+  } catch (const Error&) {  // there is no lock file, or it cannot be read
     return "";
   }
 }
@@ -95,7 +95,7 @@ void RunLock::release() {
   if (held()) close(std::exchange(descriptor_, -1));
 }
 
-// False where there is no such file and none is to be made.
+// Opens and locks the file. Returns false if it does not exist and `flags` do not create it.
 bool RunLock::open_and_lock(const std::string& folder, int flags) {
   const std::string file = folder + "/lock";
   for (;;) {
@@ -105,7 +105,8 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     if (descriptor_ < 0) throw_unwritable(folder, errno);
     if (!is_regular(descriptor_)) {
       release();
-      throw Error(ErrorKind::resource, SourceLocation{file}, "is not a regular file, and cannot be the lock of a run",
+      throw Error(ErrorKind::resource, SourceLocation{file},
+                  "is not a regular file and cannot be used as the lock of a run",
                   "remove it, or choose another run directory (--run-dir)");
     }
     int error = 0;
@@ -123,7 +124,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     }
     if (error != 0) {
       const std::string why = std::generic_category().message(error);
-      log::warning(format("{}: {}: nothing keeps a second run away", file, why));
+      log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, why));
     }
     if (is_same_file(descriptor_, file)) return true;
     release();
@@ -135,14 +136,14 @@ void RunLock::take_existing(const std::string& folder) { open_and_lock(folder, 0
 void RunLock::take(const std::string& folder) {
   try {
     if (!held() && !open_and_lock(folder, 0)) {
-      made_folders_ = missing_folders(folder);
+      created_folders_ = missing_folders(folder);
       create_folders(folder);
-      made_file_ = folder + "/lock";
+      created_file_ = folder + "/lock";
       open_and_lock(folder, O_CREAT);
     }
-    const std::string who = format("process {} on {}\n", getpid(), host_name());
-    if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, who.data(), who.size(), 0) < 0) {
-      log::debug("the lock stays unnamed");
+    const std::string holder = format("process {} on {}\n", getpid(), host_name());
+    if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) {
+      log::debug("the process could not be written into the lock file");
     }
   } catch (...) {
     release_and_remove();
@@ -151,10 +152,10 @@ void RunLock::take(const std::string& folder) {
 }
 
 void RunLock::release_and_remove() {
-  if (held() && !made_file_.empty()) unlink(made_file_.c_str());
-  made_file_.clear();
-  for (const std::string& folder : made_folders_) rmdir(folder.c_str());  // where something lies in it, it stays
-  made_folders_.clear();
+  if (held() && !created_file_.empty()) unlink(created_file_.c_str());
+  created_file_.clear();
+  for (const std::string& folder : created_folders_) rmdir(folder.c_str());  // fails if the folder is not empty
+  created_folders_.clear();
   release();
 }
 

@@ -1,4 +1,4 @@
-// The right to write in a run directory: the folder, and the lock on the file `lock` in it.
+// The exclusive right to write in a run directory: the folder, and a lock on the file `lock` in it.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ class RunLock {
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  // Takes the lock of a folder where its file exists; holds nothing where it does not. Creates and writes nothing.
-  // Throws Error{config} where another process holds it, Error{resource} where it cannot be opened.
+  // Takes the lock of a folder if the lock file exists; otherwise no lock is held. Creates and writes no files. Throws
+  // Error{config} if another process holds the lock, Error{resource} if the file cannot be opened.
   void take_existing(const std::string& folder);
-  // Creates the folder and the file where they are missing, takes the lock where it is not held yet, and writes this
-  // process into the file. Throws as take_existing(), and then leaves nothing of what it made.
+  // Creates the folder and the file if they are missing, takes the lock if it is not held yet, and writes this process
+  // into the file. Throws as take_existing(), and then removes what it has created.
   void take(const std::string& folder);
-  // Gives the lock back and removes what take() made, as far as nothing else lies there.
+  // Releases the lock, and removes the file and the empty folders that take() has created.
   void release_and_remove();
   void release();
   bool held() const { return descriptor_ >= 0; }
@@ -29,20 +29,20 @@ class RunLock {
   bool open_and_lock(const std::string& folder, int flags);
 
   int descriptor_ = -1;
-  std::string made_file_;                  // "" where take() found it
-  std::vector<std::string> made_folders_;  // the innermost first
+  std::string created_file_;                  // "" if the file existed before take()
+  std::vector<std::string> created_folders_;  // the innermost first
 };
 
-// The process that writes in a run directory, by its lock; "" where none does. It differs from run to run and host to
-// host.
+// Returns the process that writes in a run directory, as its lock file names it; "" if there is none. The text differs
+// between processes and hosts.
 std::string lock_holder(const std::string& folder);
 
-// Whether the process that lock_holder() named still exists; nothing where that cannot be known: it is of another host,
-// or none was named. (One of the same number may have taken its place.)
+// Whether the process that lock_holder() returned still exists (another process may have got the same number). No value
+// if that is unknown: the process is of another host, or the text is empty.
 std::optional<bool> holder_exists(const std::string& holder);
 
-// Checks that a run could write there by all that it does at its start: folder, lock, a file. Leaves nothing behind.
-// Throws what the run would.
+// Checks that a run could write in the directory, by creating the folder, the lock and a file, which are removed again.
+// Throws the same errors as the start of a run.
 void probe_run_directory(const std::string& folder);
 
 }  // namespace trainctl

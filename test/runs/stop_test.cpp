@@ -102,7 +102,7 @@ TEST_CASE("two writers in one run directory: the second is refused, the first go
   const Finished second = trainctl(folder, {"run", config, "--ranks", "2"});
   INFO(second.errors);
   CHECK(second.code == 2);
-  CHECK(contains(second.errors, "another trainctl is running there: process"));
+  CHECK(contains(second.errors, "another trainctl is running in this directory: process"));
   CHECK(count(second.errors, "another trainctl") == 1);
   first.send(SIGINT);
   CHECK(first.wait() == 75);

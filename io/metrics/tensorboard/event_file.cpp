@@ -1,4 +1,4 @@
-// Events as TensorFlow's event.proto and summary.proto number their fields, in TFRecord frames.
+// Writes events in TFRecord frames. The numbers of fields are those of TensorFlow's event.proto and summary.proto.
 #include "io/metrics/tensorboard/event_file.h"
 
 #include <fcntl.h>
@@ -54,15 +54,15 @@ std::string file_name(int number) {
   return format("events.out.tfevents.{:010}.{}.{}.{}", now, host, getpid(), number);
 }
 
-std::string framed(const std::string& data) {
+std::string record_of(const std::string& data) {
   const std::uint64_t length = data.size();
-  const std::uint32_t of_length = masked_crc32c(&length, sizeof length),
-                      of_data = masked_crc32c(data.data(), data.size());
-  std::string record(sizeof length + sizeof of_length, '\0');
+  const std::uint32_t length_crc = masked_crc32c(&length, sizeof length),
+                      data_crc = masked_crc32c(data.data(), data.size());
+  std::string record(sizeof length + sizeof length_crc, '\0');
   std::memcpy(record.data(), &length, sizeof length);
-  std::memcpy(record.data() + sizeof length, &of_length, sizeof of_length);
+  std::memcpy(record.data() + sizeof length, &length_crc, sizeof length_crc);
   record += data;
-  record.append(reinterpret_cast<const char*>(&of_data), sizeof of_data);
+  record.append(reinterpret_cast<const char*>(&data_crc), sizeof data_crc);
   return record;
 }
 
@@ -80,7 +80,7 @@ EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
     throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno));
   }
   write(0, ProtobufMessage().text(event::file_version, "brain.Event:2"));
-  // TensorBoard leaves out what files before hold of this step and later ones.
+  // TensorBoard ignores events of this step and later ones in earlier files.
   write(first_step + 1, ProtobufMessage().message(event::session_log,
                                                   ProtobufMessage().integer(session_log::status, session_log::start)));
 }
@@ -90,19 +90,19 @@ EventFile::~EventFile() { close(descriptor_); }
 void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
   ProtobufMessage whole;
   whole.real(event::wall_time, wall_seconds()).integer(event::step, step);
-  const int error = write_all(descriptor_, framed(whole.bytes() + fields.bytes()));
+  const int error = write_all(descriptor_, record_of(whole.bytes() + fields.bytes()));
   if (error == 0) return;
   throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(error),
               "make room there, then run again");
 }
 
 void EventFile::scalars(std::int64_t step, const std::map<std::string, double>& values) {
-  ProtobufMessage all;
+  ProtobufMessage summary_values;
   for (const auto& [name, number] : values) {
-    all.message(summary::value,
-                ProtobufMessage().text(value::tag, name).real(value::simple_value, static_cast<float>(number)));
+    summary_values.message(
+        summary::value, ProtobufMessage().text(value::tag, name).real(value::simple_value, static_cast<float>(number)));
   }
-  write(step, ProtobufMessage().message(event::summary, all));
+  write(step, ProtobufMessage().message(event::summary, summary_values));
 }
 
 void EventFile::graph(std::int64_t step, const std::string& bytes) {
@@ -115,16 +115,17 @@ void EventFile::strings(std::int64_t step, const std::string& name, const std::s
   if (!is_scalar) {
     shape.message(tensor_shape::dimension, ProtobufMessage().integer(tensor_shape::size, std::ssize(values)));
   }
-  ProtobufMessage all;
-  all.integer(tensor::dtype, tensor::type_string).message(tensor::shape, shape);
-  for (const std::string& text : values) all.text(tensor::string_val, text);
-  ProtobufMessage one;
-  one.text(value::tag, name);
-  one.message(value::metadata, ProtobufMessage()
-                                   .message(metadata::plugin_data, ProtobufMessage().text(plugin_data::name, plugin))
-                                   .integer(metadata::data_class, data_class));
-  one.message(value::tensor, all);
-  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, one)));
+  ProtobufMessage tensor_message;
+  tensor_message.integer(tensor::dtype, tensor::type_string).message(tensor::shape, shape);
+  for (const std::string& text : values) tensor_message.text(tensor::string_val, text);
+  ProtobufMessage value_message;
+  value_message.text(value::tag, name);
+  value_message.message(value::metadata,
+                        ProtobufMessage()
+                            .message(metadata::plugin_data, ProtobufMessage().text(plugin_data::name, plugin))
+                            .integer(metadata::data_class, data_class));
+  value_message.message(value::tensor, tensor_message);
+  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, value_message)));
 }
 
 void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {
@@ -136,7 +137,8 @@ void EventFile::picture(std::int64_t step, const std::string& name, const Pictur
           {std::to_string(picture.width), std::to_string(picture.height), png_file(picture)}, false);
 }
 
-// Between buckets that have values one without any spans the gap. The first limit is the left edge of the first.
+// TensorBoard's buckets have no gaps: an empty bucket is added between buckets that are not adjacent, and before the
+// first bucket, whose lower limit it sets.
 void EventFile::histogram(std::int64_t step, const std::string& name, const Histogram& values) {
   std::vector<double> limits, counts;
   for (const Histogram::Bucket& bucket : values.filled()) {
@@ -159,8 +161,8 @@ void EventFile::histogram(std::int64_t step, const std::string& name, const Hist
       .real(histogram_proto::sum_of_squares, values.sum_of_squares())
       .text(histogram_proto::bucket_limit, packed(limits))
       .text(histogram_proto::bucket, packed(counts));
-  const ProtobufMessage one = ProtobufMessage().text(value::tag, name).message(value::histogram, histo);
-  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, one)));
+  const ProtobufMessage value_message = ProtobufMessage().text(value::tag, name).message(value::histogram, histo);
+  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, value_message)));
 }
 
 }  // namespace trainctl

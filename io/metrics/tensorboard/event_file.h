@@ -1,4 +1,4 @@
-// A file of events that TensorBoard reads.
+// Writes a file of events that TensorBoard reads.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,27 @@ namespace trainctl {
 
 class EventFile {
  public:
-  // Makes a file of its own in the folder, which it makes too, and begins it: where steps up to `first_step` are those
-  // of files before, TensorBoard leaves out what these hold of later ones. Throws Error{resource}, now and later, where
-  // the file cannot be written.
+  // Creates the folder and a new file in it. TensorBoard then ignores events of later steps than `first_step` in
+  // earlier files. All functions throw Error{resource} if the file cannot be written.
   EventFile(const std::string& folder, std::int64_t first_step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Values of curves, by their names.
+  // Adds one value to each of these curves.
   void scalars(std::int64_t step, const std::map<std::string, double>& values);
-  // A tensorflow.GraphDef, as bytes.
+  // Adds the bytes of a tensorflow.GraphDef.
   void graph(std::int64_t step, const std::string& bytes);
-  // A text in Markdown.
+  // Adds a text in Markdown.
   void text(std::int64_t step, const std::string& name, const std::string& markdown);
   void histogram(std::int64_t step, const std::string& name, const Histogram& values);
   void picture(std::int64_t step, const std::string& name, const Picture& picture);
 
  private:
-  // Writes a summary of one tensor of strings, of a shape, for a plugin of TensorBoard's.
+  // Writes a summary of one tensor of strings, a scalar or a vector, for a plugin of TensorBoard.
   void strings(std::int64_t step, const std::string& name, const std::string& plugin, int data_class,
                const std::vector<std::string>& values, bool is_scalar);
-  // Writes tensorflow.Event with these further fields, as a record of a TFRecord file.
+  // Writes a tensorflow.Event with the step, the time and these fields as a record of a TFRecord file.
   void write(std::int64_t step, const ProtobufMessage& fields);
 
   std::string path_;

@@ -1,5 +1,5 @@
-// From the ops of a network to nodes of layers, numbered as TensorFlow's graph.proto, node_def.proto, attr_value.proto
-// and tensor_shape.proto number their fields.
+// Converts the ops of a network to nodes of layers. The numbers of fields are those of TensorFlow's graph.proto,
+// node_def.proto, attr_value.proto and tensor_shape.proto.
 #include "io/metrics/tensorboard/layer_graph.h"
 
 #include <map>
@@ -35,7 +35,7 @@ ProtobufMessage attribute(const std::string& name, const ProtobufMessage& value)
 ProtobufMessage node(const std::string& name, const std::string& kind, const Shape& output,
                      const std::vector<std::string>& reads) {
   ProtobufMessage shape;
-  shape.message(shape_proto::dimension, ProtobufMessage().integer(shape_proto::size, -1));  // samples
+  shape.message(shape_proto::dimension, ProtobufMessage().integer(shape_proto::size, -1));  // any number of samples
   for (const std::int64_t size : output.sizes()) {
     shape.message(shape_proto::dimension, ProtobufMessage().integer(shape_proto::size, size));
   }
@@ -47,7 +47,8 @@ ProtobufMessage node(const std::string& name, const std::string& kind, const Sha
   return result;
 }
 
-// The layer that an op belongs to: the op's name is the layer's, or goes on behind it with a slash.
+// Returns the layer of an op, whose name is the layer's name or begins with it and a slash; null if the op belongs to
+// no layer.
 const LayerLine* layer_of(const std::vector<LayerLine>& layers, const std::string& op) {
   const LayerLine* found = nullptr;
   for (const LayerLine& layer : layers) {
@@ -68,24 +69,25 @@ std::string layer_graph(const ModelOptions& model, const std::vector<ModelInput>
   reader.throw_if_failed();
 
   ProtobufMessage graph;
-  std::map<TensorId, std::string> maker;  // of tensors: the node
+  std::map<TensorId, std::string> producer;  // the node that produces each tensor
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = inputs[i].name.empty() ? "input" : "input_" + inputs[i].name;
-    maker[built.graph.inputs[i]] = name;
+    producer[built.graph.inputs[i]] = name;
     graph.message(graph_def::node, node(name, "Placeholder", inputs[i].sample, {}));
   }
-  std::map<std::string, std::set<std::string>> reads;  // by layer
+  std::map<std::string, std::set<std::string>> reads;  // the nodes that each layer reads
   for (const Op& op : built.graph.ops) {
     const LayerLine* layer = layer_of(built.layers, op.name);
-    // An op between layers, such as the scaling of stored bytes, hands on what it reads.
-    std::string behind = layer == nullptr ? "" : layer->name;
+    // The outputs of an op between layers, such as the scaling of stored bytes, count as outputs of the node that it
+    // reads.
+    std::string output_node = layer == nullptr ? "" : layer->name;
     for (const TensorId input : op.inputs) {
-      const auto made = maker.find(input);
-      if (made == maker.end()) continue;  // a parameter
-      if (layer == nullptr) behind = made->second;
-      if (layer != nullptr && made->second != layer->name) reads[layer->name].insert(made->second);
+      const auto source = producer.find(input);
+      if (source == producer.end()) continue;  // a parameter
+      if (layer == nullptr) output_node = source->second;
+      if (layer != nullptr && source->second != layer->name) reads[layer->name].insert(source->second);
     }
-    for (const TensorId output : op.outputs) maker[output] = behind;
+    for (const TensorId output : op.outputs) producer[output] = output_node;
   }
   for (const LayerLine& layer : built.layers) {
     const std::set<std::string>& read = reads[layer.name];

@@ -1,4 +1,4 @@
-// The graph of a network's layers, as TensorBoard draws it.
+// Converts the layers of a network to a graph that TensorBoard draws.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace trainctl {
 
-// A tensorflow.GraphDef as bytes: a node for each layer and each input of the network, with the layer's kind, the shape
-// of a sample of its output and the number of its parameters, and an edge from each layer to those that read its
-// output. Slashes in names make groups.
+// Returns the bytes of a tensorflow.GraphDef. It has a node for each layer and each input of the network, with the
+// layer's kind, the shape of its output for a sample and the number of its parameters, and an edge from each layer to
+// the layers that read its output. Slashes in names make groups.
 std::string layer_graph(const ModelOptions& model, const std::vector<ModelInput>& inputs);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The curves of a run.
+// Writes the curves of a run for TensorBoard.
 #include "io/metrics/tensorboard/tensorboard.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Curves = std::map<std::string, double>;
 
-// The means of an epoch under Keras' names.
+// Returns the means of an epoch under Keras' names.
 Curves of_epoch(const std::map<std::string, double>& values) {
   Curves curves;
   for (const auto& [name, value] : values) curves["epoch_" + name] = value;
@@ -31,14 +31,14 @@ void add_gpu(const GpuSample& sample, Curves& curves) {
   }
 }
 
-// A text in a cell of a table in Markdown.
+// Escapes a text for a cell of a Markdown table.
 std::string in_table(const std::string& text) {
   std::string cell;
   for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
   return cell;
 }
 
-Picture framed(const Picture& inner, bool is_right) {
+Picture with_frame(const Picture& inner, bool is_right) {
   constexpr std::int64_t frame = 3;
   const std::array<std::uint8_t, 3> color =
       is_right ? std::array<std::uint8_t, 3>{46, 160, 67} : std::array<std::uint8_t, 3>{218, 54, 51};
@@ -110,7 +110,7 @@ void TensorBoard::samples(std::int64_t step, std::span<const JudgedSample> judge
     const std::string label = class_name(sample.label);
     table +=
         format("| {} | {} | {} | {:.4f} |\n", sample.number, in_table(label), in_table(class_name(found)), *likeliest);
-    const Picture picture = framed(picture_of(sample.pixels, sample.shape), found == sample.label);
+    const Picture picture = with_frame(picture_of(sample.pixels, sample.shape), found == sample.label);
     validation().picture(step, format("samples/{} {}", sample.number, label), picture);
   }
   validation().text(step, "samples", table);

@@ -1,5 +1,5 @@
-// The events of a run as TensorBoard shows them: curves of training and validation, the config, distributions of
-// tensors, samples with predictions.
+// Writes the events of a run for TensorBoard: curves of training and validation, the config, distributions of tensors,
+// and samples with predictions.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,16 @@
 
 namespace trainctl {
 
-// Two files in folders `train` and `validation`, so that TensorBoard draws the curves of one name over each other. By
-// steps done: loss, learning_rate, gradient_norm, samples_per_second, data_wait_share, communication_share and
-// gpu/RANK/... of the steps that are due; and as epoch_loss, epoch_accuracy, ... (Keras' names) the means of an epoch.
-// The config is a text, and the graph is that of the layers. Histograms go to `train`; samples go to `validation`, as
-// pictures "samples/NUMBER CLASS" in a frame that is green where the prediction is right and else red, and as a table.
+// Writes files in the folders `train` and `validation`, so that TensorBoard draws curves of the same name in one chart.
+// Curves by step: loss, learning_rate, gradient_norm, samples_per_second, data_wait_share, communication_share and
+// gpu/RANK/... of the steps that are due, and the means of an epoch under Keras' names epoch_loss, epoch_accuracy, ...
+// `train` also gets the config as a text, the graph of the layers, and histograms. `validation` gets samples as
+// pictures "samples/NUMBER CLASS", with a green frame if the prediction is right and a red one otherwise, and as a
+// table.
 class TensorBoard final : public MetricsSink, public DetailSink {
  public:
-  // `config` is YAML, `graph` that of layer_graph(); `every`: which steps are written. Throws as EventFile, now and
-  // later. `class_names` may be empty.
+  // `config` is YAML, `graph` the result of layer_graph(), `every` the interval of the steps that are written.
+  // `class_names` may be empty. All functions throw as EventFile does.
   TensorBoard(std::string folder, std::string config, std::string graph, Duration every,
               std::vector<std::string> class_names = {});
 
@@ -42,7 +43,7 @@ class TensorBoard final : public MetricsSink, public DetailSink {
   std::vector<std::string> class_names_;
   Due due_;
   std::int64_t first_step_ = 0;
-  std::unique_ptr<EventFile> training_, validation_;  // from the first event of their kind on
+  std::unique_ptr<EventFile> training_, validation_;  // each is created before its first event
 };
 
 }  // namespace trainctl

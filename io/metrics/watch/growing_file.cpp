@@ -1,4 +1,4 @@
-// Reading on where the last look ended.
+// Reads from the end of the last read on.
 #include "io/metrics/watch/growing_file.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::int64_t longest_line = 256 << 20;  // a confusion matrix has the 
 constexpr std::size_t tail_bytes = 256;
 constexpr FileRole watched{ErrorKind::config};
 
-// Null where there is no such file, also where it goes at this moment.
+// Opens the file; returns null if it does not exist, or is removed at this moment.
 std::unique_ptr<InputFile> open_if_there(const std::string& path) {
   if (!exists(path, watched)) return nullptr;
   try {
@@ -28,7 +28,7 @@ std::unique_ptr<InputFile> open_if_there(const std::string& path) {
 
 }  // namespace
 
-bool GrowingFile::holds_what_was_read(const InputFile& file) const {
+bool GrowingFile::has_known_tail(const InputFile& file) const {
   if (file.size() < offset_) return false;
   std::string now(tail_.size(), '\0');
   const auto bytes = static_cast<std::int64_t>(tail_.size());
@@ -39,7 +39,7 @@ bool GrowingFile::holds_what_was_read(const InputFile& file) const {
 GrowingFile::News GrowingFile::read() {
   News news;
   const std::unique_ptr<InputFile> file = open_if_there(path_);
-  if (!file || !holds_what_was_read(*file)) {
+  if (!file || !has_known_tail(*file)) {
     news.anew = offset_ > 0;
     offset_ = 0;
     tail_.clear();
@@ -55,7 +55,7 @@ GrowingFile::News GrowingFile::read() {
     }
     if (begin == 0 && wanted == block) {  // the line may go on
       if (block < longest_line) continue;
-      throw Error(ErrorKind::config, SourceLocation{path_}, "has a line that never ends",
+      throw Error(ErrorKind::config, SourceLocation{path_}, "has a line that is too long for a run's record",
                   "name the directory of a run");
     }
     offset_ += static_cast<std::int64_t>(begin);

@@ -1,5 +1,5 @@
-// A text file that another process, perhaps on another host, appends to. It is looked at again and again: file systems
-// of a network send no notice.
+// Reads a text file to which another process, perhaps on another host, appends lines. The file is polled, since network
+// file systems do not report changes.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ class GrowingFile {
   explicit GrowingFile(std::string path) : path_(std::move(path)) {}
 
   struct News {
-    bool anew = false;               // the lines of earlier calls are gone: the file was removed, replaced or cut
-    bool more = false;               // more lines are there already
+    bool anew = false;  // the lines of earlier calls are no longer valid: the file was removed, replaced or truncated
+    bool more = false;  // the file has more lines already
     std::vector<std::string> lines;  // without their line breaks
   };
-  // Reads the whole lines that have come since the last call, some megabytes at most. A last line without its line
-  // break waits for that; so does a file that is not there. Throws Error{config} where the file cannot be read, or has
-  // a line that is longer than any that trainctl writes.
+  // Returns the complete lines that were appended since the last call, at most some megabytes; no lines if the file
+  // does not exist. An incomplete last line is returned once its line break is there. Throws Error{config} if the file
+  // cannot be read, or has a line that is longer than any line of trainctl.
   News read();
 
  private:
-  bool holds_what_was_read(const InputFile& file) const;
+  bool has_known_tail(const InputFile& file) const;
 
   std::string path_;
-  std::int64_t offset_ = 0;  // behind the lines that were read
-  std::string tail_;         // the last bytes before it: another file has others there, since every event has its time
+  std::int64_t offset_ = 0;  // end of the lines that were read
+  std::string tail_;  // the last bytes before offset_; another file differs there, since every event has its time
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Reading events.
+// Adds events to the record of a run.
 #include "io/metrics/watch/read_events.h"
 
 #include <algorithm>
@@ -16,18 +16,19 @@ namespace {
 
 constexpr int kept_steps = 20;
 
-// "0.1" of "0.1.3", "2" of "2.0.1": versions with the same series write the same files.
+// Returns "0.1" for "0.1.3" and "2" for "2.0.1". Versions of the same series write the same files.
 std::string series_of(std::string_view version) {
   const std::size_t major = std::min(version.size(), version.find('.'));
   const std::size_t minor = std::min(version.size(), version.find('.', major + 1));
   return std::string(version.substr(0, version.starts_with("0.") ? minor : major));
 }
 
-void require_our_version(const Json& json) {
-  const std::string theirs = json.at("version");
-  if (series_of(theirs) == series_of(version())) return;
+void require_same_series(const Json& json) {
+  const std::string run_version = json.at("version");
+  if (series_of(run_version) == series_of(version())) return;
   throw Error(ErrorKind::config,
-              format("a run of trainctl {}, whose record this trainctl {} may not understand", theirs, version()),
+              format("the run was started by trainctl {}, and this trainctl {} may not understand its record",
+                     run_version, version()),
               "watch it with the trainctl that trains it");
 }
 
@@ -57,11 +58,11 @@ RunEvent add_event(RunRecord& record, const Json& json) {
   const double time = json.at("time");
   RunEvent event = RunEvent::none;
   if (name == "start") {
-    require_our_version(json);
+    require_same_series(json);
     begin(record, read_start(json));
     event = RunEvent::start;
   } else if (!record.start) {
-    throw Error(ErrorKind::config, "what stands there is no record of a run: it does not begin with a start",
+    throw Error(ErrorKind::config, "this is no record of a run: it does not begin with a start event",
                 "name the directory of a run, as trainctl run leaves it");
   } else if (name == "step") {
     add_step(record, read_step(json), time);

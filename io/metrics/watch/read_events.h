@@ -1,4 +1,4 @@
-// What a metrics.jsonl says of a run: its events, read back and folded into one state.
+// Reads the events in a metrics.jsonl and collects them in one record of the run.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace trainctl {
 
 enum class RunEvent {
   none,
-  anew,  // no event: the record that was read before is gone
+  anew,  // no event: the record that was read before is no longer valid
   start,
   step,
   epoch,
@@ -20,18 +20,18 @@ enum class RunEvent {
   end
 };
 
-// Adds a line of metrics.jsonl. `none`: an event that is not known here, or a line that was damaged. Throws
-// Error{config}, without a place, where the line cannot be of a run's record: nothing that trainctl writes stands
-// before a start, and a version that writes events otherwise is another one.
+// Adds a line of metrics.jsonl. Returns `none` for an unknown event or a damaged line. Throws Error{config} without a
+// location if the line is not from a run's record: it is before the first start event, or was written by a version with
+// another format.
 RunEvent add_line(RunRecord& record, const std::string& line);
 
-// Whether a line of metrics.jsonl holds an event of this name, by its beginning alone.
+// Whether a line of metrics.jsonl is an event of this name; only the line's beginning is checked.
 bool holds_event(std::string_view line, std::string_view name);
 
-// The lines without those of steps before the newest twenty: a long run has millions of them.
+// Removes all steps but the newest twenty, since a long run has millions of them.
 std::vector<std::string> without_old_steps(std::vector<std::string> lines);
 
-// The values of the newest step, as the run itself shows them.
+// Returns the values of the newest step for the line that the run itself shows.
 ProgressState progress_of(const RunRecord& record);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Finding the runs that go on.
+// Finds the runs that are being trained.
 #include "io/metrics/watch/running_runs.h"
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-constexpr double forgotten_seconds = 24 * 3600;  // a silent run is given up after so long
+constexpr double max_silent_seconds = 24 * 3600;  // a run without an event for this long is no longer listed
 
 }  // namespace
 
@@ -27,7 +27,7 @@ bool RunningRuns::runs_on(const std::string& directory) {
   }
   run->second.look([](RunEvent) {});
   const RunState state = run->second.state();
-  if (state == RunState::silent) return run->second.silent_seconds() < forgotten_seconds;
+  if (state == RunState::silent) return run->second.silent_seconds() < max_silent_seconds;
   return state == RunState::starting || state == RunState::running;
 }
 

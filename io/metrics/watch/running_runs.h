@@ -1,4 +1,4 @@
-// The runs in a folder that other processes train at present.
+// Finds the runs in a folder that other processes are training.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@ namespace trainctl {
 
 class RunningRuns {
  public:
-  // Throws Error{config} where there is no such folder.
+  // Throws Error{config} if there is no such folder.
   explicit RunningRuns(std::string folder);
 
-  // Looks again, also for new ones. Those that are starting or running, and those that have been silent for less than a
-  // day, in the order of their names.
+  // Reads the folder and its runs again. Returns the runs that are starting or running, and those without an event for
+  // less than a day, in the order of their names.
   std::vector<const WatchedRun*> look();
 
-  // What is wrong with directories of runs that cannot be read, each told once.
+  // Returns new error texts on directories that cannot be read; each directory is reported once.
   std::vector<std::string> take_problems();
 
  private:

@@ -1,4 +1,4 @@
-// Drawing by ANSI control sequences.
+// Draws with ANSI control sequences.
 #include "io/metrics/watch/screen.h"
 
 #include <unistd.h>
@@ -16,7 +16,8 @@
 namespace trainctl {
 namespace {
 
-// What a file holds may not steer the terminal. At most `columns` characters.
+// Returns at most `columns` characters of a line without control characters, since contents of files must not control
+// the terminal.
 std::string plain(const std::string& line, std::size_t columns = std::string::npos) {
   const std::string safe = terminal_word(line);
   std::size_t end = 0;
@@ -42,7 +43,7 @@ int Screen::width() const {
   return (columns > 0 ? columns : 80) - 1;
 }
 
-// Takes the cursor to the first of the shown lines, and erases from there.
+// Returns the control sequence that moves the cursor to the first live line and erases from there on.
 std::string Screen::erased() const {
   if (shown_.empty()) return "";
   const std::string up = shown_.size() > 1 ? format("\x1b[{}A", shown_.size() - 1) : "";

@@ -1,5 +1,5 @@
-// Standard output of a command that shows how things change: on a terminal lines that newer ones replace, below those
-// that stay; elsewhere those that stay alone, without a control character.
+// Standard output of a command that shows changing values. On a terminal there are permanent lines, and below them live
+// lines, which newer ones replace; elsewhere there are only permanent lines, without control characters.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@ namespace trainctl {
 
 class Screen {
  public:
-  explicit Screen(bool quiet);  // quiet: shows and prints nothing
-  ~Screen();                    // leaves no lines behind that were to be replaced
+  explicit Screen(bool quiet);  // quiet: no output
+  ~Screen();                    // erases the live lines
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // Whether lines can be replaced.
+  // Whether live lines can be shown.
   bool is_live() const { return live_; }
-  // Columns that a line may have; the last one would wrap.
+  // The maximal number of columns of a live line; the terminal's last column would wrap.
   int width() const;
-  // False once whoever read the output has closed it.
+  // False once the reader of the output has closed it.
   bool is_read() const { return read_; }
 
-  // Prints a line that stays, as terminal_word() writes it. Throws Error{resource} if output cannot be written.
+  // Prints a permanent line, with control characters escaped by terminal_word(). Throws Error{resource} if it cannot be
+  // written.
   void print(const std::string& line);
-  // Shows lines in the place of those that the last call showed; nothing where that cannot be. Each is cut to the
-  // width.
+  // Replaces the live lines by these, which are cut to the width. Does nothing if live lines cannot be shown.
   void show(std::vector<std::string> lines);
 
  private:

@@ -1,4 +1,4 @@
-// Lines, table and document of runs that are watched.
+// Formats lines, a table and JSON of watched runs.
 #include "io/metrics/watch/watch_text.h"
 
 #include <algorithm>
@@ -12,13 +12,15 @@
 namespace trainctl {
 namespace {
 
-constexpr double worth_telling = 30;  // seconds without an event
+constexpr double shown_silence = 30;  // seconds without an event from which on they are shown
 
 std::string count_of(std::int64_t count, const std::string& one) {
   return format("{} {}{}", count_text(static_cast<double>(count)), one, count == 1 ? "" : "s");
 }
 
-std::string of_all(const std::string& done, std::int64_t all) { return all > 0 ? format("{}/{}", done, all) : done; }
+std::string count_of_total(const std::string& done, std::int64_t total) {
+  return total > 0 ? format("{}/{}", done, total) : done;
+}
 
 std::string checkpoint_text(const RunRecord& record, double now) {
   if (!record.checkpoint) return "";
@@ -63,19 +65,19 @@ std::string state_text(const WatchedRun& run) {
       break;
   }
   const std::string state(name_of(run.state()));
-  return run.silent_seconds() < worth_telling ? state : format("{}, no event for {}", state, silence);
+  return run.silent_seconds() < shown_silence ? state : format("{}, no event for {}", state, silence);
 }
 
 std::vector<std::string> live_lines(const WatchedRun& run, int width, double now) {
   const RunRecord& record = run.record();
-  std::string below = state_text(run);
+  std::string status_line = state_text(run);
   if (record.epoch) {
-    for (const auto& [name, value] : record.epoch->validation) below += format("  val_{} {:.4g}", name, value);
+    for (const auto& [name, value] : record.epoch->validation) status_line += format("  val_{} {:.4g}", name, value);
   }
-  if (record.checkpoint) below += "  checkpoint of " + checkpoint_text(record, now);
+  if (record.checkpoint) status_line += "  checkpoint of " + checkpoint_text(record, now);
   std::vector<std::string> lines;
   if (record.step) lines.push_back(bar_line(progress_of(record), width));
-  lines.push_back(below.substr(0, static_cast<std::size_t>(std::max(width, 0))));
+  lines.push_back(status_line.substr(0, static_cast<std::size_t>(std::max(width, 0))));
   return lines;
 }
 
@@ -94,8 +96,8 @@ std::string runs_table(std::span<const WatchedRun* const> runs, double now) {
     const RunRecord& record = run->record();
     const ProgressState state = progress_of(record);
     const std::int64_t epochs = epoch_count(state.total_steps, state.steps_per_epoch);
-    table.add({run->directory(), of_all(format("{:.4g}", state.epoch), epochs),
-               of_all(std::to_string(state.step), state.total_steps), loss_text(state.loss),
+    table.add({run->directory(), count_of_total(format("{:.4g}", state.epoch), epochs),
+               count_of_total(std::to_string(state.step), state.total_steps), loss_text(state.loss),
                record.epoch ? value_text(record.epoch->validation, "loss") : "",
                state.samples_per_second > 0 ? count_text(state.samples_per_second) : "",
                state.seconds_left >= 0 ? time_text(state.seconds_left) : "", checkpoint_text(record, now),

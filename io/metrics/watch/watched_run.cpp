@@ -1,4 +1,4 @@
-// What the files of a run directory say of the process that writes them.
+// Infers the state of a run from the files in its directory.
 #include "io/metrics/watch/watched_run.h"
 
 #include <sys/stat.h>
@@ -17,14 +17,17 @@
 namespace trainctl {
 namespace {
 
-constexpr double shortest_silence = 60;  // seconds without an event that say nothing of a run
-constexpr double usual_gaps = 3;         // nor does so often the longest time that it took before, as to evaluate
-constexpr double clock_difference = 1;   // between a file's time and an event's, of one moment: rounding, a file server
+// A run is silent after this many seconds without an event, and after this multiple of the longest time between two of
+// its events, such as for an evaluation.
+constexpr double min_silent_seconds = 60;
+constexpr double min_silent_gaps = 3;
+// Seconds by which the times of a file and of a simultaneous event may differ: rounding, a file server's clock.
+constexpr double max_clock_difference = 1;
 constexpr FileRole named{ErrorKind::config};
 
 std::string record_of(const std::string& directory) { return directory + "/metrics.jsonl"; }
 
-// When the lock was taken last, in seconds since 1970; 0 where there is none.
+// Returns the time at which the lock was last taken, in seconds since 1970; 0 if there is no lock.
 double lock_time(const std::string& directory) {
   struct stat status {};
   if (stat((directory + "/lock").c_str(), &status) != 0) return 0;
@@ -64,7 +67,7 @@ WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory))
   if (!has_record && holder.empty()) {
     const bool was_run = exists(directory_ + "/checkpoints", named) && exists(directory_ + "/config.yaml", named);
     if (was_run) {
-      refuse(directory_, "this is part of a run: its record, metrics.jsonl, is missing",
+      refuse(directory_, "this is a part of a run directory: the run's record, metrics.jsonl, is missing",
              "watch the directory that the run writes; trainctl inspect shows its checkpoints");
     }
     refuse(directory_, "this directory holds no run", name_a_run);
@@ -78,7 +81,8 @@ WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory))
 void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
   if (!is_folder(directory_, named)) refuse(directory_, "the directory is gone", name_a_run);
   const std::string holder = lock_holder(directory_);
-  const std::optional<bool> there = holder_exists(holder);  // before the record is read: who ends writes that first
+  // Checked before the record is read, since a process writes its end event before it exits.
+  const std::optional<bool> there = holder_exists(holder);
   const double locked = lock_time(directory_);
   const double before = std::max(record_.time, locked_);
   process_ = holder;
@@ -98,8 +102,9 @@ void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
     }
   }
   const double newest = std::max(record_.time, locked_);
-  if (newest != before || anew) {  // clocks of hosts differ: what is older than the first look alone is dated by them
-    last_sign_ = seconds_now() - (last_sign_ == 0 ? std::max(0.0, wall_seconds() - newest) : 0.0);
+  // The clocks of hosts may differ: only activity before the first look is dated by the times in the files.
+  if (newest != before || anew) {
+    last_activity_ = seconds_now() - (last_activity_ == 0 ? std::max(0.0, wall_seconds() - newest) : 0.0);
   }
   find_state(there);
 }
@@ -113,20 +118,22 @@ RunEvent WatchedRun::add(const std::string& line) {
 }
 
 void WatchedRun::find_state(const std::optional<bool>& process_exists) {
-  // A lock that is newer than the end of a run is that of its next start, which has yet to say so.
-  const bool goes_on = process_exists == true && locked_ > record_.time + clock_difference;
+  // A lock that is newer than the end event belongs to the next start of the run, which has not written its start
+  // event.
+  const bool goes_on = process_exists == true && locked_ > record_.time + max_clock_difference;
   if (record_.end && !goes_on) {
     state_ = RunState::ended;
   } else if (process_exists == false) {
     state_ = RunState::gone;
-  } else if (!process_exists && silent_seconds() > std::max(shortest_silence, usual_gaps * record_.longest_gap)) {
+  } else if (!process_exists &&
+             silent_seconds() > std::max(min_silent_seconds, min_silent_gaps * record_.longest_gap)) {
     state_ = RunState::silent;
   } else {
     state_ = record_.start && !record_.end ? RunState::running : RunState::starting;
   }
 }
 
-double WatchedRun::silent_seconds() const { return seconds_now() - last_sign_; }
+double WatchedRun::silent_seconds() const { return seconds_now() - last_activity_; }
 
 bool may_be_running(const std::string& directory) {
   const std::string record = record_of(directory);

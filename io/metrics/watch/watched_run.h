@@ -1,4 +1,4 @@
-// A run that another process trains, perhaps on another host, as far as its directory shows it.
+// Watches a run that another process trains, perhaps on another host, by the files in its directory.
 #pragma once
 
 #include <functional>
@@ -12,32 +12,32 @@
 namespace trainctl {
 
 enum class RunState {
-  starting,  // its process is there, or may be, and has not begun to train
+  starting,  // its process exists, or may exist, and has not begun to train
   running,
-  silent,  // it has given no sign of life for so long that it may be dead, and its process is not of this host
-  gone,    // its process, of this host, has ended without saying so
-  ended,   // it has said how it ended
+  silent,  // its process is on another host, and has written no event for so long that it may be dead
+  gone,    // its process was on this host and has ended without an end event
+  ended,   // its record has an end event
 };
 
-// "starting", "running", "silent", "gone", "ended".
+// Returns "starting", "running", "silent", "gone" or "ended".
 std::string_view name_of(RunState state);
 
 class WatchedRun {
  public:
-  // Reads nothing yet. Throws Error{config} where this is no directory of a run.
+  // Does not read the record yet. Throws Error{config} if this is no directory of a run.
   explicit WatchedRun(std::string directory);
 
-  // Looks at the directory again. `seen` is called behind every new event, with the record as it is then, but not for
-  // steps that newer ones follow in great number; with `anew` where the record begins anew. Throws Error{config} where
-  // the directory is gone, or cannot be a run's that this version writes.
+  // Reads the directory again. Calls `seen` after every new event, when record() includes it, except for steps that
+  // many newer steps follow; calls it with `anew` if the record was replaced. Throws Error{config} if the directory is
+  // gone, or is not a run's directory in the format of this version.
   void look(const std::function<void(RunEvent)>& seen);
 
   const std::string& directory() const { return directory_; }
   const RunRecord& record() const { return record_; }
   RunState state() const { return state_; }
-  // The process that trains, as the lock names it: "process 123 on node1"; "" where there is none.
+  // The process that trains, as the lock file names it: "process 123 on node1"; "" if there is none.
   const std::string& process() const { return process_; }
-  // Seconds since the last event that was seen, or since another process took the lock.
+  // Seconds since the last event, or since another process took the lock.
   double silent_seconds() const;
 
  private:
@@ -49,11 +49,11 @@ class WatchedRun {
   RunRecord record_;
   RunState state_ = RunState::starting;
   std::string process_;
-  double locked_ = 0;     // when its lock was taken, in seconds since 1970
-  double last_sign_ = 0;  // seconds_now() at the last sign of life; 0: none was seen
+  double locked_ = 0;         // time at which the lock was taken, in seconds since 1970
+  double last_activity_ = 0;  // seconds_now() at the last event or change of the lock; 0: there was none
 };
 
-// Whether a directory holds a run that may go on: fast also where its record is long. False where it holds none.
+// Whether a directory holds a run that may be training. Reads only the end of its record. False if it holds no run.
 bool may_be_running(const std::string& directory);
 
 }  // namespace trainctl

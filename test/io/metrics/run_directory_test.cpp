@@ -157,7 +157,7 @@ TEST_CASE("an unfinished run of another config is refused with the differences")
   ErrorKind kind{};
   const std::string text = failure_of([] { RunDirectory run(request(config("128"))); }, &kind);
   CHECK(kind == ErrorKind::config);
-  CHECK(contains(text, "runs/digits: an unfinished run of another config"));
+  CHECK(contains(text, "runs/digits: there is an unfinished run of another config"));
   CHECK(contains(text, "train.batch_size: 64"));
   CHECK(contains(text, "128"));
   CHECK(read_text("runs/digits/config.yaml") == before);
@@ -255,7 +255,8 @@ TEST_CASE("a run directory has one writer") {
   ErrorKind kind{};
   const std::string text = failure_of([&] { late.claim(config("64")); }, &kind);
   CHECK(kind == ErrorKind::config);
-  CHECK(contains(text, "runs/digits: another trainctl is running there: process " + std::to_string(getpid())));
+  CHECK(contains(text,
+                 "runs/digits: another trainctl is running in this directory: process " + std::to_string(getpid())));
   CHECK(fs::exists("runs/digits/config.yaml"));
   kind = {};
   failure_of([] { RunDirectory second(request(config("64"))); }, &kind);

@@ -379,7 +379,7 @@ TEST_CASE("what is no run directory, or half of one, or of another version, is r
   CHECK(contains(with_record("epoch,loss\n1,2\n"), "no record of a run"));
   CHECK(contains(with_record(R"({"event":"start","time":1,"version":"7.1.0"})"
                              "\n"),
-                 "a run of trainctl 7.1.0"));
+                 "the run was started by trainctl 7.1.0"));
   CHECK(contains(with_record(format("{{\"event\":\"start\",\"time\":1,\"version\":\"{}\"}}\n", version())),
                  "not as this version"));
   fs::remove(folder / "photos/metrics.jsonl");
