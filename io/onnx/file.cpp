@@ -1,4 +1,5 @@
-// The messages of an ONNX model. Its constants are written behind each other, so that no second copy of them is made.
+// Writes the messages of an ONNX model. The constants are written to the file one after the other, so that they are not
+// copied in memory.
 #include "io/onnx/file.h"
 
 #include <limits>
@@ -12,9 +13,9 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t onnx_ir_version = 8;  // of the format of files, the first that has the opset
+constexpr std::int64_t onnx_ir_version = 8;  // version of the file format: the first one that supports the opset
 
-// onnx.proto's numbers of data types.
+// Returns the number of a data type in onnx.proto.
 std::int64_t type_number(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -35,7 +36,7 @@ std::int64_t type_number(DType dtype) {
   return 0;
 }
 
-// AttributeProto: its name, the value in a field of its type, and the number of the type.
+// Returns AttributeProto: the name, the value in the field of its type, and the number of the type.
 ProtobufMessage message_of(const OnnxAttribute& attribute) {
   ProtobufMessage message;
   message.text(1, attribute.name);
@@ -52,7 +53,7 @@ ProtobufMessage message_of(const OnnxAttribute& attribute) {
   return message;
 }
 
-// NodeProto; a node is called as its first value is.
+// Returns NodeProto. The node's name is the name of its last output.
 ProtobufMessage message_of(const OnnxNode& node) {
   ProtobufMessage message;
   for (const std::string& input : node.inputs) message.text(1, input);
@@ -62,7 +63,7 @@ ProtobufMessage message_of(const OnnxNode& node) {
   return message;
 }
 
-// ValueInfoProto of a tensor; TensorShapeProto's dimensions are a number, or a name where they are open.
+// Returns ValueInfoProto of a tensor. A dimension of TensorShapeProto is a number, or a name if it is open.
 ProtobufMessage message_of(const OnnxValue& value) {
   ProtobufMessage shape;
   shape.message(1, ProtobufMessage().text(2, "batch"));
@@ -78,15 +79,15 @@ ProtobufMessage message_of(const OnnxValue& value) {
   return ProtobufMessage().text(1, value.name).message(2, ProtobufMessage().message(1, tensor));
 }
 
-// TensorProto up to its elements.
+// Returns TensorProto up to its elements.
 ProtobufMessage head_of(const OnnxConstant& constant) {
   ProtobufMessage message;
   for (const std::int64_t size : constant.type.shape.sizes()) message.integer(1, size);
   message.integer(2, type_number(constant.type.dtype)).text(8, constant.name);
-  return message.beginning(9, std::ssize(constant.bytes));
+  return message.begin_bytes(9, std::ssize(constant.bytes));
 }
 
-// ModelProto without its graph.
+// Returns ModelProto without its graph.
 ProtobufMessage frame_of(const OnnxModel& model) {
   ProtobufMessage message;
   message.integer(1, onnx_ir_version).text(2, "trainctl").text(3, version());
@@ -106,24 +107,26 @@ std::int64_t write_onnx(const std::string& path, const OnnxModel& model) {
   for (const OnnxValue& input : model.inputs) graph.message(11, message_of(input));
   for (const OnnxValue& output : model.outputs) graph.message(12, message_of(output));
 
-  std::vector<std::string> heads;  // of the constants, with that of their field in the graph
+  std::vector<std::string> heads;  // messages of the constants up to their elements, with the field's key and length
   std::int64_t graph_bytes = std::ssize(graph.bytes());
   for (const OnnxConstant& constant : model.constants) {
     const ProtobufMessage head = head_of(constant);
-    heads.push_back(ProtobufMessage().beginning(5, std::ssize(head.bytes()) + std::ssize(constant.bytes)).bytes() +
+    heads.push_back(ProtobufMessage().begin_bytes(5, std::ssize(head.bytes()) + std::ssize(constant.bytes)).bytes() +
                     head.bytes());
     graph_bytes += std::ssize(heads.back()) + std::ssize(constant.bytes);
   }
-  const std::string front = frame_of(model).beginning(7, graph_bytes).bytes();
-  const std::int64_t bytes = std::ssize(front) + graph_bytes;
+  const std::string model_head = frame_of(model).begin_bytes(7, graph_bytes).bytes();
+  const std::int64_t bytes = std::ssize(model_head) + graph_bytes;
   if (bytes > std::numeric_limits<std::int32_t>::max()) {
     throw Error(ErrorKind::config, SourceLocation{path},
-                format("the network takes {}, and an ONNX file holds 2 GB at most", byte_text(bytes)),
-                "--dtype bfloat16 halves it, --format safetensors has no limit");
+                format("the network needs {}, but an ONNX file can have 2 GB at most", byte_text(bytes)),
+                "use --dtype bfloat16, which halves the size, or --format safetensors, which has no limit");
   }
   write_file(path, bytes, [&](OutputFile& file) {
-    const auto write = [&](const std::string& part) { file.write(part.data(), std::ssize(part)); };
-    write(front);
+    const auto write = [&](const std::string& bytes_to_write) {
+      file.write(bytes_to_write.data(), std::ssize(bytes_to_write));
+    };
+    write(model_head);
     write(graph.bytes());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       write(heads[i]);

@@ -1,4 +1,4 @@
-// Files of ONNX models: messages of onnx.proto (https://github.com/onnx/onnx), which hold the weights, too.
+// Writes ONNX models to files, as messages of onnx.proto (https://github.com/onnx/onnx); the file includes the weights.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace trainctl {
 
-// The version of ONNX's operators that nodes are of; onnxruntime has had it since 1.12.
+// The version of ONNX's operators that is used; onnxruntime supports it since version 1.12.
 inline constexpr std::int64_t onnx_opset = 18;
 
-// Writes the model, replacing a file of that name, and returns the number of bytes. Throws Error{config} where the file
-// would hold more bytes than a protocol buffer can, 2^31 - 1, and Error{resource} as write_file() does.
+// Writes the model, replaces an existing file of that name, and returns the number of bytes. Throws Error{config} if
+// the file would be larger than the limit of protocol buffers, 2^31 - 1 bytes, and Error{resource} as write_file()
+// does.
 std::int64_t write_onnx(const std::string& path, const OnnxModel& model);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Nodes for crops and resizes, in front of those of the network.
+// Adds nodes for crops and resizes before the nodes of the network.
 #include "io/onnx/image_steps.h"
 
 #include <algorithm>
@@ -9,20 +9,20 @@
 namespace trainctl {
 namespace {
 
-class Beginning {
+class StepNodes {
  public:
-  Beginning(OnnxModel& model, const OnnxValue& stored)
+  StepNodes(OnnxModel& model, const OnnxValue& stored)
       : model_(model), value_(stored.name), dtype_(stored.type.dtype) {}
 
   void crop(const Borders& borders) {
-    constexpr std::int64_t end = INT32_MAX;  // counted from the last pixel, where there is something to cut
+    constexpr std::int64_t end = INT32_MAX;  // the end of a dimension from which no pixels are cut off
     const auto until = [](std::int64_t after) { return after > 0 ? -after : end; };
     append("Slice", {value_, integers("from", {borders.before[0], borders.before[1]}),
                      integers("to", {until(borders.after[0]), until(borders.after[1])}), integers("axes", {1, 2})});
   }
 
-  // half_pixel and antialias are tf.image.resize's and Pillow's filter; exclude_outside makes weights at the border sum
-  // to 1 as theirs do. Channels stand first, since runtimes filter the last two dimensions.
+  // half_pixel and antialias select the filter of tf.image.resize and Pillow; with exclude_outside the weights at the
+  // border sum to 1, as there. Channels are moved to the front, since runtimes filter the last two dimensions.
   void resize(std::int64_t height, std::int64_t width) {
     if (dtype_ != DType::float32) append("Cast", {value_}, {{"to", 1}});
     dtype_ = DType::float32;
@@ -57,7 +57,7 @@ class Beginning {
 
   OnnxModel& model_;
   std::vector<OnnxNode> nodes_;
-  std::string value_;  // the last node's
+  std::string value_;  // output of the last node
   DType dtype_;
   int number_ = 0;
 };
@@ -65,16 +65,16 @@ class Beginning {
 }  // namespace
 
 void prepend_image_steps(OnnxModel& model, const OnnxValue& stored, const std::vector<ImageStep>& steps) {
-  Beginning beginning(model, stored);
+  StepNodes step_nodes(model, stored);
   for (const ImageStep& step : steps) {
     const auto& [before, after] = step.crop;
-    if (before[0] + before[1] + after[0] + after[1] > 0) beginning.crop(step.crop);
-    if (step.height > 0) beginning.resize(step.height, step.width);
+    if (before[0] + before[1] + after[0] + after[1] > 0) step_nodes.crop(step.crop);
+    if (step.height > 0) step_nodes.resize(step.height, step.width);
   }
   for (OnnxNode& node : model.nodes) {
-    std::replace(node.inputs.begin(), node.inputs.end(), model.inputs[0].name, beginning.value());
+    std::replace(node.inputs.begin(), node.inputs.end(), model.inputs[0].name, step_nodes.value());
   }
-  model.nodes.insert(model.nodes.begin(), beginning.nodes().begin(), beginning.nodes().end());
+  model.nodes.insert(model.nodes.begin(), step_nodes.nodes().begin(), step_nodes.nodes().end());
   model.inputs[0] = stored;
 }
 

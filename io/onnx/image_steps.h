@@ -1,4 +1,4 @@
-// Crops and resizes of images as the beginning of an ONNX model.
+// Adds crops and resizes of images to the beginning of an ONNX model.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace trainctl {
 
-// What is done to an image: first borders are cut off, then it is resized, bilinear as io/loader/images/resize.h says.
+// A step of preprocessing: first borders are cut off, then the image is resized bilinearly as in
+// io/loader/images/resize.h.
 struct ImageStep {
   Borders crop;
-  std::int64_t height = 0, width = 0;  // that it is resized to; 0: it is not
+  std::int64_t height = 0, width = 0;  // size after the resize; 0: no resize
 };
 
-// Makes the model's only input, which takes images [batch, height, width, channels] behind the steps, take them as they
-// are stored, `stored` for each sample. Behind a resize values are float32.
+// Replaces the model's only input, which accepts preprocessed images [batch, height, width, channels], by `stored`,
+// which accepts images as they are stored in the data, and adds the steps after it. Values are float32 after a resize.
 void prepend_image_steps(OnnxModel& model, const OnnxValue& stored, const std::vector<ImageStep>& steps);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// A network in ONNX's terms: nodes that take and give named values, constants, inputs and outputs.
+// The parts of an ONNX model: nodes that read and produce named values, constants, inputs and outputs.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string type;                  // the operator: "Conv"
-  std::vector<std::string> inputs;   // the names of values; "" where an optional one is left out
-  std::vector<std::string> outputs;  // likewise
+  std::vector<std::string> inputs;   // names of values; "" for an optional input that is left out
+  std::vector<std::string> outputs;  // names of values; "" for an optional output that is left out
   std::vector<OnnxAttribute> attributes;
 };
 
@@ -29,15 +29,15 @@ struct OnnxConstant {
   std::string bytes;  // the elements, little-endian and in row-major order
 };
 
-// An input or an output of the network. The first dimension counts samples and is left open.
+// An input or output of the network. The first dimension is the number of samples and is left open.
 struct OnnxValue {
   std::string name;
   TensorType type;
-  bool any_size = false;  // heights and widths, the second and third dimension, are left open, too
+  bool any_size = false;  // height and width, the second and third dimension, are left open, too
 };
 
 struct OnnxModel {
-  std::vector<OnnxNode> nodes;  // each behind those whose values it takes
+  std::vector<OnnxNode> nodes;  // each after the nodes whose values it reads
   std::vector<OnnxConstant> constants;
   std::vector<OnnxValue> inputs, outputs;
   std::map<std::string, std::string> metadata;

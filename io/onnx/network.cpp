@@ -1,4 +1,4 @@
-// The table of translations, and the walk over a graph's ops.
+// Translates the ops of a graph by the table of translations.
 #include "io/onnx/network.h"
 
 #include <set>
@@ -36,8 +36,9 @@ OnnxModel onnx_model(const Graph& graph, std::span<const NamedTensor> weights, c
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     model.outputs.push_back({translation.unused(outputs[i]), graph.tensor(graph.outputs[i]).type});
   }
-  std::set<TensorId>
-      products;  // of the inputs of recurrent ops, for which ONNX's operators have the kernels themselves
+  // Products of inputs with the kernels of recurrent ops. They are not translated, since ONNX's recurrent operators
+  // compute them.
+  std::set<TensorId> products;
   for (const Op& op : graph.ops) {
     if (op.get_if<Recurrent>() != nullptr) products.insert(op.inputs[0]);
   }

@@ -1,4 +1,4 @@
-// Nodes and constants of an op.
+// Adds nodes and constants of an op.
 #include "io/onnx/op.h"
 
 #include <algorithm>

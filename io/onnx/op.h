@@ -1,4 +1,4 @@
-// One op while it is translated into nodes of ONNX.
+// Helps to translate one op into ONNX nodes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// An op with the values of its inputs. Inputs and outputs are numbered as the op's definition states them.
+// An op with the values of its inputs. Inputs and outputs are numbered as in the op's definition.
 class OnnxOp {
  public:
   OnnxOp(OnnxTranslation& translation, const Op& op) : translation_(translation), op_(op) {}
@@ -24,38 +24,40 @@ class OnnxOp {
   std::size_t inputs() const { return op_.inputs.size(); }
   const TensorType& input_type(std::size_t input) const { return type(op_.inputs[input]); }
   const TensorType& output_type(std::size_t output = 0) const { return type(op_.outputs[output]); }
-  // The op that gives an input.
+  // Returns the op that produces an input.
   OnnxOp producer(std::size_t input) const { return {translation_, translation_.producer(op_.inputs[input])}; }
   OnnxWeights weights(std::size_t input) const { return translation_.weights(op_.inputs[input]); }
 
-  // The values of inputs, and of the outputs once they are known.
+  // Returns the name of an input's value, and sets that of the output.
   std::string value(std::size_t input, Channels channels = Channels::last) const {
     return translation_.value(op_.inputs[input], channels);
   }
   void set_output(const std::string& value, Channels channels = Channels::last) const {
     translation_.set_value(op_.outputs[0], channels, value);
   }
-  // Where the channels stay for an op that takes them in either place: where no input must be transposed, if there is
-  // such a place.
+  // Returns the position of the channels for an op that accepts both positions: the one for which no input must be
+  // transposed, if there is one.
   Channels channels() const;
 
-  // Appends a node and returns its output: the one of this number, those before it being left out.
+  // Appends a node and returns the name of its output number `output`; the outputs before it are left out.
   std::string node(const std::string& type, std::vector<std::string> inputs, std::vector<OnnxAttribute> attributes = {},
                    std::size_t output = 0) const;
 
-  // Constants: whole numbers, a number, numbers of a shape, and an input that is weights, as it is.
+  // Adds constants and returns their names: int64 numbers, one float32 number, float32 numbers with a shape, and
+  // weights in the layout of trainctl.
   std::string integers(const std::vector<std::int64_t>& values) const;
   std::string number(float value) const { return numbers({}, {value}); }
   std::string numbers(const Shape& shape, const std::vector<float>& values) const;
   std::string weights_value(std::size_t input) const;
-  // Weights in a layout of ONNX, under the name of those that they come from.
+  // Adds weights in a layout of ONNX under the name of the weights that they were made from.
   std::string weights_value(const std::string& name, const Shape& shape, std::span<const float> values) const {
     return translation_.add_weights(name, shape, values);
   }
-  // A name for weights that are put together from several of the op's.
+  // Returns a name for weights that are joined from several weights of the op.
   std::string name(const std::string& leaf) const { return op_.name + "/" + leaf; }
 
-  // The shape by which a value for each channel meets the op's first input, whose channels are in this place.
+  // Returns the shape of a vector with one value for each channel that is broadcast to the op's first input, whose
+  // channels are in this position.
   Shape of_channels(Channels channels, std::int64_t count) const;
 
  private:
@@ -65,7 +67,7 @@ class OnnxOp {
   const Op& op_;
 };
 
-// The shape of so many samples with the batch left open, as Reshape takes it.
+// Returns the shape with the number of samples left open (-1), as an argument of Reshape.
 std::vector<std::int64_t> open_batch(const Shape& shape);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Names, constants, and where the channels of values are.
+// Adds names, constants, and values with their channels in either position.
 #include "io/onnx/translation.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace trainctl {
 namespace {
 
-std::size_t place_of(Channels channels) { return channels == Channels::last ? 0 : 1; }
+std::size_t index_of(Channels channels) { return channels == Channels::last ? 0 : 1; }
 
-// The order of dimensions that moves the channels to this place.
+// Returns the order of dimensions that moves the channels to this position.
 std::vector<std::int64_t> order_to(Channels channels, std::int64_t rank) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
@@ -27,7 +27,7 @@ std::vector<std::int64_t> order_to(Channels channels, std::int64_t rank) {
   return order;
 }
 
-std::string rounded(std::span<const float> values) {
+std::string bfloat16_bytes(std::span<const float> values) {
   std::string bytes(values.size() * sizeof(std::uint16_t), '\0');
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t bits = to_bfloat16(values[i]);
@@ -47,7 +47,7 @@ OnnxTranslation::OnnxTranslation(const Graph& graph, std::span<const NamedTensor
 
 const Op& OnnxTranslation::producer(TensorId id) const {
   const auto found = producers_.find(id);
-  require(found != producers_.end(), "no op gives " + graph_.tensor(id).name);
+  require(found != producers_.end(), "no op produces " + graph_.tensor(id).name);
   return *found->second;
 }
 
@@ -72,13 +72,13 @@ std::string OnnxTranslation::add_constant(const std::string& name, const TensorT
 }
 
 std::string OnnxTranslation::add_weights(const std::string& name, const Shape& shape, std::span<const float> values) {
-  const auto [known, is_new] = of_weights_.try_emplace(name);
+  const auto [known, is_new] = weights_values_.try_emplace(name);
   if (!is_new) return known->second;
   if (dtype_ == DType::float32) {
     std::string bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     return known->second = add_constant(name, {shape, dtype_}, std::move(bytes));
   }
-  const std::string stored = add_constant(name, {shape, dtype_}, rounded(values));
+  const std::string stored = add_constant(name, {shape, dtype_}, bfloat16_bytes(values));
   known->second = unused(name + "/float32");
   model.nodes.push_back({"Cast", {stored}, {known->second}, {{"to", 1}}});
   return known->second;
@@ -86,24 +86,24 @@ std::string OnnxTranslation::add_weights(const std::string& name, const Shape& s
 
 std::string OnnxTranslation::value(TensorId id, Channels channels) {
   std::array<std::string, 2>& values = values_[id];
-  std::string& wanted = values[place_of(channels)];
-  if (!wanted.empty()) return wanted;
-  const std::string& other = values[1 - place_of(channels)];
+  std::string& requested = values[index_of(channels)];
+  if (!requested.empty()) return requested;
+  const std::string& other = values[1 - index_of(channels)];
   require(!other.empty(), graph_.tensor(id).name + " has no value yet");
   const std::int64_t rank = graph_.tensor(id).type.shape.rank();
-  if (rank < 3) return wanted = other;
-  wanted = unused(graph_.tensor(id).name + "/Transpose");
-  model.nodes.push_back({"Transpose", {other}, {wanted}, {{"perm", order_to(channels, rank)}}});
-  return wanted;
+  if (rank < 3) return requested = other;
+  requested = unused(graph_.tensor(id).name + "/Transpose");
+  model.nodes.push_back({"Transpose", {other}, {requested}, {{"perm", order_to(channels, rank)}}});
+  return requested;
 }
 
 void OnnxTranslation::set_value(TensorId id, Channels channels, const std::string& name) {
-  values_[id][place_of(channels)] = name;
+  values_[id][index_of(channels)] = name;
 }
 
 bool OnnxTranslation::has_value(TensorId id, Channels channels) const {
   const auto found = values_.find(id);
-  return found != values_.end() && !found->second[place_of(channels)].empty();
+  return found != values_.end() && !found->second[index_of(channels)].empty();
 }
 
 std::vector<float> permuted(std::span<const float> values, const Shape& shape, const std::vector<std::int64_t>& order) {

@@ -1,4 +1,4 @@
-// The bytes of pictures, from values of any range and size.
+// Converts images of any range of values and any size to bytes.
 #include "io/pictures/picture.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t most_side = 96;
+constexpr std::int64_t max_side = 96;
 
 }  // namespace
 
@@ -18,19 +18,19 @@ bool is_picture(const Shape& sample) { return sample.rank() == 3 && (sample[2] =
 
 Picture picture_of(std::span<const float> values, const Shape& shape) {
   const std::int64_t height = shape[0], width = shape[1], channels = shape[2];
-  const std::int64_t step = std::max<std::int64_t>(1, divide_up(std::max(height, width), most_side));
-  const std::int64_t rows = std::min(step, height), columns = std::min(step, width);  // that make one pixel
+  const std::int64_t step = std::max<std::int64_t>(1, divide_up(std::max(height, width), max_side));
+  const std::int64_t rows = std::min(step, height), columns = std::min(step, width);  // of the image, for one pixel
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const float spread = *high > *low ? 255 / (*high - *low) : 0;
-  // The mean of the pixels that one of the picture stands for.
-  const auto value = [&, least = *low](std::int64_t row, std::int64_t column, std::int64_t channel) {
+  // Returns the mean of the image's pixels that become one pixel of the picture.
+  const auto value = [&, min = *low](std::int64_t row, std::int64_t column, std::int64_t channel) {
     float sum = 0;
     for (std::int64_t y = row * rows; y < (row + 1) * rows; ++y) {
       for (std::int64_t x = column * columns; x < (column + 1) * columns; ++x) {
         sum += values[static_cast<std::size_t>((y * width + x) * channels + channel)];
       }
     }
-    const float mean = (sum / static_cast<float>(rows * columns) - least) * spread;
+    const float mean = (sum / static_cast<float>(rows * columns) - min) * spread;
     return static_cast<std::uint8_t>(std::isfinite(mean) ? std::clamp(std::lround(mean), 0L, 255L) : 0);
   };
   Picture picture{height / rows, width / columns, {}};

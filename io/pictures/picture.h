@@ -1,4 +1,4 @@
-// A picture for people, of what a network gets as an image.
+// Converts images as a network gets them to pictures for people.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Red, green and blue bytes, from the upper left pixel on.
+// A picture as red, green and blue bytes of each pixel, in rows from the upper left.
 struct Picture {
   std::int64_t height = 0, width = 0;
   std::vector<std::uint8_t> rgb;
@@ -26,11 +26,11 @@ struct Picture {
 // Whether a sample of this shape is a picture: height, width, and 1 or 3 channels.
 bool is_picture(const Shape& sample);
 
-// The picture of a sample for which is_picture() holds. Its values, which have no range of their own, are spread to
-// black and white; where it is larger than 96 pixels a side it is made smaller.
+// Converts a sample for which is_picture() is true. Its values may have any range; they are scaled so that the smallest
+// becomes black and the largest white. Images of more than 96 pixels a side are reduced.
 Picture picture_of(std::span<const float> values, const Shape& shape);
 
-// The picture as a PNG file.
+// Returns the bytes of a PNG file.
 std::string png_file(const Picture& picture);
 
 }  // namespace trainctl

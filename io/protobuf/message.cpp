@@ -1,4 +1,4 @@
-// The wire format of protocol buffers.
+// Encodes fields in the wire format of protocol buffers.
 #include "io/protobuf/message.h"
 
 #include <bit>
@@ -9,9 +9,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-enum Wire : std::uint32_t { of_varint = 0, of_64_bits = 1, of_length = 2, of_32_bits = 5 };
+enum WireType : std::uint32_t { varint_type = 0, fixed64_type = 1, length_type = 2, fixed32_type = 5 };
 
-std::uint64_t key(int field, Wire wire) { return static_cast<std::uint64_t>(field) << 3 | wire; }
+std::uint64_t key(int field, WireType wire) { return static_cast<std::uint64_t>(field) << 3 | wire; }
 
 template <class T>
 void append_bytes(std::string& bytes, T value) {
@@ -28,31 +28,31 @@ void ProtobufMessage::varint(std::uint64_t value) {
 }
 
 ProtobufMessage& ProtobufMessage::integer(int field, std::int64_t value) {
-  varint(key(field, of_varint));
+  varint(key(field, varint_type));
   varint(static_cast<std::uint64_t>(value));
   return *this;
 }
 
 ProtobufMessage& ProtobufMessage::real(int field, float value) {
-  varint(key(field, of_32_bits));
+  varint(key(field, fixed32_type));
   append_bytes(bytes_, value);
   return *this;
 }
 
 ProtobufMessage& ProtobufMessage::real(int field, double value) {
-  varint(key(field, of_64_bits));
+  varint(key(field, fixed64_type));
   append_bytes(bytes_, value);
   return *this;
 }
 
 ProtobufMessage& ProtobufMessage::text(int field, std::string_view value) {
-  beginning(field, static_cast<std::int64_t>(value.size()));
+  begin_bytes(field, static_cast<std::int64_t>(value.size()));
   bytes_ += value;
   return *this;
 }
 
-ProtobufMessage& ProtobufMessage::beginning(int field, std::int64_t bytes) {
-  varint(key(field, of_length));
+ProtobufMessage& ProtobufMessage::begin_bytes(int field, std::int64_t bytes) {
+  varint(key(field, length_type));
   varint(static_cast<std::uint64_t>(bytes));
   return *this;
 }

@@ -1,4 +1,4 @@
-// Activations and softmax. Those for which the opset has no operator are put together from several.
+// Translates activations and softmax. Activations without an operator in the opset are composed of several operators.
 #include <numbers>
 
 #include "core/graph/ops/elementwise/activations.h"
@@ -22,8 +22,8 @@ std::string activated(const OnnxOp& op, const ActivationFunction& function, cons
       return op.node("Selu", {x}, {{"alpha", selu_alpha}, {"gamma", selu_scale}});
     case ActivationKind::gelu: {
       constexpr float half = 0.5f, one = 1, root = 1 / std::numbers::sqrt2_v<float>;
-      const std::string part = op.node("Erf", {op.node("Mul", {x, op.number(root)})});
-      return op.node("Mul", {op.node("Mul", {x, op.number(half)}), op.node("Add", {part, op.number(one)})});
+      const std::string erf_value = op.node("Erf", {op.node("Mul", {x, op.number(root)})});
+      return op.node("Mul", {op.node("Mul", {x, op.number(half)}), op.node("Add", {erf_value, op.number(one)})});
     }
     case ActivationKind::silu:
       return op.node("Mul", {x, op.node("Sigmoid", {x})});

@@ -1,5 +1,4 @@
-// Convolutions, whose images have their channels first in ONNX, and whose kernels are (out, in / groups, height,
-// width).
+// Translates convolutions. In ONNX images have their channels first, and kernels are (out, in / groups, height, width).
 #include "core/graph/ops/images/conv2d.h"
 #include "io/onnx/ops/ops.h"
 
@@ -19,7 +18,7 @@ std::vector<OnnxAttribute> attributes_of(const Window& window, std::int64_t grou
           {"group", groups}};
 }
 
-// (height, width, in / groups, out) in ONNX's order; a flat kernel is one pixel high.
+// Adds the kernel (height, width, in / groups, out) in ONNX's order; the kernel of a 1D convolution has height 1.
 std::string kernel_of(const OnnxOp& op) {
   const OnnxWeights kernel = op.weights(1);
   const Shape shape = kernel.shape.rank() == 3 ? kernel.shape.with_front(1) : kernel.shape;
@@ -37,7 +36,7 @@ void conv2d(const OnnxOp& op) {
   op.set_output(activated(op, conv.function, y), Channels::first);
 }
 
-// The transposed convolution. Of the sizes that the convolution would make its input of, output_padding chooses.
+// Translates the transposed convolution. Several output sizes are possible with strides; output_padding selects one.
 void conv2d_grad_input(const OnnxOp& op) {
   const auto& conv = op.as<Conv2dGradInput>();
   const Window& window = conv.window;
@@ -45,9 +44,9 @@ void conv2d_grad_input(const OnnxOp& op) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const auto dimension = static_cast<std::int64_t>(axis) + 1;
     const std::int64_t span = window.dilation[axis] * (window.size[axis] - 1) + 1;
-    const std::int64_t least = window.strides[axis] * (op.input_type(0).shape[dimension] - 1) + span -
-                               window.padding_before[axis] - window.padding_after[axis];
-    more.push_back(conv.input[dimension] - least);
+    const std::int64_t min_size = window.strides[axis] * (op.input_type(0).shape[dimension] - 1) + span -
+                                  window.padding_before[axis] - window.padding_after[axis];
+    more.push_back(conv.input[dimension] - min_size);
   }
   std::vector<OnnxAttribute> attributes = attributes_of(window, conv.groups);
   attributes.push_back({"output_padding", more});

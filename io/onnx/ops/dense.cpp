@@ -1,4 +1,4 @@
-// Dense layers and embeddings.
+// Translates dense layers and embeddings.
 #include "core/graph/ops/dense.h"
 
 #include "io/onnx/ops/ops.h"
@@ -14,7 +14,7 @@ void dense(const OnnxOp& op) {
   op.set_output(activated(op, op.as<Dense>().function, y));
 }
 
-// Numbers outside of the table, which give NaN here, are an error of the runtime.
+// Indices outside the table are an error in ONNX runtimes; in trainctl they produce NaN.
 void embedding(const OnnxOp& op) { op.set_output(op.node("Gather", {op.weights_value(1), op.value(0)})); }
 
 }  // namespace trainctl::onnx

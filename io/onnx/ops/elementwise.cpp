@@ -1,4 +1,4 @@
-// Sums, products, extremes and multiples of tensors, biases, and values scaled by channel.
+// Translates element-wise ops: sums, products, maxima and minima of tensors, multiples, biases, and scaling by channel.
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/prelu.h"
@@ -8,8 +8,8 @@
 namespace trainctl::onnx {
 namespace {
 
-// An operator of two tensors, whose dimensions of size 1 stand for those of the other.
-std::string of_both(const OnnxOp& op, const std::string& type, Channels channels) {
+// Adds an operator on two tensors, of which dimensions of size 1 are broadcast.
+std::string binary(const OnnxOp& op, const std::string& type, Channels channels) {
   return op.node(type, {op.value(0, channels), op.value(1, channels)});
 }
 
@@ -17,19 +17,19 @@ std::string of_both(const OnnxOp& op, const std::string& type, Channels channels
 
 void add(const OnnxOp& op) {
   const Channels channels = op.channels();
-  op.set_output(activated(op, op.as<Add>().function, of_both(op, "Add", channels)), channels);
+  op.set_output(activated(op, op.as<Add>().function, binary(op, "Add", channels)), channels);
 }
 
 void multiply(const OnnxOp& op) {
   const Channels channels = op.channels();
-  op.set_output(of_both(op, "Mul", channels), channels);
+  op.set_output(binary(op, "Mul", channels), channels);
 }
 
 void multiply_channels(const OnnxOp& op) { multiply(op); }
 
 void extremum(const OnnxOp& op) {
   const Channels channels = op.channels();
-  op.set_output(of_both(op, op.as<Extremum>().which == Extreme::largest ? "Max" : "Min", channels), channels);
+  op.set_output(binary(op, op.as<Extremum>().which == Extreme::largest ? "Max" : "Min", channels), channels);
 }
 
 void scale_by(const OnnxOp& op) {
@@ -64,7 +64,7 @@ void prelu(const OnnxOp& op) {
     op.set_output(op.node("PRelu", {op.value(0), op.weights_value(1)}));
     return;
   }
-  // Of a sample's dimensions the last one becomes the first.
+  // The last dimension of alpha, the channels, becomes the first.
   std::vector<std::int64_t> order{alpha.shape.rank() - 1}, sizes{alpha.shape.back()};
   for (std::int64_t k = 0; k + 1 < alpha.shape.rank(); ++k) {
     order.push_back(k);

@@ -1,4 +1,4 @@
-// Borders of images, and their enlargement.
+// Translates padding, cropping and upsampling of images.
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
 #include "io/onnx/ops/ops.h"
@@ -6,7 +6,7 @@
 namespace trainctl::onnx {
 namespace {
 
-// The number of the dimension of heights.
+// Returns the number of the height's dimension.
 std::int64_t height_axis(Channels channels) { return channels == Channels::first ? 2 : 1; }
 
 }  // namespace
@@ -14,7 +14,7 @@ std::int64_t height_axis(Channels channels) { return channels == Channels::first
 void pad2d(const OnnxOp& op) {
   const Channels channels = op.channels();
   const Borders& borders = op.as<Pad2d>().borders;
-  std::vector<std::int64_t> pads(8);  // before the first pixel along each dimension, then behind the last
+  std::vector<std::int64_t> pads(8);  // before the first pixel of each dimension, then after the last
   for (std::size_t k = 0; k < 2; ++k) {
     const std::size_t axis = static_cast<std::size_t>(height_axis(channels)) + k;
     pads[axis] = borders.before[k];

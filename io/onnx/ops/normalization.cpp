@@ -1,4 +1,4 @@
-// Normalisations by running statistics, and by a sample's own.
+// Translates normalizations by running statistics and by statistics of each sample.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -20,12 +20,12 @@ void batch_norm_inference(const OnnxOp& op) {
   const BatchNormAttributes& a = op.as<BatchNormInference>().a;
   require(!a.residual && !a.relu, "batch_norm_inference is translated before it is fused");
   const std::int64_t channels = op.input_type(0).shape.back();
-  std::size_t next = 1;
+  std::size_t next_weights = 1;
   std::vector<std::string> operands{op.value(0, Channels::first)};
-  operands.push_back(a.scale ? op.weights_value(next++) : constant_of(op, channels, 1));
-  operands.push_back(a.center ? op.weights_value(next++) : constant_of(op, channels, 0));
-  operands.push_back(op.weights_value(next++));  // mean
-  operands.push_back(op.weights_value(next));    // variance
+  operands.push_back(a.scale ? op.weights_value(next_weights++) : constant_of(op, channels, 1));
+  operands.push_back(a.center ? op.weights_value(next_weights++) : constant_of(op, channels, 0));
+  operands.push_back(op.weights_value(next_weights++));  // mean
+  operands.push_back(op.weights_value(next_weights));    // variance
   op.set_output(op.node("BatchNormalization", operands, {{"epsilon", a.epsilon}}), Channels::first);
 }
 
@@ -37,20 +37,20 @@ void layer_norm(const OnnxOp& op) {
   op.set_output(op.node("LayerNormalization", operands, {{"axis", -1}, {"epsilon", a.epsilon}}));
 }
 
-// The groups of a sample as the channels of an instance normalisation, then gamma and beta of the channels.
+// Normalizes the groups of a sample as channels of an instance normalization, then applies gamma and beta by channel.
 void group_norm(const OnnxOp& op) {
   const GroupNormAttributes& a = op.as<GroupNorm>().a;
   const Shape& x = op.input_type(0).shape;
-  std::vector<std::int64_t> back = open_batch(x);
-  if (x.rank() > 2) std::rotate(back.begin() + 1, back.end() - 1, back.end());
+  std::vector<std::int64_t> original_shape = open_batch(x);
+  if (x.rank() > 2) std::rotate(original_shape.begin() + 1, original_shape.end() - 1, original_shape.end());
   const std::string groups = op.node(
       "Reshape", {op.value(0, Channels::first), op.integers({-1, a.groups, x.without_front().count() / a.groups})});
   std::string y = op.node("InstanceNormalization", {groups, constant_of(op, a.groups, 1), constant_of(op, a.groups, 0)},
                           {{"epsilon", a.epsilon}});
-  y = op.node("Reshape", {y, op.integers(back)});
-  std::size_t next = 1;
+  y = op.node("Reshape", {y, op.integers(original_shape)});
+  std::size_t next_weights = 1;
   const auto of_channels = [&] {
-    const OnnxWeights weights = op.weights(next++);
+    const OnnxWeights weights = op.weights(next_weights++);
     return op.weights_value(weights.name, op.of_channels(Channels::first, x.back()), weights.values);
   };
   if (a.scale) y = op.node("Mul", {y, of_channels()});

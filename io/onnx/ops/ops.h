@@ -1,4 +1,4 @@
-// The translations of ops, one for each kind, and what several of them share.
+// Declares the translations of ops, one for each kind, and a helper for activations.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ TRAINCTL_EXPORTED_OPS(TRAINCTL_DECLARE_TRANSLATION)
 TRAINCTL_EXPORTED_VIEWS(TRAINCTL_DECLARE_TRANSLATION)
 #undef TRAINCTL_DECLARE_TRANSLATION
 
-// f(x), appended to the nodes of an op.
+// Appends the nodes of an activation f to the nodes of an op, and returns f(x).
 std::string activated(const OnnxOp& op, const ActivationFunction& function, const std::string& x);
 
 }  // namespace trainctl::onnx

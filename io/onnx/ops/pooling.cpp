@@ -1,4 +1,4 @@
-// Pooling over windows and over whole images.
+// Translates pooling over windows and over whole images.
 #include "core/graph/ops/images/pool2d.h"
 
 #include "io/onnx/ops/ops.h"
@@ -6,7 +6,7 @@
 namespace trainctl::onnx {
 namespace {
 
-// An operator over all positions of an image, which leaves its channels.
+// Adds an operator that reduces all positions of an image, for each channel.
 void reduced(const OnnxOp& op, const std::string& type) {
   const Channels channels = op.channels();
   const std::int64_t height = channels == Channels::first ? 2 : 1;

@@ -1,4 +1,4 @@
-// Ops that move values without computing.
+// Translates ops that rearrange values without computing.
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "io/onnx/ops/ops.h"
@@ -15,12 +15,12 @@ void permute(const OnnxOp& op) {
 
 void concatenate(const OnnxOp& op) {
   const Channels channels = op.channels();
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < op.inputs(); ++i) parts.push_back(op.value(i, channels));
-  op.set_output(op.node("Concat", parts, {{"axis", channels == Channels::first ? 1 : -1}}), channels);
+  std::vector<std::string> operands;
+  for (std::size_t i = 0; i < op.inputs(); ++i) operands.push_back(op.value(i, channels));
+  op.set_output(op.node("Concat", operands, {{"axis", channels == Channels::first ? 1 : -1}}), channels);
 }
 
-// All values are float32.
+// A cast is dropped, since all values are float32.
 void cast(const OnnxOp& op) {
   const Channels channels = op.channels();
   op.set_output(op.value(0, channels), channels);
