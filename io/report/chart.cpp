@@ -1,4 +1,4 @@
-// Scales, axes and lines of a chart.
+// Draws scales, axes and lines of a chart.
 #include "io/report/chart.h"
 
 #include <algorithm>
@@ -11,21 +11,21 @@
 namespace trainctl {
 namespace {
 
-constexpr double width = 420, height = 220;  // of the drawing, in its own units
+constexpr double width = 420, height = 220;  // size of the drawing in SVG units
 constexpr double left = 52, right = 410, top = 10, bottom = 186;
-constexpr std::size_t most_points = 600;  // of a curve that is drawn whole
-constexpr std::size_t most_marks = 200;
+constexpr std::size_t max_points = 600;  // of a curve whose points are all drawn
+constexpr std::size_t max_marks = 200;
 
 bool is_drawn(const CurvePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
-// The lowest and the highest point of each of so many stretches, in their order.
+// Returns the lowest and the highest point of each of max_points / 2 sections, in order of x.
 std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
-  if (points.size() <= most_points) return points;
-  const std::size_t stretches = most_points / 2;
+  if (points.size() <= max_points) return points;
+  const std::size_t sections = max_points / 2;
   std::vector<CurvePoint> kept;
-  for (std::size_t s = 0; s < stretches; ++s) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(s * points.size() / stretches);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>((s + 1) * points.size() / stretches);
+  for (std::size_t s = 0; s < sections; ++s) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(s * points.size() / sections);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>((s + 1) * points.size() / sections);
     const auto gap = std::find_if_not(begin, end, is_drawn);
     if (gap != end) {
       kept.push_back(*gap);
@@ -40,13 +40,13 @@ std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   return kept;
 }
 
-// One axis: values and where they lie.
+// One axis: converts values to positions in the drawing.
 class Scale {
  public:
   Scale(double low, double high, bool logarithmic, double begin, double end)
       : logarithmic_(logarithmic), begin_(begin), end_(end), low_(of(low)), high_(of(high)) {}
 
-  double place(double value) const {
+  double position(double value) const {
     return high_ == low_ ? (begin_ + end_) / 2 : begin_ + (of(value) - low_) / (high_ - low_) * (end_ - begin_);
   }
 
@@ -69,7 +69,7 @@ std::string tick_text(double value) {
   return format("{:g}", value);
 }
 
-// The values at which an axis has lines: powers of ten on a logarithmic one, where at least two lie between.
+// Returns the values at which an axis has lines, and extends the bounds to them: powers of ten on a logarithmic axis.
 std::vector<double> lines_of(Bounds& bounds, bool logarithmic, int count) {
   if (logarithmic) {
     std::vector<double> lines;
@@ -86,23 +86,23 @@ std::vector<double> lines_of(Bounds& bounds, bool logarithmic, int count) {
 }
 
 std::string line_of(const Curve& curve, const Scale& x, const Scale& y) {
-  std::string lines, stretch;
+  std::string lines, polyline;
   const auto finish = [&] {
-    if (!stretch.empty()) lines += format("<polyline points=\"{}\" stroke=\"var(--c{})\"/>\n", stretch, curve.colour);
-    stretch.clear();
+    if (!polyline.empty()) lines += format("<polyline points=\"{}\" stroke=\"var(--c{})\"/>\n", polyline, curve.colour);
+    polyline.clear();
   };
-  const bool marked = (curve.marked && curve.points.size() <= most_marks) || curve.points.size() == 1;
+  const bool marked = (curve.marked && curve.points.size() <= max_marks) || curve.points.size() == 1;
   for (const CurvePoint& point : thinned(curve.points)) {
     if (!is_drawn(point)) {
       finish();
       continue;
     }
-    stretch += format("{}{:.1f},{:.1f}", stretch.empty() ? "" : " ", x.place(point.x), y.place(point.y));
+    polyline += format("{}{:.1f},{:.1f}", polyline.empty() ? "" : " ", x.position(point.x), y.position(point.y));
     if (!marked) continue;
     lines += format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\" fill=\"var(--c{})\"><title>{}: {:.5g} at {:.4g}</title>"
         "</circle>\n",
-        x.place(point.x), y.place(point.y), curve.colour, html::escaped(curve.name), point.y, point.x);
+        x.position(point.x), y.position(point.y), curve.colour, html::escaped(curve.name), point.y, point.x);
   }
   finish();
   return lines;
@@ -150,11 +150,11 @@ std::string to_html(const Chart& chart) {
     drawing += format(
         "<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text x=\"{}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
-        left, right, y.place(value), y.place(value), left - 5, y.place(value) + 4, tick_text(value));
+        left, right, y.position(value), y.position(value), left - 5, y.position(value) + 4, tick_text(value));
   }
   for (const double value : x_lines) {
     if (value < in_x.low || value > in_x.high) continue;
-    drawing += format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.place(value), bottom + 15,
+    drawing += format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.position(value), bottom + 15,
                       tick_text(value));
   }
   drawing += format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2, height - 4,

@@ -1,4 +1,4 @@
-// Charts of curves as SVG inside a page.
+// Draws charts of curves as SVG inside a page.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace trainctl {
 
 struct CurvePoint {
   double x = 0;
-  double y = 0;  // where it is not finite, the curve has a gap
+  double y = 0;  // if it is not finite, the curve has a gap
 };
 
 struct Curve {
   std::string name;
-  std::vector<CurvePoint> points;  // by ascending x
-  int colour = 0;                  // 0 to 7: those of the page
-  bool marked = false;             // with a dot at every point, which tells its value
+  std::vector<CurvePoint> points;  // in ascending order of x
+  int colour = 0;                  // index of one of the page's colours, 0 to 7
+  bool marked = false;             // with a dot at every point that shows its value
 };
 
 struct Chart {
@@ -24,12 +24,13 @@ struct Chart {
   std::vector<Curve> curves;
 };
 
-// A card with title, legend (each curve's last value) and drawing; "" where no curve has a point that can be drawn. The
-// y axis is logarithmic where all values are positive and the largest is over a hundred times the smallest. Of a curve
-// of many points the lowest and the highest of each stretch are drawn, so that peaks stay.
+// Returns a card with title, legend (with each curve's last value) and drawing; "" if no curve has a point that can be
+// drawn. The y axis is logarithmic if all values are positive and the largest is more than a hundred times the
+// smallest. If a curve has many points, only the lowest and the highest point of each section are drawn, so that peaks
+// stay visible.
 std::string to_html(const Chart& chart);
 
-// Round numbers from at or below `low` to at or above `high`, about `count` of them.
+// Returns about `count` round numbers; the first is at most `low`, the last at least `high`.
 std::vector<double> ticks(double low, double high, int count);
 
 }  // namespace trainctl

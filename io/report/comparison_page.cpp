@@ -1,4 +1,5 @@
-// The page that compares runs: a table, where their configs differ, and their curves over each other.
+// Writes the page that compares runs: a table of the runs, the differences of their configs, and charts with the curves
+// of all runs.
 #include "core/base/format.h"
 #include "core/base/table.h"
 #include "io/metrics/progress_text.h"
@@ -11,7 +12,7 @@ namespace {
 
 using namespace html;
 
-// A run's name beside its colour in the charts.
+// A cell with the run's name and its colour in the charts.
 Cell run_cell(const RunReport& run, std::size_t number) {
   return {format("<span class=\"legend\"><i style=\"background: var(--c{})\"></i></span>{}", number % 8,
                  escaped(run.name()))};
@@ -62,7 +63,7 @@ std::string comparison_page(const std::vector<RunReport>& runs) {
   for (const RunReport& run : runs) histories.push_back({run.name(), &run.history});
   std::string body = format("<h1>{} runs compared</h1>\n", runs.size());
   body += section("Runs, the best first", table_of_runs(runs));
-  body += section("What differs in their configs", table_of_differences(runs));
+  body += section("Differences of their configs", table_of_differences(runs));
   body += section("Curves", curves_of(histories));
   return page("runs compared - trainctl", body);
 }

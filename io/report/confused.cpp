@@ -1,4 +1,4 @@
-// Pictures as addresses that hold all of their bytes.
+// Writes cards of samples, with pictures as data URLs.
 #include "io/report/confused.h"
 
 #include "core/base/format.h"
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// RFC 4648.
+// Encodes bytes as in RFC 4648.
 std::string base64(const std::string& bytes) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;

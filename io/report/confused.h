@@ -1,4 +1,4 @@
-// Samples that a network takes for another class, with their pictures.
+// Shows samples for which a network predicts a wrong class, with their pictures.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@
 namespace trainctl {
 
 struct ConfusedSample {
-  std::string name;  // of the sample: its file, or "x.npy, sample 12"
-  int actual = 0, taken_for = 0;
-  double probability = 0;     // of the class that it is taken for
-  std::vector<float> pixels;  // rows of height x width x channels, as the network gets them; empty: no image
-  Shape shape;                // of the pixels: 1 or 3 channels
+  std::string name;               // name of the sample: its file, or "x.npy, sample 12"
+  int actual = 0, taken_for = 0;  // the labelled and the predicted class
+  double probability = 0;         // predicted probability of `taken_for`
+  std::vector<float> pixels;      // rows of height x width x channels, as the network gets them; empty: no image
+  Shape shape;                    // of the pixels: 1 or 3 channels
 };
 
-// A card for each sample. Pictures are spread to black and white, as the network's values have no range of their own,
-// and have 96 pixels a side at most. HTML.
+// Returns HTML with a card for each sample. `names` are the names of classes. For pictures see picture_of().
 std::string confused_cards(const std::vector<ConfusedSample>& samples, const std::vector<std::string>& names);
 
 }  // namespace trainctl

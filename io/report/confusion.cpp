@@ -1,4 +1,4 @@
-// Drawing a confusion matrix as a table of shades.
+// Draws a confusion matrix as a table with shaded cells.
 #include "io/report/confusion.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 using namespace html;
 
-constexpr std::size_t most_classes = 25;  // that a table shows
-constexpr std::size_t most_pairs = 10;
+constexpr std::size_t max_classes = 25;  // of a matrix that is shown as a table
+constexpr std::size_t max_pairs = 10;
 
 std::string count_of(double count) { return grouped(std::llround(count)); }
 
@@ -49,7 +49,7 @@ std::string confused_pairs(const Table& matrix, const std::vector<std::string>& 
     }
   }
   std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.count > b.count; });
-  if (pairs.size() > most_pairs) pairs.resize(most_pairs);
+  if (pairs.size() > max_pairs) pairs.resize(max_pairs);
   std::vector<std::vector<Cell>> rows;
   for (const Pair& pair : pairs) {
     rows.push_back(
@@ -67,7 +67,7 @@ std::string confusion_of(const Table& matrix, const std::vector<std::string>& na
     shown.clear();
     for (std::size_t i = 0; i < matrix.size(); ++i) shown.push_back(std::to_string(i));
   }
-  return (matrix.size() <= most_classes ? matrix_table(matrix, shown) : "") + confused_pairs(matrix, shown);
+  return (matrix.size() <= max_classes ? matrix_table(matrix, shown) : "") + confused_pairs(matrix, shown);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The confusion matrix on a page.
+// Shows a confusion matrix on a page.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace trainctl {
 
-// How often samples of each class were taken for which: the whole matrix where it has up to 25 classes, and the classes
-// that are taken for each other most often. `names` are those of the classes; numbers where they are not those of all.
-// HTML.
+// Returns HTML with the whole matrix if it has at most 25 classes, and the pairs of classes that are confused most
+// often. `names` are the names of the classes; if there is not one name for each class, their numbers are shown.
 std::string confusion_of(const Table& matrix, const std::vector<std::string>& names);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Which curves there are, and from what they are drawn.
+// Selects the curves and collects their points.
 #include "io/report/curves.h"
 
 #include <cmath>
@@ -13,46 +13,48 @@ namespace {
 
 constexpr const char* by_epochs = "epochs";
 
-// A value that steps have, and what its chart is called.
+// A value of each step, and the title of its chart.
 struct StepValue {
   const char* title;
-  std::function<double(const ToldStep&)> of;
+  std::function<double(const RecordedStep&)> of;
 };
 
 const std::vector<StepValue>& step_values() {
   static const std::vector<StepValue> values{
-      {"learning rate", [](const ToldStep& step) { return step.event.learning_rate; }},
-      {"gradient norm", [](const ToldStep& step) { return step.event.gradient_norm; }},
+      {"learning rate", [](const RecordedStep& step) { return step.event.learning_rate; }},
+      {"gradient norm", [](const RecordedStep& step) { return step.event.gradient_norm; }},
       {"samples per second",
-       [](const ToldStep& step) { return step.event.samples_per_second > 0 ? step.event.samples_per_second : NAN; }},
-      {"wait for data, % of the time", [](const ToldStep& step) { return 100 * step.event.data_wait_share; }},
+       [](const RecordedStep& step) {
+         return step.event.samples_per_second > 0 ? step.event.samples_per_second : NAN;
+       }},
+      {"wait for data, % of the time", [](const RecordedStep& step) { return 100 * step.event.data_wait_share; }},
       {"wait for other ranks, % of the time",
-       [](const ToldStep& step) { return 100 * step.event.shares.communication; }},
-      {"GPU utilization, %", [](const ToldStep& step) { return 100 * step.gpu_utilization; }},
-      {"GPU memory, GB", [](const ToldStep& step) { return step.gpu_memory_bytes / 1e9; }},
+       [](const RecordedStep& step) { return 100 * step.event.shares.communication; }},
+      {"GPU utilization, %", [](const RecordedStep& step) { return 100 * step.gpu_utilization; }},
+      {"GPU memory, GB", [](const RecordedStep& step) { return step.gpu_memory_bytes / 1e9; }},
   };
   return values;
 }
 
-std::vector<CurvePoint> points_of(const RunHistory& history, const std::function<double(const ToldStep&)>& value) {
+std::vector<CurvePoint> points_of(const RunHistory& history, const std::function<double(const RecordedStep&)>& value) {
   std::vector<CurvePoint> points;
-  for (const ToldStep& step : history.steps) points.push_back({step.event.epoch, value(step)});
+  for (const RecordedStep& step : history.steps) points.push_back({step.event.epoch, value(step)});
   return points;
 }
 
 using Values = std::map<std::string, double> EpochEvent::*;
 
-// A result by epochs, where they have it.
-std::vector<CurvePoint> points_of(const RunHistory& history, Values part, const std::string& result) {
+// Returns the points of a result, for the epochs that have it.
+std::vector<CurvePoint> points_of(const RunHistory& history, Values values, const std::string& result) {
   std::vector<CurvePoint> points;
   for (const EpochEvent& epoch : history.epochs) {
-    const auto found = (epoch.*part).find(result);
-    if (found != (epoch.*part).end()) points.push_back({epoch.epoch, found->second});
+    const auto found = (epoch.*values).find(result);
+    if (found != (epoch.*values).end()) points.push_back({epoch.epoch, found->second});
   }
   return points;
 }
 
-// The loss first, then metrics by name.
+// Returns the names of all results: the loss first, then metrics by name.
 std::vector<std::string> results_of(const std::vector<NamedHistory>& runs) {
   std::set<std::string> names;
   for (const NamedHistory& run : runs) {
@@ -86,8 +88,8 @@ std::string curves_of(const RunHistory& history) {
   for (const std::string& result : results_of({{"", &history}})) {
     Chart chart{result, by_epochs, {}};
     if (result == "loss") {
-      chart.curves.push_back(
-          {"training, by step", points_of(history, [](const ToldStep& step) { return step.event.loss; }), 5, false});
+      chart.curves.push_back({"training, by step",
+                              points_of(history, [](const RecordedStep& step) { return step.event.loss; }), 5, false});
     }
     chart.curves.push_back({"training", points_of(history, &EpochEvent::train, result), 0, true});
     chart.curves.push_back({"validation", points_of(history, &EpochEvent::validation, result), 1, true});

@@ -1,4 +1,4 @@
-// The curves of runs: what a page draws of their histories.
+// Draws the curves of runs from their histories.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct NamedHistory {
   const RunHistory* history;
 };
 
-// Of one run: loss and metrics of training and validation over each other, learning rate, gradient norm, throughput,
-// the wait for data, and the use of GPUs, each by epochs. Of several runs: a chart for each of these, with a curve a
-// run. HTML; "" where there is nothing to draw.
+// Returns charts as HTML, all with epochs as x axis; "" if there are no values. For one run: loss and metrics of
+// training and validation in one chart each, learning rate, gradient norm, throughput, time of waiting for data, and
+// utilization and memory of GPUs. For several runs: a chart for each of these values, with a curve for each run.
 std::string curves_of(const RunHistory& history);
 std::string curves_of(const std::vector<NamedHistory>& runs);
 

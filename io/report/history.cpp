@@ -1,4 +1,4 @@
-// Reading metrics.jsonl line by line.
+// Reads metrics.jsonl line by line.
 #include "io/report/history.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t longest_history = std::int64_t{1} << 32;  // bytes
+constexpr std::int64_t max_history_bytes = std::int64_t{1} << 32;
 
-ToldStep told_step(const Json& json) {
-  ToldStep step{read_step(json)};
+RecordedStep recorded_step(const Json& json) {
+  RecordedStep step{read_step(json)};
   const auto found = json.find("gpu");
   if (found == json.end()) return step;
   const std::vector<GpuSample> gpus = read_gpus(*found);
@@ -28,11 +28,11 @@ ToldStep told_step(const Json& json) {
   return step;
 }
 
-// Of a run that goes on, what was told of steps behind those it goes on from.
-void take_back(RunHistory& history, std::int64_t step) {
-  std::erase_if(history.steps, [step](const ToldStep& told) { return told.event.step > step; });
-  std::erase_if(history.epochs, [step](const EpochEvent& told) { return told.step > step; });
-  std::erase_if(history.checkpoints, [step](const CheckpointEvent& told) { return told.step > step; });
+// Removes events of later steps than the one from which the run was resumed.
+void remove_later_events(RunHistory& history, std::int64_t step) {
+  std::erase_if(history.steps, [step](const RecordedStep& recorded) { return recorded.event.step > step; });
+  std::erase_if(history.epochs, [step](const EpochEvent& recorded) { return recorded.step > step; });
+  std::erase_if(history.checkpoints, [step](const CheckpointEvent& recorded) { return recorded.step > step; });
 }
 
 void add_event(RunHistory& history, const Json& json) {
@@ -40,10 +40,10 @@ void add_event(RunHistory& history, const Json& json) {
   history.last_time = json.at("time");
   if (name == "start") {
     history.starts.push_back({read_start(json), history.last_time, history.last_time});
-    take_back(history, history.starts.back().event.first_step);
+    remove_later_events(history, history.starts.back().event.first_step);
     history.end.reset();
   } else if (name == "step") {
-    history.steps.push_back(told_step(json));
+    history.steps.push_back(recorded_step(json));
   } else if (name == "epoch") {
     history.epochs.push_back(read_epoch(json));
   } else if (name == "checkpoint") {
@@ -75,7 +75,7 @@ double RunHistory::epochs_done() const {
 
 double RunHistory::seconds() const {
   double sum = 0;
-  for (const ToldStart& start : starts) sum += start.last_time - start.time;
+  for (const RecordedStart& start : starts) sum += start.last_time - start.time;
   return sum;
 }
 
@@ -104,13 +104,13 @@ const EpochEvent* RunHistory::epoch_at(std::int64_t step) const {
 RunHistory read_history(const std::string& path) {
   RunHistory history;
   if (!exists(path)) return history;
-  const std::string text = read_file(path, longest_history);
+  const std::string text = read_file(path, max_history_bytes);
   int line = 1;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
     try {
       add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), SourceLocation{path, line}));
     } catch (const Json::exception&) {
-      throw Error(ErrorKind::data, SourceLocation{path, line}, "this is no event of a run",
+      throw Error(ErrorKind::data, SourceLocation{path, line}, "this line is no event of a run",
                   "remove the line, or restore the file");
     }
   }

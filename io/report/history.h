@@ -1,4 +1,4 @@
-// What a run has told in its metrics.jsonl, read back.
+// Reads the history of a run from its metrics.jsonl.
 #pragma once
 
 #include <optional>
@@ -10,55 +10,55 @@
 
 namespace trainctl {
 
-// A step that was written; its event's `gpus` are empty, and their means are here (NaN: not known).
-struct ToldStep {
+// A step in metrics.jsonl. `event.gpus` is empty; the values of GPUs are in the other members (NaN: unknown).
+struct RecordedStep {
   StepEvent event;
   double gpu_utilization = GpuReading::unknown;   // mean of the ranks, 0 to 1
   double gpu_memory_bytes = GpuReading::unknown;  // of the fullest GPU
 };
 
-// A start of the run: the first one, and one for each time that it went on.
-struct ToldStart {
+// A start of the run: the first one, or a resume.
+struct RecordedStart {
   StartEvent event;
-  double time = 0;       // seconds since 1970
-  double last_time = 0;  // of the last event before the next start, or of the last event at all
+  double time = 0;       // time of the start, in seconds since 1970
+  double last_time = 0;  // time of the last event before the next start or the end of the file
 };
 
 struct RunHistory {
-  std::vector<ToldStart> starts;
-  std::vector<ToldStep> steps;
+  std::vector<RecordedStart> starts;
+  std::vector<RecordedStep> steps;
   std::vector<EpochEvent> epochs;
   std::vector<CheckpointEvent> checkpoints;
-  std::optional<EndEvent> end;  // of the last start; nothing where it goes on, or was killed
-  double last_time = 0;         // of the last event
+  std::optional<EndEvent> end;  // end of the last start; empty if the run is still training or was killed
+  double last_time = 0;         // time of the last event, in seconds since 1970
 
   bool empty() const { return starts.empty(); }
-  // "completed", "stopped", "diverged", "failed", or "unfinished" where nothing says how it ended.
+  // Returns "completed", "stopped", "diverged" or "failed"; "unfinished" if there is no end event.
   std::string status() const { return end ? end->status : "unfinished"; }
-  // Those done when it ended or was last heard of.
+  // Steps and epochs that were done at the end or at the last event.
   std::int64_t steps_done() const;
   double epochs_done() const;
-  // Seconds from each start to its last event, summed over all starts: the time between starts does not count.
+  // Seconds from each start to its last event, summed over all starts; the time between starts does not count.
   double seconds() const;
-  // What is monitored and its best value so far; nothing where nothing is, or nothing was measured yet.
+  // The monitored metric and its best value so far; no value if no metric is monitored or it was not measured yet.
   struct Best {
     std::string monitor;  // "val_accuracy"
     double value = 0;
     std::int64_t step = 0;
-    bool maximum = true;  // more is better
+    bool maximum = true;  // greater is better
   };
   std::optional<Best> best() const;
-  // The epoch that ended with this step; null where none did.
+  // Returns the epoch that ended with this step; null if there is none.
   const EpochEvent* epoch_at(std::int64_t step) const;
 };
 
-// The events of a metrics.jsonl. A start that goes on from a checkpoint takes back what was told of later steps. A last
-// line that is torn is left out. Throws Error{data} with the line where one is no event, and where the file cannot be
-// read; a file that does not exist is a history without events.
+// Reads the events of a metrics.jsonl. If a run was resumed from a checkpoint, earlier events of later steps are
+// removed. An incomplete last line is ignored. Throws Error{data} if the file cannot be read, and with the line's
+// number if a line is no event. If the file does not exist, the history is empty.
 RunHistory read_history(const std::string& path);
 
-// The value of an epoch by the name of a monitored metric: that of validation for "val_loss", that of training for
-// "loss"; nothing where there is none.
+// Returns an epoch's value of a monitored metric: of validation for "val_loss", of training for "loss"; no value if the
+// epoch has none.
 std::optional<double> monitored_value(const EpochEvent& epoch, const std::string& monitor);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// HTML as text, and the style of all pages.
+// Writes HTML, and holds the style of all pages.
 #include "io/report/html.h"
 
 #include "core/base/format.h"
@@ -7,7 +7,7 @@
 namespace trainctl::html {
 namespace {
 
-// Curves have the colours of Okabe and Ito, which people with any colour vision tell apart.
+// Curves have the colours of Okabe and Ito, which colour-blind people can distinguish, too.
 constexpr std::string_view styles = R"(
 :root { color-scheme: light dark; --back: #ffffff; --card: #f6f7f9; --ink: #1b1f24; --soft: #5b6570; --line: #d9dee4;
   --heat: 0, 114, 178; --good: #1a7f37; --bad: #cf222e;

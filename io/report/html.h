@@ -1,4 +1,4 @@
-// Pieces of HTML: escaped text, tables, and the frame of a page that needs nothing beside itself.
+// Writes pieces of HTML: escaped text, tables, sections, and a page without external resources.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace trainctl::html {
 
-// Text for an element or an attribute in quotes. Bytes that are not UTF-8 become U+FFFD.
+// Escapes text for an element or a quoted attribute. Bytes that are not UTF-8 become U+FFFD.
 std::string escaped(std::string_view text);
 
-// A cell of a table, as HTML; numbers stand at the right.
+// A cell of a table, as HTML; numbers are aligned to the right.
 struct Cell {
   std::string html;
   bool number = false;
@@ -19,17 +19,17 @@ struct Cell {
 Cell text_cell(std::string_view text);
 Cell number_cell(std::string_view text);
 
-// A table that can be scrolled where the window is too narrow for it. Titles are HTML.
+// Returns a table that can be scrolled if the window is too narrow for it.
 std::string table(const std::vector<Cell>& titles, const std::vector<std::vector<Cell>>& rows);
 
-// A section with its heading; "" where the body is empty.
+// Returns a section with its heading; "" if the body is empty.
 std::string section(std::string_view title, const std::string& body);
 
-// A paragraph of text.
+// Returns a paragraph; the text is escaped.
 std::string paragraph(std::string_view text);
 
-// A whole document: styles for light and dark and for narrow windows are inside, and the page asks no other place for
-// anything.
+// Returns a whole document. It includes the styles, for light and dark mode and for narrow windows, and loads no other
+// files.
 std::string page(std::string_view title, const std::string& body);
 
 }  // namespace trainctl::html

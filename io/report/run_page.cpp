@@ -1,4 +1,4 @@
-// The page of one run: how it went, curves, results, memory, ranks, and how to go on.
+// Writes the page of one run: status, curves, results, memory, ranks, and commands to continue.
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -27,7 +27,7 @@ std::string tile(std::string_view what, const std::string& value, std::string_vi
 
 std::string value_text(double value) { return format("{:.5g}", value); }
 
-// "2026-11-26 04:12:05 UTC".
+// Returns a time as "2026-11-26 04:12:05 UTC".
 std::string moment_text(double seconds) {
   const auto whole = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -36,7 +36,7 @@ std::string moment_text(double seconds) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
-// The mean rate of the last steps that were told, which is the steady one.
+// Returns the mean rate of the last 20 recorded steps, without the slower start of a run.
 double rate_of(const RunHistory& history) {
   double sum = 0;
   int count = 0;
@@ -52,11 +52,11 @@ std::string status_line(const RunHistory& history) {
   const bool early = history.end && !history.end->reason.empty();
   const std::string meaning = early                   ? "the run is complete; " + history.end->reason
                               : status == "completed" ? "the run is complete"
-                              : status == "stopped"   ? "the run was stopped, and can go on from its last checkpoint"
-                              : status == "diverged"  ? "the loss was no longer finite"
-                              : status == "failed"    ? "the run ended with an error; see the warnings below"
-                                                      : "the run goes on, or was killed: its end is not told";
-  return format("<p><b class=\"{}\">{}</b> <span class=\"soft\">{}; last heard of at {}</span></p>\n", mood,
+                              : status == "stopped"  ? "the run was stopped and can be resumed from its last checkpoint"
+                              : status == "diverged" ? "the loss was no longer finite"
+                              : status == "failed"   ? "the run ended with an error; see the warnings below"
+                                                   : "the run is still training, or was killed: there is no end event";
+  return format("<p><b class=\"{}\">{}</b> <span class=\"soft\">{}; last event at {}</span></p>\n", mood,
                 escaped(status), escaped(meaning), moment_text(history.last_time));
 }
 
@@ -110,7 +110,8 @@ std::string results(const RunHistory& history) {
   return table(titles, cells);
 }
 
-// What the best weights take for what; or the confusion matrices of the best epoch, or of the last.
+// Returns the confusion of the best weights if it was computed, otherwise the confusion matrices of the best epoch, or
+// of the last epoch if there is no best one.
 std::string confusion(const RunReport& run) {
   if (!run.confusion.empty()) {
     return confusion_of(run.confusion, run.class_names) + confused_cards(run.confused, run.class_names);
@@ -126,9 +127,9 @@ std::string confusion(const RunReport& run) {
   return text;
 }
 
-// The mean shares of the steps that were told; "" where a record of an earlier version has none.
+// Returns the mean time shares of the recorded steps; "" if a record of an earlier version has none.
 std::string step_time(const RunHistory& history) {
-  constexpr std::pair<const char*, double StepShares::*> parts[] = {
+  constexpr std::pair<const char*, double StepShares::*> phases[] = {
       {"forward pass", &StepShares::forward},
       {"backward pass", &StepShares::backward},
       {"waiting for other ranks", &StepShares::communication},
@@ -136,22 +137,22 @@ std::string step_time(const RunHistory& history) {
       {"copies of batches to the device", &StepShares::upload}};
   const auto mean = [&](const auto& share) {
     double sum = 0;
-    for (const ToldStep& told : history.steps) sum += share(told.event);
+    for (const RecordedStep& recorded : history.steps) sum += share(recorded.event);
     return sum / static_cast<double>(std::max<std::size_t>(history.steps.size(), 1));
   };
   std::vector<std::vector<Cell>> rows;
   double left = 1;
-  const auto add = [&](const char* part, double share) {
+  const auto add = [&](const char* phase, double share) {
     left -= share;
-    if (share >= 0.0005) rows.push_back({text_cell(part), number_cell(format("{:.1f} %", 100 * share))});
+    if (share >= 0.0005) rows.push_back({text_cell(phase), number_cell(format("{:.1f} %", 100 * share))});
   };
-  for (const auto& [name, part] : parts) {
-    add(name, mean([part = part](const StepEvent& step) { return step.shares.*part; }));
+  for (const auto& [name, share] : phases) {
+    add(name, mean([share = share](const StepEvent& step) { return step.shares.*share; }));
   }
   if (rows.empty()) return "";
   add("waiting for data", mean([](const StepEvent& step) { return step.data_wait_share; }));
   add("the rest", left);
-  return table({{"part, on rank 0"}, {"share of the time", true}}, rows);
+  return table({{"phase, on rank 0"}, {"share of the time", true}}, rows);
 }
 
 std::string memory(const RunHistory& history) {
@@ -171,15 +172,15 @@ std::string memory(const RunHistory& history) {
 
 std::string starts(const RunHistory& history) {
   std::vector<std::vector<Cell>> rows;
-  for (const ToldStart& told : history.starts) {
-    const StartEvent& start = told.event;
+  for (const RecordedStart& recorded : history.starts) {
+    const StartEvent& start = recorded.event;
     std::string hosts, mesh;
     for (const std::string& host : start.hosts) hosts += (hosts.empty() ? "" : ", ") + host;
     for (const int size : start.mesh) mesh += (mesh.empty() ? "" : " x ") + std::to_string(size);
-    rows.push_back({text_cell(moment_text(told.time)), number_cell(grouped(start.first_step)),
+    rows.push_back({text_cell(moment_text(recorded.time)), number_cell(grouped(start.first_step)),
                     number_cell(std::to_string(start.ranks)), text_cell(mesh), text_cell(hosts),
                     text_cell(start.device), text_cell(start.version),
-                    text_cell(start.resumed_from.empty() ? "a fresh start" : start.resumed_from)});
+                    text_cell(start.resumed_from.empty() ? "new run" : start.resumed_from)});
   }
   return table({{"time"},
                 {"from step", true},
@@ -188,7 +189,7 @@ std::string starts(const RunHistory& history) {
                 {"hosts"},
                 {"device"},
                 {"version"},
-                {"went on from"}},
+                {"resumed from"}},
                rows);
 }
 
@@ -214,7 +215,7 @@ std::string next_steps(const RunReport& run) {
   const std::string config = run.directory + "/config.yaml";
   std::string lines;
   if (run.history.status() != "completed") {
-    lines += format("trainctl run {} --run-dir {}    # goes on from the last checkpoint\n", config, run.directory);
+    lines += format("trainctl run {} --run-dir {}    # resumes from the last checkpoint\n", config, run.directory);
   }
   lines += format("trainctl eval {} --run {}\ntrainctl predict {} INPUT...\ntrainctl inspect {}\n", config,
                   run.directory, run.directory, run.directory);
@@ -235,7 +236,7 @@ std::string run_page(const RunReport& run) {
   body += section("Starts, ranks and hosts", starts(history));
   body += section("Checkpoints", checkpoints(history));
   body += section("Warnings", warnings(run));
-  body += section("Go on", next_steps(run));
+  body += section("Next commands", next_steps(run));
   body += section("Config", "<details><summary>config.yaml, as it was resolved</summary><pre>" +
                                 escaped(run.config_text) + "</pre></details>\n");
   return page(run.name() + " - trainctl", body);

@@ -1,4 +1,4 @@
-// Reading a run directory for a report.
+// Reads a run directory for a report.
 #include "io/report/run_report.h"
 
 #include <algorithm>
@@ -11,26 +11,26 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t longest_file = 256 << 20;  // bytes
-constexpr std::size_t most_warnings = 20;
+constexpr std::int64_t max_file_bytes = 256 << 20;
+constexpr std::size_t max_warnings = 20;
 
-// Lines of log.txt that are warnings or errors: their level stands behind date and time.
+// Returns the lines of log.txt that are warnings or errors: their level follows date and time.
 std::vector<std::string> warnings_of(const std::string& path) {
   if (!exists(path)) return {};
-  const std::string text = read_file(path, longest_file);
+  const std::string text = read_file(path, max_file_bytes);
   std::vector<std::string> lines;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
     constexpr std::size_t level = std::string_view("2026-01-01 00:00:00.000 ").size();
-    const bool serious =
+    const bool is_problem =
         line.size() > level + 1 && (line[level] == 'W' || line[level] == 'E') && line[level + 1] == ' ';
-    if (serious) lines.push_back(line);
+    if (is_problem) lines.push_back(line);
   }
-  if (lines.size() > most_warnings) lines.erase(lines.begin(), lines.end() - most_warnings);
+  if (lines.size() > max_warnings) lines.erase(lines.begin(), lines.end() - max_warnings);
   return lines;
 }
 
-// A node of each config at the same path; null for a config that has none there.
+// The nodes at the same path of each config; null for a config without such a node.
 using Nodes = std::vector<const Node*>;
 
 std::string text_of(const Node* node) { return node == nullptr ? "" : flow_text(*node); }
@@ -39,13 +39,13 @@ bool all_present(const Nodes& nodes, bool (Node::*is)() const) {
   return std::all_of(nodes.begin(), nodes.end(), [is](const Node* node) { return node == nullptr || (node->*is)(); });
 }
 
-// How many items at the beginning (or at the end) of all lists are equal.
-std::size_t common_items(const Nodes& lists, bool at_end, std::size_t most) {
+// Returns how many items at the beginning (or at the end) of all lists are equal, at most `max`.
+std::size_t common_items(const Nodes& lists, bool at_end, std::size_t max) {
   const auto item = [at_end](const Node& list, std::size_t i) {
     return flow_text(at_end ? list.items[list.items.size() - 1 - i] : list.items[i]);
   };
   std::size_t count = 0;
-  while (count < most && std::all_of(lists.begin(), lists.end(), [&](const Node* list) {
+  while (count < max && std::all_of(lists.begin(), lists.end(), [&](const Node* list) {
            return item(*list, count) == item(*lists.front(), count);
          })) {
     ++count;
@@ -55,7 +55,8 @@ std::size_t common_items(const Nodes& lists, bool at_end, std::size_t most) {
 
 void compare(const std::string& path, const Nodes& nodes, std::vector<ConfigDifference>& found);
 
-// The items between those that all lists begin and end with, one by one: what was inserted does not shift the rest.
+// Compares items one by one, after leaving out the items that all lists begin and end with, so that an inserted item
+// does not shift the later ones.
 void compare_lists(const std::string& path, const Nodes& lists, std::vector<ConfigDifference>& found) {
   std::size_t shortest = lists.front()->items.size(), longest = 0;
   for (const Node* list : lists) {
@@ -71,7 +72,7 @@ void compare_lists(const std::string& path, const Nodes& lists, std::vector<Conf
   }
 }
 
-// Whether all of them are maps of the same kind: items of a list, such as layers, are told apart by their first key.
+// Whether all nodes are maps of the same kind. The kind of a list's item, such as a layer, is its first key.
 bool are_maps_alike(const std::string& path, const Nodes& nodes) {
   std::string first;
   for (const Node* node : nodes) {
@@ -116,7 +117,7 @@ void compare(const std::string& path, const Nodes& nodes, std::vector<ConfigDiff
 
 std::string RunReport::name() const {
   std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // behind a slash
+  if (!path.has_filename()) path = path.parent_path();  // the path ends with a slash
   return path.filename().string();
 }
 
@@ -127,9 +128,9 @@ RunReport load_run_report(const std::string& directory) {
                 "name a folder that `trainctl run` has made, such as runs/NAME");
   }
   RunReport run{
-      directory, read_history(metrics), read_file(config, longest_file), load_run_config(directory), {}, {}, {}, {}};
+      directory, read_history(metrics), read_file(config, max_file_bytes), load_run_config(directory), {}, {}, {}, {}};
   if (run.history.empty()) {
-    throw Error(ErrorKind::data, SourceLocation{metrics}, "the run has not begun to train: no start is told here",
+    throw Error(ErrorKind::data, SourceLocation{metrics}, "the run has not begun to train: there is no start event",
                 "run it first: trainctl run " + config + " --run-dir " + directory);
   }
   if (const Node* resolved = run.config.find("resolved")) {
@@ -156,14 +157,14 @@ std::vector<std::size_t> best_first(const std::vector<RunReport>& runs) {
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     if (const auto best = run->history.best()) monitor = best->monitor;
   }
-  // 0 for runs that can be compared.
-  const auto rank = [&](std::size_t i) {
+  // 0 for runs that can be compared with the first one, 1 for other metrics, 2 without a best value.
+  const auto group = [&](std::size_t i) {
     const auto best = runs[i].history.best();
     return !best ? 2 : best->monitor != monitor ? 1 : 0;
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (rank(a) != rank(b)) return rank(a) < rank(b);
-    if (rank(a) != 0) return false;
+    if (group(a) != group(b)) return group(a) < group(b);
+    if (group(a) != 0) return false;
     const auto one = *runs[a].history.best(), other = *runs[b].history.best();
     return one.maximum ? one.value > other.value : one.value < other.value;
   });

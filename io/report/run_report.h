@@ -1,4 +1,4 @@
-// A run as reports show it: what its directory holds.
+// Loads the contents of a run's directory for reports.
 #pragma once
 
 #include <string>
@@ -11,37 +11,37 @@
 namespace trainctl {
 
 struct RunReport {
-  std::string directory;  // as it was named
+  std::string directory;  // path as the user gave it
   RunHistory history;
   std::string config_text;  // config.yaml
   Node config;
-  std::vector<std::string> class_names;  // empty: not known
-  std::vector<std::string> warnings;     // the last ones of log.txt, and errors
-  Table confusion;                       // of the validation data by the best weights; empty: that of the metrics
-  std::vector<ConfusedSample> confused;  // what those weights take for another class; may be empty
+  std::vector<std::string> class_names;  // empty if they are unknown
+  std::vector<std::string> warnings;     // the last warnings and errors of log.txt
+  Table confusion;  // of the best weights on validation data; empty: the metrics' matrices are shown
+  std::vector<ConfusedSample> confused;  // samples for which those weights predict a wrong class; may be empty
 
-  // The directory's last name: "mnist-2".
+  // Returns the last component of the directory: "mnist-2".
   std::string name() const;
 };
 
-// Throws Error{data} where the folder is no run directory or holds a run that has not begun to train, and what
-// load_run_config() and read_history() find wrong with its files.
+// Throws Error{data} if the folder is no run directory or its run has not begun to train, and the errors of
+// load_run_config() and read_history().
 RunReport load_run_report(const std::string& directory);
 
-// The page of one run, and the page that compares several, as whole HTML documents.
+// Return the page of one run, and the page that compares several runs, as whole HTML documents.
 std::string run_page(const RunReport& run);
 std::string comparison_page(const std::vector<RunReport>& runs);
 
-// Where two or more runs' configs differ, but for what a run found out itself: the key's path, and its value in each
-// run, as one line of YAML; "" where it has none.
+// A difference between the configs of runs, except in `resolved` and `name`: the path of the key, and its value in each
+// run as one line of YAML, "" if it has none.
 struct ConfigDifference {
   std::string key;
   std::vector<std::string> values;
 };
 std::vector<ConfigDifference> config_differences(const std::vector<RunReport>& runs);
 
-// Numbers of runs, the best value of their monitored metric first; those without one are last. Runs that monitor
-// another metric than the first run keep their order behind those that monitor the same.
+// Returns the indices of runs, ordered by the best value of the first run's monitored metric. Runs that monitor
+// another metric follow in their order, then runs without a best value.
 std::vector<std::size_t> best_first(const std::vector<RunReport>& runs);
 
 }  // namespace trainctl

@@ -119,7 +119,7 @@ TEST_CASE("runs that diverged, were killed, or have one step or none have an hon
   CHECK_THAT(diverged, Contains("the loss was no longer finite"));
   CHECK_THAT(diverged, Contains("at step 10"));
   const std::string killed = run_page(load_run_report(make_run(folder, "k", {"0.9"})));
-  CHECK_THAT(killed, Contains("its end is not told"));
+  CHECK_THAT(killed, Contains("there is no end event"));
   CHECK_THAT(killed, Contains("--run-dir"));
   const std::string none = run_page(load_run_report(make_run(folder, "n", {})));
   CHECK_THAT(none, Contains("No epoch has ended"));
