@@ -9,20 +9,21 @@
 namespace trainctl {
 namespace {
 
-constexpr std::uint64_t nothing = ~std::uint64_t{0};
-constexpr std::uint64_t deepest_tree = 32;
-constexpr std::uint64_t largest_record = 64;  // those of names have 11 bytes
+constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
+constexpr std::uint64_t max_levels = 32;
+constexpr std::uint64_t max_record_bytes = 64;  // records of names have 11 bytes
 
 std::uint64_t bytes_for(std::uint64_t value) { return (static_cast<std::uint64_t>(std::bit_width(value)) + 7) / 8; }
 
-// A heap of objects that are found by their offsets in a space of addresses of its own, which blocks cover row by row:
-// all blocks of a row are equally long, from the second row on twice as long as those of the row before.
+// A heap of objects, which are found by their offsets in the heap's address space. Blocks cover this space row by row.
+// All blocks of a row have the same size; rows 0 and 1 have the size of the first block, and each later row twice the
+// size of the row before.
 class FractalHeap {
  public:
   FractalHeap(Hdf5Source& source, std::uint64_t address) : source_(source) {
     Hdf5Fields head(source, address, 142);
     head.expect("FRHP");
-    if (head.number(1) != 0) source.unknown("a fractal heap of another version");
+    if (head.number(1) != 0) source.unknown("an unknown version of a fractal heap");
     head.skip(2);
     if (head.number(2) != 0) source.unknown("a filtered fractal heap");
     head.skip(1);
@@ -43,27 +44,27 @@ class FractalHeap {
     }
   }
 
-  // The object of an identifier as the tree holds it.
+  // Returns the object of an identifier from the tree.
   std::string object(std::string identifier) {
     Hdf5Fields id(source_, std::move(identifier));
-    if ((id.number(1) & 0x30) != 0) source_.unknown("links that lie outside of their heap's blocks");
+    if ((id.number(1) & 0x30) != 0) source_.unknown("links outside the blocks of their heap");
     const std::uint64_t offset = id.number(offset_bytes_), length = id.number(length_bytes_);
     source_.spend(length);
-    return Hdf5Fields(source_, place(offset), length).text(length);
+    return Hdf5Fields(source_, file_offset(offset), length).text(length);
   }
 
  private:
   std::uint64_t block_size(std::uint64_t row) const { return row == 0 ? first_block_ : first_block_ << (row - 1); }
 
-  // Where in the file the byte lies that has this offset in the heap.
-  std::uint64_t place(std::uint64_t offset) {
+  // Returns the offset in the file of the byte with this offset in the heap.
+  std::uint64_t file_offset(std::uint64_t offset) {
     std::uint64_t block = root_, rows = root_rows_, begin = 0;
     for (std::uint64_t level = 0; rows > 0; ++level) {
       source_.count_block();
-      if (level > deepest_tree) source_.damaged("a fractal heap is nested too deep");
+      if (level > max_levels) source_.damaged("a fractal heap is nested too deep");
       std::uint64_t row = 0, row_begin = begin;
       while (row < rows && offset - row_begin >= width_ * block_size(row)) row_begin += width_ * block_size(row++);
-      if (row == rows || block_size(row) == 0) source_.damaged("an object lies behind the end of its heap");
+      if (row == rows || block_size(row) == 0) source_.damaged("an object is stored after the end of its heap");
       const std::uint64_t column = (offset - row_begin) / block_size(row);
       Hdf5Fields(source_, block, 4).expect("FHIB");
       block = Hdf5Fields(source_, block + 13 + offset_bytes_ + 8 * (row * width_ + column), 8).number(8);
@@ -71,7 +72,7 @@ class FractalHeap {
       const bool is_direct = block_size(row) <= largest_block_;
       rows = is_direct ? 0 : static_cast<std::uint64_t>(std::bit_width(block_size(row) / (first_block_ * width_)));
     }
-    if (block == nothing || offset < begin) source_.damaged("an object lies in no block of its heap");
+    if (block == undefined_address || offset < begin) source_.damaged("an object is in no block of its heap");
     return block + (offset - begin);
   }
 
@@ -81,7 +82,7 @@ class FractalHeap {
   std::uint64_t root_ = 0, root_rows_ = 0;  // no rows: the root is the only block
 };
 
-// A tree of records of one size; nodes below the root say how many records they have where they are referred to.
+// A tree of records of equal size. The number of records in a node is stored in its parent, for the root in the header.
 class Records {
  public:
   Records(Hdf5Source& source, std::uint64_t address) : source_(source) {
@@ -93,29 +94,30 @@ class Records {
     const std::uint64_t depth = head.number(2);
     head.skip(2);
     const std::uint64_t root = head.number(8), count = head.number(2);
-    if (size_ == 0 || size_ > largest_record || node < 10 + size_ || depth > deepest_tree)
+    if (size_ == 0 || size_ > max_record_bytes || node < 10 + size_ || depth > max_levels)
       source.damaged("a tree has impossible sizes");
-    most_ = {(node - 10) / size_};
-    total_ = {most_[0]};
+    max_records_ = {(node - 10) / size_};
+    max_total_ = {max_records_[0]};
     for (std::uint64_t level = 1; level <= depth; ++level) {
       const std::uint64_t pointer = pointer_size(level);
-      most_.push_back((node - 10 - std::min(node - 10, pointer)) / (size_ + pointer));
-      total_.push_back((most_[level] + 1) * total_[level - 1] + most_[level]);
+      max_records_.push_back((node - 10 - std::min(node - 10, pointer)) / (size_ + pointer));
+      max_total_.push_back((max_records_[level] + 1) * max_total_[level - 1] + max_records_[level]);
     }
-    if (root != nothing) read_node(root, count, depth);
+    if (root != undefined_address) read_node(root, count, depth);
   }
 
   std::vector<std::string> records;
 
  private:
-  // A pointer to a node below one of this level: its address, and how many records it has, itself and all below it.
+  // Returns the bytes of a pointer from a node of this level to a node below: its address, its number of records, and
+  // the number of records in it and below it.
   std::uint64_t pointer_size(std::uint64_t level) const {
-    return 8 + bytes_for(most_[0]) + (level > 1 ? bytes_for(total_[level - 1]) : 0);
+    return 8 + bytes_for(max_records_[0]) + (level > 1 ? bytes_for(max_total_[level - 1]) : 0);
   }
 
   void read_node(std::uint64_t address, std::uint64_t count, std::uint64_t level) {
     source_.count_block();
-    if (count > most_[level]) source_.damaged("a node of a tree has too many records");
+    if (count > max_records_[level]) source_.damaged("a node of a tree has too many records");
     const std::uint64_t pointers = level > 0 ? (count + 1) * pointer_size(level) : 0;
     Hdf5Fields node(source_, address, 6 + count * size_ + pointers);
     node.expect(level > 0 ? "BTIN" : "BTLF");
@@ -125,15 +127,16 @@ class Records {
       records.push_back(node.text(size_));
     }
     for (std::uint64_t i = 0; level > 0 && i <= count; ++i) {
-      const std::uint64_t child = node.number(8), child_count = node.number(bytes_for(most_[0]));
-      node.skip(pointer_size(level) - 8 - bytes_for(most_[0]));
+      const std::uint64_t child = node.number(8), child_count = node.number(bytes_for(max_records_[0]));
+      node.skip(pointer_size(level) - 8 - bytes_for(max_records_[0]));
       read_node(child, child_count, level - 1);
     }
   }
 
   Hdf5Source& source_;
   std::uint64_t size_ = 0;
-  std::vector<std::uint64_t> most_, total_;  // records of a node, by its level, and of all below it
+  // By level: the maximal number of records of a node, and of a node and all nodes below it.
+  std::vector<std::uint64_t> max_records_, max_total_;
 };
 
 }  // namespace
@@ -141,7 +144,7 @@ class Records {
 std::vector<std::string> dense_links(Hdf5Source& source, std::uint64_t heap, std::uint64_t tree) {
   FractalHeap objects(source, heap);
   std::vector<std::string> links;
-  constexpr std::size_t hash = 4;  // of the name, in front of the identifier
+  constexpr std::size_t hash = 4;  // bytes of the name's hash before the identifier
   for (const std::string& record : Records(source, tree).records) {
     if (record.size() <= hash) source.damaged("a tree of names has no names");
     links.push_back(objects.object(record.substr(hash)));

@@ -1,4 +1,4 @@
-// The members of a large HDF5 group of the newer kind: links in a fractal heap, listed by a tree.
+// Reads the members of a large HDF5 group of the newer kind: links in a fractal heap, listed by a tree.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace trainctl {
 
-// The link messages of a group whose fractal heap and whose tree of names (a B-tree of version 2) begin at these
-// addresses. Throws Error{data}.
+// Returns the link messages of a group. `heap` and `tree` are the addresses of its fractal heap and of its tree of
+// names (a B-tree of version 2). Throws Error{data}.
 std::vector<std::string> dense_links(Hdf5Source& source, std::uint64_t heap, std::uint64_t tree);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Reading HDF5 files, every number checked.
+// Reads HDF5 files, and checks every number.
 #include "io/weights/hdf5_file.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace trainctl {
 namespace {
 
-constexpr int most_levels = 32;
-constexpr std::uint64_t longest_name = 4096;
-constexpr std::uint64_t longest_text = 64 << 20;
-constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+constexpr int max_levels = 32;
+constexpr std::uint64_t max_name_bytes = 4096;
+constexpr std::uint64_t max_text_bytes = 64 << 20;
+constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
 
 enum MessageType {
   dataspace = 1,
@@ -33,7 +33,7 @@ enum MessageType {
 
 namespace {
 
-// Sizes of a data space; nothing for one without any element.
+// Returns the sizes of a data space; no value for a data space without elements.
 std::optional<Shape> read_space(Hdf5Fields fields) {
   const std::uint64_t version = fields.number(1), rank = fields.number(1);
   fields.skip(1);
@@ -46,7 +46,7 @@ std::optional<Shape> read_space(Hdf5Fields fields) {
 }
 
 struct NumberType {
-  std::uint64_t kind = 0;  // 1: fractional, 3: text, 9: of variable length
+  std::uint64_t kind = 0;  // 1: floating-point, 3: text, 9: of variable length
   std::uint64_t flags = 0;
   std::uint64_t size = 0;  // bytes
   std::optional<DType> dtype;
@@ -57,7 +57,7 @@ NumberType read_type(Hdf5Fields fields) {
   type.kind = fields.number(1) & 15;
   type.flags = fields.number(3);
   type.size = fields.number(4);
-  if (type.kind != 1 || (type.flags & 1) != 0) return type;  // 1: big-endian
+  if (type.kind != 1 || (type.flags & 1) != 0) return type;  // flag 1: big-endian
   fields.skip(2);
   const std::uint64_t bits = fields.number(2);
   fields.skip(1);
@@ -72,20 +72,21 @@ NumberType read_type(Hdf5Fields fields) {
 
 }  // namespace
 
-// What the messages of an object's header say.
+// The contents of the messages in an object's header.
 struct Hdf5File::Object {
   bool is_group = false;
-  std::uint64_t tree = nowhere, heap = nowhere;  // of a group: addresses of its members and of their names
-  // Of a group of the newer kind, into which HDF5 turns one that has a member whose name is not ASCII: its members and
-  // their objects, or the addresses of many of them.
+  // Of a group: addresses of the tree of its members and of the heap with their names.
+  std::uint64_t tree = undefined_address, heap = undefined_address;
+  // Of a group of the newer kind, which HDF5 uses if a member's name is not ASCII: names and addresses of its members;
+  // for a large group the addresses of the heap and the tree that list them.
   std::vector<std::pair<std::string, std::uint64_t>> links;
-  std::uint64_t link_heap = nowhere, link_tree = nowhere;
+  std::uint64_t link_heap = undefined_address, link_tree = undefined_address;
   std::optional<NumberType> type;
   std::optional<Shape> space;
-  std::uint64_t layout = nowhere;  // class: 0 compact, 1 contiguous, 2 chunked
-  std::uint64_t address = nowhere, size = 0;
-  bool filtered = false, elsewhere = false;
-  std::vector<std::pair<std::string, std::vector<std::string>>> texts;  // attributes; lists of names have several
+  std::uint64_t layout = undefined_address;  // class: 0 compact, 1 contiguous, 2 chunked
+  std::uint64_t address = undefined_address, size = 0;
+  bool filtered = false, is_external = false;
+  std::vector<std::pair<std::string, std::vector<std::string>>> texts;  // attributes; a list of names has several
 };
 
 Hdf5File::Hdf5File(Bytes file, std::string shown) : source_(std::move(file), std::move(shown)) {
@@ -94,13 +95,13 @@ Hdf5File::Hdf5File(Bytes file, std::string shown) : source_(std::move(file), std
   const std::uint64_t version = head.number(1);
   if (version > 1) source_.unknown(format("superblock version {}", version));
   Hdf5Fields rest(source_, 13, version == 1 ? 87 : 83);
-  if (rest.number(1) != 8 || rest.number(1) != 8) source_.unknown("addresses that have no 8 bytes");
+  if (rest.number(1) != 8 || rest.number(1) != 8) source_.unknown("addresses of other sizes than 8 bytes");
   rest.skip(version == 1 ? 13 : 9);
   if (rest.number(8) != 0) source_.unknown("a user block");
   rest.skip(8);
   const std::uint64_t end = rest.number(8);
   if (end > source_.size()) {
-    source_.damaged(format("it has {} bytes of {}", source_.size(), end));
+    source_.damaged(format("it has {} bytes instead of {}", source_.size(), end));
   }
   rest.skip(16);
   const Object root = read_object(static_cast<std::int64_t>(rest.number(8)));
@@ -115,7 +116,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
   Hdf5Fields header(source_, start, 16);
   if (const std::uint64_t version = header.number(1); version != 1) {
     if (version == 'O') source_.unknown("object headers of version 2");
-    source_.damaged("an object's header is none");
+    source_.damaged("an object has no valid header");
   }
   header.skip(1);
   std::uint64_t messages = header.number(2);
@@ -127,8 +128,8 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
     for (; messages > 0 && block.left() >= 8; --messages) {
       const std::uint64_t kind = block.number(2), size = block.number(2), flags = block.number(1);
       block.skip(3);
-      Hdf5Fields message = block.part(size);
-      if ((flags & 2) != 0 && kind != attribute) {  // it lies elsewhere, for several objects
+      Hdf5Fields message = block.subrange(size);
+      if ((flags & 2) != 0 && kind != attribute) {  // it is stored elsewhere, for several objects
         if (kind == datatype || kind == dataspace) source_.unknown("types that objects share");
         continue;
       }
@@ -140,7 +141,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
           object.type = read_type(message);
           break;
         case external:
-          object.elsewhere = true;
+          object.is_external = true;
           break;
         case filters:
           object.filtered = true;
@@ -164,7 +165,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
         case more:
           blocks.emplace_back(message.number(8), 0);
           blocks.back().second = message.number(8);
-          if (blocks.size() > 1000) source_.damaged("an object's header has too many parts");
+          if (blocks.size() > 1000) source_.damaged("an object's header has too many blocks");
           break;
         case symbol_table:
           object.is_group = true;
@@ -174,7 +175,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
         case link_info:
           object.is_group = true;
           message.skip(1);
-          message.skip((message.number(1) & 1) != 0 ? 8 : 0);  // 1: the order of creation is tracked
+          message.skip((message.number(1) & 1) != 0 ? 8 : 0);  // flag 1: the order of creation is tracked
           object.link_heap = message.number(8);
           object.link_tree = message.number(8);
           break;
@@ -191,15 +192,15 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
 
 void Hdf5File::read_attribute(Hdf5Fields message, Object& object) {
   const std::uint64_t version = message.number(1), flags = message.number(1);
-  if (version < 1 || version > 3) source_.damaged("an attribute is of no version");
-  if (version > 1 && flags != 0) return;  // its type lies elsewhere: no text of Keras'
+  if (version < 1 || version > 3) source_.damaged("an attribute has an unknown version");
+  if (version > 1 && flags != 0) return;  // its type is stored elsewhere: not a text of Keras
   const auto padded = [version](std::uint64_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
   const std::uint64_t name_size = message.number(2), type_size = message.number(2), space_size = message.number(2);
   if (version == 3) message.skip(1);
   std::string name = message.text(padded(name_size));
   name.resize(std::min(name.find('\0'), name.size()));
-  const NumberType type = read_type(message.part(padded(type_size)));
-  const std::optional<Shape> space = read_space(message.part(padded(space_size)));
+  const NumberType type = read_type(message.subrange(padded(type_size)));
+  const std::optional<Shape> space = read_space(message.subrange(padded(space_size)));
   const bool is_variable = type.kind == 9 && (type.flags & 15) == 1;
   if (!space || space->rank() > 1 || (type.kind != 3 && !is_variable)) return;
   const std::uint64_t bytes = is_variable ? 16 : std::max<std::uint64_t>(1, type.size);
@@ -218,7 +219,7 @@ void Hdf5File::read_attribute(Hdf5Fields message, Object& object) {
   }
 }
 
-// A message that names a member of a group; one that is a link to a path is passed over.
+// Adds the member of a group that a message names; a link to a path is skipped.
 void Hdf5File::add_link(Hdf5Fields message, Object& object) {
   if (message.number(1) != 1) source_.unknown("links of another version");
   const std::uint64_t flags = message.number(1);
@@ -226,13 +227,13 @@ void Hdf5File::add_link(Hdf5Fields message, Object& object) {
   message.skip((flags & 4) != 0 ? 8 : 0);   // the order of creation
   message.skip((flags & 16) != 0 ? 1 : 0);  // the character set
   std::string name = message.text(message.number(std::size_t{1} << (flags & 3)));
-  if (name.empty() || name.size() >= longest_name) source_.damaged("an object has no name");
+  if (name.empty() || name.size() >= max_name_bytes) source_.damaged("an object has no name");
   if (kind == 0) object.links.emplace_back(std::move(name), message.number(8));
 }
 
 std::string Hdf5File::global_text(std::int64_t address, std::uint64_t index, std::uint64_t length) {
   if (length == 0) return "";
-  if (length > longest_text) source_.damaged("an attribute is longer than any text");
+  if (length > max_text_bytes) source_.damaged("an attribute is longer than any text");
   Hdf5Fields head(source_, static_cast<std::uint64_t>(address), 16);
   head.expect("GCOL");
   head.skip(4);
@@ -254,16 +255,16 @@ std::string Hdf5File::global_text(std::int64_t address, std::uint64_t index, std
 }
 
 void Hdf5File::read_group(const std::string& path, const Object& group, int depth) {
-  if (depth > most_levels) source_.damaged("its groups are nested too deep");
+  if (depth > max_levels) source_.damaged("its groups are nested too deep");
   for (const auto& [name, texts] : group.texts) texts_[{path, name}] = texts;
-  if (group.tree != nowhere) {
+  if (group.tree != undefined_address) {
     Hdf5Fields heap(source_, group.heap, 32);
     heap.expect("HEAP");
     heap.skip(20);
     read_node(static_cast<std::int64_t>(group.tree), static_cast<std::int64_t>(heap.number(8)), -1, path, depth);
   }
-  Object dense;  // whose links are stored outside of the header
-  if (group.link_heap != nowhere) {
+  Object dense;  // holds the links that are stored outside the header
+  if (group.link_heap != undefined_address) {
     for (std::string& message : dense_links(source_, group.link_heap, group.link_tree)) {
       add_link({source_, std::move(message)}, dense);
     }
@@ -283,18 +284,19 @@ void Hdf5File::read_member(const std::string& path, const std::string& name, std
   object.is_group ? read_group(member, object, depth + 1) : add_data_set(member, object);
 }
 
-// The name that begins at a place of a heap of names.
-std::string Hdf5File::name_at(std::int64_t heap, std::uint64_t place) const {
+// Returns the name at an offset of a heap of names.
+std::string Hdf5File::name_at(std::int64_t heap, std::uint64_t offset) const {
   const auto end = source_.size();
-  const std::uint64_t begin = static_cast<std::uint64_t>(heap) + place;
-  const std::uint64_t most = std::min(longest_name, end - std::min(begin, end));
-  std::string name = Hdf5Fields(source_, begin, most).text(most);
+  const std::uint64_t begin = static_cast<std::uint64_t>(heap) + offset;
+  const std::uint64_t available = std::min(max_name_bytes, end - std::min(begin, end));
+  std::string name = Hdf5Fields(source_, begin, available).text(available);
   name.resize(std::min(name.find('\0'), name.size()));
-  if (name.empty() || name.size() == longest_name) source_.damaged("an object has no name");
+  if (name.empty() || name.size() == max_name_bytes) source_.damaged("an object has no name");
   return name;
 }
 
-// The members below a node of a group's tree; `level` of the node, or -1 for the root. Names lie at `heap`.
+// Reads the members below a node of a group's tree. `level` is the node's level, or -1 for the root; `heap` is the
+// address of the names.
 void Hdf5File::read_node(std::int64_t address, std::int64_t heap, int level, const std::string& path, int depth) {
   source_.count_block();
   if (level == 0) {
@@ -315,7 +317,7 @@ void Hdf5File::read_node(std::int64_t address, std::int64_t heap, int level, con
   }
   Hdf5Fields head(source_, static_cast<std::uint64_t>(address), 24);
   head.expect("TREE");
-  if (head.number(1) != 0) source_.damaged("a group's tree is none");
+  if (head.number(1) != 0) source_.damaged("a group has no valid tree");
   const int own = static_cast<int>(head.number(1));
   if (level > 0 && own != level - 1) source_.damaged("a group's tree has wrong levels");
   const std::uint64_t children = head.number(2);
@@ -329,21 +331,21 @@ void Hdf5File::read_node(std::int64_t address, std::int64_t heap, int level, con
 
 void Hdf5File::add_data_set(const std::string& path, const Object& object) {
   if (!object.type || !object.space || object.type->kind != 1) return;
-  if (!object.type->dtype) source_.unknown(format("numbers of an unusual form in '{}'", path));
-  if (object.elsewhere || object.layout > 1) source_.unknown(format("'{}' in chunks or another file", path));
-  if (object.filtered) source_.unknown(format("'{}' compressed", path));
+  if (!object.type->dtype) source_.unknown(format("numbers of an unusual type in '{}'", path));
+  if (object.is_external || object.layout > 1) source_.unknown(format("'{}' in chunks or another file", path));
+  if (object.filtered) source_.unknown(format("compressed data in '{}'", path));
   DataSet data_set{path, *object.space, *object.type->dtype};
   std::int64_t bytes = size_of(data_set.dtype);
   for (const std::int64_t size : data_set.shape.sizes()) {
     if (size < 0) source_.damaged(format("'{}' has a negative size", path));
     bytes = saturated_multiply(bytes, size);
   }
-  if (object.address == nowhere) {
+  if (object.address == undefined_address) {
     data_set.offset = -1;
   } else {
     const auto end = source_.size(), size = static_cast<std::uint64_t>(bytes);
     if (object.size != size || object.address > end || size > end - object.address) {
-      source_.damaged(format("'{}' ({}) does not fit into its place", path, to_string(data_set.shape)));
+      source_.damaged(format("'{}' ({}) does not have the size of its stored data", path, to_string(data_set.shape)));
     }
     data_set.offset = static_cast<std::int64_t>(object.address);
   }
@@ -356,15 +358,15 @@ std::optional<std::string> Hdf5File::text_attribute(const std::string& group, co
 }
 
 std::vector<std::string> Hdf5File::text_list(const std::string& group, const std::string& name) const {
-  const auto append = [&](const std::string& part, std::vector<std::string>& list) {
-    const auto found = texts_.find({group, part});
+  const auto append = [&](const std::string& attribute_name, std::vector<std::string>& list) {
+    const auto found = texts_.find({group, attribute_name});
     if (found == texts_.end()) return false;
     list.insert(list.end(), found->second.begin(), found->second.end());
     return true;
   };
   std::vector<std::string> list;
   if (append(name, list)) return list;
-  for (int part = 0; append(name + std::to_string(part), list);) ++part;
+  for (int number = 0; append(name + std::to_string(number), list);) ++number;
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Reads fields of an HDF5 file, every number checked.
+// Reads fields of an HDF5 file, and checks every size.
 #include "io/weights/hdf5_source.h"
 
 #include <algorithm>
@@ -10,38 +10,40 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t most_blocks = 500'000;
-// Bytes of headers, names and texts that may be read: so many times the file's size, and these.
-constexpr std::uint64_t most_readings = 4, always_read = 32 << 20;
+constexpr std::int64_t max_blocks = 500'000;
+// Bytes of headers, names and texts that may be read: a multiple of the file's size, and a constant number.
+constexpr std::uint64_t max_multiple = 4, additional_bytes = 32 << 20;
 
 }  // namespace
 
 Hdf5Source::Hdf5Source(Bytes file, std::string shown)
     : file_(std::move(file)),
       shown_(std::move(shown)),
-      left_(most_readings * static_cast<std::uint64_t>(file_.size()) + always_read) {}
+      left_(max_multiple * static_cast<std::uint64_t>(file_.size()) + additional_bytes) {}
 
 void Hdf5Source::damaged(const std::string& what) const {
   throw Error(ErrorKind::data, SourceLocation{shown_}, "a damaged HDF5 file: " + what, "get the file again");
 }
 
 void Hdf5Source::unknown(const std::string& what) const {
-  throw Error(ErrorKind::data, SourceLocation{shown_}, "an HDF5 file with " + what + ", which is not read here",
-              "save it anew from Keras, or by h5py without options");
+  throw Error(ErrorKind::data, SourceLocation{shown_}, "an HDF5 file with " + what + ", which is not supported",
+              "save it again from Keras, or with h5py without options");
 }
 
 void Hdf5Source::count_block() {
-  if (++blocks_ > most_blocks) damaged("it refers to itself, or has too many objects");
+  if (++blocks_ > max_blocks) damaged("it refers to itself, or has too many objects");
 }
 
 void Hdf5Source::spend(std::uint64_t bytes) const {
-  if (bytes > left_) damaged("its objects share so many headers and texts that it is many times as large as its bytes");
+  if (bytes > left_)
+    damaged("its objects share so many headers and texts that reading them needs many times the file's size");
   left_ -= bytes;
 }
 
 Hdf5Fields::Hdf5Fields(const Hdf5Source& source, std::uint64_t offset, std::uint64_t size) : source_(&source) {
   const std::uint64_t end = source.size();
-  if (offset > end || size > end - offset) source.damaged(format("something lies at byte {}, behind its end", offset));
+  if (offset > end || size > end - offset)
+    source.damaged(format("an object is at byte {}, after the end of the file", offset));
   source.spend(size);
   bytes_.resize(size);
   source.bytes().read(static_cast<std::int64_t>(offset), bytes_.data(), static_cast<std::int64_t>(size));
@@ -49,8 +51,8 @@ Hdf5Fields::Hdf5Fields(const Hdf5Source& source, std::uint64_t offset, std::uint
 
 std::uint64_t Hdf5Fields::number(std::size_t bytes) {
   std::uint64_t value = 0;
-  const std::string part = text(bytes);
-  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(part[i]);
+  const std::string field = text(bytes);
+  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(field[i]);
   return value;
 }
 
@@ -63,7 +65,7 @@ std::string Hdf5Fields::text(std::size_t bytes) {
 void Hdf5Fields::skip(std::size_t bytes) { text(std::min(bytes, left())); }
 
 void Hdf5Fields::expect(const std::string& signature) {
-  if (text(signature.size()) != signature) source_->damaged(format("no {} where one belongs", signature));
+  if (text(signature.size()) != signature) source_->damaged(format("the signature {} is missing", signature));
 }
 
 }  // namespace trainctl

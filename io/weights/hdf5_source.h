@@ -1,4 +1,4 @@
-// The bytes of an HDF5 file that is being read, and consecutive fields of its parts.
+// Reads the bytes of an HDF5 file as consecutive fields.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The file, and a bound on the work of reading it.
+// The file, and limits for the work of reading it.
 class Hdf5Source {
  public:
   // `shown` is the file's name in messages.
@@ -17,13 +17,14 @@ class Hdf5Source {
 
   const Bytes& bytes() const { return file_; }
   std::uint64_t size() const { return static_cast<std::uint64_t>(file_.size()); }
-  // Counts a part that is read: a file whose parts refer to each other in a circle never ends. Throws Error{data}.
+  // Counts a block that is read, since blocks of a damaged file may refer to each other in a cycle. Throws Error{data}
+  // if there are too many.
   void count_block();
-  // Counts bytes of headers, names and texts that are read, also if they lie in several objects at once: all of them
-  // together are a few times the file's size, so that a small file cannot take much memory. Throws Error{data}.
+  // Counts bytes of headers, names and texts that are read. Objects may share them, so that a small file could need
+  // much memory: throws Error{data} if their sum exceeds a few times the file's size.
   void spend(std::uint64_t bytes) const;
 
-  // Throw Error{data}: the file is damaged; the file has a layout that is not read here.
+  // Throw Error{data}: the file is damaged, or has a feature that is not supported.
   [[noreturn]] void damaged(const std::string& what) const;
   [[noreturn]] void unknown(const std::string& what) const;
 
@@ -34,18 +35,19 @@ class Hdf5Source {
   mutable std::uint64_t left_;  // bytes that may still be read of headers, names and texts
 };
 
-// Consecutive little-endian fields of a part of the file, or of bytes that were read. The source must outlive it.
+// Reads consecutive little-endian fields of a range of the file, or of bytes that were already read. The source must
+// outlive the object.
 class Hdf5Fields {
  public:
-  // Throws Error{data} if the part lies outside the file, as do all functions if the part has too few bytes.
+  // Throws Error{data} if the range is not in the file. All functions throw Error{data} if too few bytes are left.
   Hdf5Fields(const Hdf5Source& source, std::uint64_t offset, std::uint64_t size);
   Hdf5Fields(const Hdf5Source& source, std::string bytes) : source_(&source), bytes_(std::move(bytes)) {}
 
   std::size_t left() const { return bytes_.size() - at_; }
   std::uint64_t number(std::size_t bytes);
   std::string text(std::size_t bytes);
-  Hdf5Fields part(std::size_t bytes) { return {*source_, text(bytes)}; }
-  void skip(std::size_t bytes);  // as many as there are
+  Hdf5Fields subrange(std::size_t bytes) { return {*source_, text(bytes)}; }
+  void skip(std::size_t bytes);  // skips fewer bytes if fewer are left
   void expect(const std::string& signature);
 
  private:

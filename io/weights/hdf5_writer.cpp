@@ -1,5 +1,5 @@
-// The superblock, then the values of all data sets, then what describes them: every address is known when it is
-// written.
+// Writes the superblock, then the values of all data sets, then the headers of groups and data sets, so that every
+// address is known when it is written.
 #include "io/weights/hdf5_writer.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace trainctl {
 namespace {
 
 constexpr std::uint64_t superblock_bytes = 96, undefined_address = ~std::uint64_t{0};
-constexpr std::size_t node_entries = 8;  // of a group, in one symbol table node
+constexpr std::size_t node_entries = 8;  // entries in one symbol table node of a group
 
 // Little-endian numbers and text, one after the other.
 class Block {
@@ -22,7 +22,7 @@ class Block {
     bytes_ += value;
     return *this;
   }
-  // Zeros up to so many bytes, or to a multiple of eight.
+  // Appends zeros up to a size in bytes; align(): up to a multiple of eight.
   Block& fill(std::size_t size) {
     bytes_.resize(size);
     return *this;
@@ -57,14 +57,14 @@ std::string dataspace_of(const std::vector<std::int64_t>& sizes) {
   return block.bytes();
 }
 
-// IEEE 754: where sign, exponent and mantissa lie among the 32 bits.
+// Describes IEEE 754 float32: the positions of sign, exponent and mantissa among the 32 bits.
 std::string float32_type() {
   Block block;
   block.number(0x11, 1).number(0x1F20, 3).number(4, 4).number(0, 2).number(32, 2);
   return block.number(23, 1).number(8, 1).number(0, 1).number(23, 1).number(127, 4).bytes();
 }
 
-// A list of names as texts of equal length, with zeros behind them.
+// An attribute with a list of names, as texts of equal length that are padded with zeros.
 Hdf5Message names_message(const std::string& name, const std::vector<std::string>& values) {
   std::size_t length = 1;
   for (const std::string& value : values) length = std::max(length, value.size());
@@ -77,12 +77,13 @@ Hdf5Message names_message(const std::string& name, const std::vector<std::string
   return {0x0C, block.bytes()};
 }
 
-// Appends what describes groups and data sets behind the values.
+// Builds the headers of groups and data sets, which are written after the values.
 class Hdf5Index {
  public:
   explicit Hdf5Index(std::uint64_t values_end) : begin_(values_end) {}
 
-  // Returns the address of the group's object header. Values are placed in the order in which groups are added.
+  // Adds a group and returns the address of its object header. The order of calls determines the addresses of the
+  // values.
   std::uint64_t add(const Hdf5Group& group) {
     std::map<std::string, std::uint64_t> members;  // the addresses of object headers
     for (const auto& [name, inner] : group.groups) members[name] = add(inner);
@@ -92,7 +93,7 @@ class Hdf5Index {
     return append(object_header(messages));
   }
   const std::string& bytes() const { return bytes_; }
-  // Half the most nodes of a group, which the superblock states.
+  // Half of the maximal number of nodes of a group, which the superblock contains.
   std::size_t half_nodes() const { return half_nodes_; }
   void set_half_nodes(std::size_t half) { half_nodes_ = half; }
 
@@ -112,21 +113,22 @@ class Hdf5Index {
         object_header({{0x01, dataspace_of(data_set.shape.sizes())}, {0x03, float32_type()}, {0x08, layout}}));
   }
 
-  // The names in a heap, the members in nodes of a few, and a tree of one level over these. Returns the message.
+  // Adds the members of a group: names in a heap, members in nodes of node_entries each, and a tree of one level over
+  // the nodes. Returns the body of the symbol table message.
   std::string symbol_table(const std::map<std::string, std::uint64_t>& members) {
     Block names, tree;
     names.number(0, 8);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> nodes;  // address, and place of the last name
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> nodes;  // address of a node, and offset of its last name
     auto member = members.begin();
     for (std::size_t first = 0; first < members.size(); first += node_entries) {
       const std::size_t count = std::min(node_entries, members.size() - first);
       Block node;
       node.text("SNOD").number(1, 2).number(count, 2);
       for (std::size_t i = 0; i < count; ++i, ++member) {
-        const std::uint64_t place = names.bytes().size();
+        const std::uint64_t name_offset = names.bytes().size();
         names.text(member->first).number(0, 1).align();
-        node.number(place, 8).number(member->second, 8).number(0, 8).number(0, 8).number(0, 8);
-        if (i + 1 == count) nodes.emplace_back(0, place);
+        node.number(name_offset, 8).number(member->second, 8).number(0, 8).number(0, 8).number(0, 8);
+        if (i + 1 == count) nodes.emplace_back(0, name_offset);
       }
       nodes.back().first = append(node.fill(8 + node_entries * 40).bytes());
     }
@@ -145,14 +147,14 @@ class Hdf5Index {
   std::string bytes_;
 };
 
-// The most members of a group.
+// Returns the largest number of members of a group.
 std::size_t largest_group(const Hdf5Group& group) {
-  std::size_t most = group.groups.size() + group.data_sets.size();
-  for (const auto& [name, inner] : group.groups) most = std::max(most, largest_group(inner));
-  return most;
+  std::size_t largest = group.groups.size() + group.data_sets.size();
+  for (const auto& [name, inner] : group.groups) largest = std::max(largest, largest_group(inner));
+  return largest;
 }
 
-// The values, in the order in which Hdf5Index places them.
+// Returns the data sets in the order in which Hdf5Index assigns their addresses.
 std::vector<Hdf5DataSet> values_of(const Hdf5Group& group) {
   std::vector<Hdf5DataSet> all;
   for (const auto& [name, inner] : group.groups) {

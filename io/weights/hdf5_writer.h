@@ -1,4 +1,4 @@
-// Writes the part of the HDF5 format that hdf5_file.h reads: groups, lists of names as attributes, float32 data sets.
+// Writes the subset of the HDF5 format that hdf5_file.h reads: groups, lists of names as attributes, float32 data sets.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Hdf5Group {
   std::map<std::string, std::vector<std::string>> names;  // attributes; each at most 64 kB long
 };
 
-// Writes superblock version 0, object headers of version 1, groups as symbol tables, and the data sets in one piece.
+// Writes superblock version 0, object headers of version 1, groups as symbol tables, and contiguous data sets.
 void write_hdf5(OutputFile& file, const Hdf5Group& root);
 
 }  // namespace trainctl

@@ -1,7 +1,8 @@
-// Names in .h5 files: a group for each layer, "dense_1", lists the names of its weights, "dense_1/kernel:0".
+// Finds the names of tensors in .h5 files: the group of a layer, "dense_1", lists the names of its weights,
+// "dense_1/kernel:0".
 //
-// The names in front of a weight's own are those of the scopes in which TensorFlow made it: "dense_1_1", "model/dense",
-// or another layer's. Keras looks at the group and at the order of its weights alone, and so does this.
+// The names before a weight's own name are the scopes in which TensorFlow created it: "dense_1_1", "model/dense", or
+// another layer's name. Like Keras, this code uses only the group and the order of its weights.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -17,12 +18,12 @@
 namespace trainctl {
 namespace {
 
-// A data set of a group: the scopes in which it was made, the last of them, and its own name.
+// The name of a data set in a group: all scopes in which it was created, the last scope, and its own name.
 struct ScopedName {
   std::string scope, inner, leaf;
 };
 
-// A recurrent layer's cell is a part of it: "lstm_cell_3".
+// Whether the scope is the cell of a recurrent layer, such as "lstm_cell_3".
 bool is_cell(std::string_view part) {
   const std::size_t digits = part.find_last_not_of("0123456789") + 1;
   const bool is_numbered = digits > 0 && digits < part.size() && part[digits - 1] == '_';
@@ -40,7 +41,7 @@ ScopedName scoped_name(std::string_view path) {
   return name;
 }
 
-// A weight's name says the same as the one that is expected in its place, or nothing.
+// Whether a weight's name is the expected one, or an unknown name, which is accepted.
 bool agrees(const std::string& stored, const std::string& expected) {
   static constexpr std::array known{"kernel",
                                     "depthwise_kernel",
@@ -76,43 +77,45 @@ class LayerNames {
       for (const Json* layer : layers_of(network)) layers[layer_name(*layer)] = layer;
     }
     const bool is_keras3 = network.is_object() && network.value("keras_version", "").starts_with("3");
-    const std::string attributes_of = root_.substr(0, root_.find('/'));
-    for (const std::string& group : file_.text_list(attributes_of, "layer_names")) {
+    const std::string attributes_group = root_.substr(0, root_.find('/'));
+    for (const std::string& group : file_.text_list(attributes_group, "layer_names")) {
       const std::vector<std::string> weights = file_.text_list(root_ + group, "weight_names");
       const auto layer = layers.find(group);
       if (layer == layers.end() || !by_order(*layer->second, group, weights, is_keras3)) by_scope(group, weights);
     }
-    rest();
+    name_unlisted();
     return std::move(names_);
   }
 
  private:
   static constexpr const char* model = "model_weights/";
 
-  // Names the weights of a group by their order; false if the classes of some layers are unknown.
+  // Names the weights of a group by their order; returns false if the classes of some layers are unknown.
   bool by_order(const Json& layer, const std::string& group, const std::vector<std::string>& weights, bool is_keras3) {
     const auto expected = variables_in_h5(layer, is_keras3);
     if (!expected) return false;
     if (expected->size() != weights.size()) {
-      strange(group, format("it has {}, and {} '{}' {}", weights.size(), layer_class(layer), group, expected->size()));
+      throw_mismatch(group, format("it has {} weights, but {} '{}' has {}", weights.size(), layer_class(layer), group,
+                                   expected->size()));
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const LayerVariable& variable = (*expected)[i];
       if (!agrees(scoped_name(weights[i]).leaf, variable.leaf)) {
-        strange(group, format("'{}' stands where '{}' belongs", weights[i], variable.name()));
+        throw_mismatch(group, format("it has '{}' instead of '{}'", weights[i], variable.name()));
       }
       const auto number = numbers_.find(root_ + group + "/" + weights[i]);
-      if (number == numbers_.end()) continue;  // a counter is no weight
-      // Weights of a layer that stands in several groups are all the same.
+      if (number == numbers_.end()) continue;  // a counter, which is no weight
+      // The weights of a layer that is in several groups are the same in all of them.
       const std::string key = variable.shared.empty() ? "" : variable.shared + "/" + variable.leaf;
       const auto [first, is_new] = shared_.try_emplace(key, number->second);
-      dealt_with_.insert(number->second);
+      named_.insert(number->second);
       names_[key.empty() || is_new ? number->second : first->second].push_back(variable.name());
     }
     return true;
   }
 
-  // A group whose weights were made in one scope is a layer, or a network with one layer that has weights.
+  // Names the weights of a group by their scopes. If all were created in one scope, the group is a layer, or a network
+  // with one layer that has weights.
   void by_scope(const std::string& group, const std::vector<std::string>& weights) {
     std::set<std::string> scopes;
     for (const std::string& weight : weights) scopes.insert(scoped_name(weight).scope);
@@ -127,11 +130,11 @@ class LayerNames {
     }
   }
 
-  // Data sets that no list names: files that other programs wrote.
-  void rest() {
+  // Names data sets that are in no list, as in files of other programs.
+  void name_unlisted() {
     std::map<std::string, std::vector<std::string>> groups;
     for (const auto& [path, number] : numbers_) {
-      if (!path.starts_with(root_) || dealt_with_.contains(number) || path.starts_with("optimizer_weights/")) continue;
+      if (!path.starts_with(root_) || named_.contains(number) || path.starts_with("optimizer_weights/")) continue;
       const std::string own = path.substr(root_.size());
       const std::size_t slash = own.find('/');
       if (slash == std::string::npos) {
@@ -145,12 +148,12 @@ class LayerNames {
 
   void set(const std::string& group, const std::string& weight, std::vector<std::string> names) {
     const auto found = numbers_.find(root_ + group + "/" + weight);
-    if (found == numbers_.end()) return;  // a counter is no weight
-    dealt_with_.insert(found->second);
+    if (found == numbers_.end()) return;  // a counter, which is no weight
+    named_.insert(found->second);
     names_[found->second] = std::move(names);
   }
 
-  [[noreturn]] void strange(const std::string& group, const std::string& what) const {
+  [[noreturn]] void throw_mismatch(const std::string& group, const std::string& what) const {
     throw Error(
         ErrorKind::data, SourceLocation{shown_},
         format("the weights in the group '{}' are not those of the layer in the file's network: {}", group, what),
@@ -159,10 +162,10 @@ class LayerNames {
 
   const Hdf5File& file_;
   const std::string shown_;
-  std::string root_;                            // of the layers' groups
-  std::map<std::string, std::size_t> numbers_;  // of data sets, by path
+  std::string root_;                            // path of the layers' groups
+  std::map<std::string, std::size_t> numbers_;  // numbers of data sets by path
   std::map<std::string, std::size_t> shared_;   // the first data set of a weight that several groups have
-  std::set<std::size_t> dealt_with_;
+  std::set<std::size_t> named_;
   KerasNames names_;
 };
 

@@ -1,4 +1,4 @@
-// The layers of a saved network, and the weights that each of them has.
+// Lists the layers of a saved network, and the weights of each layer.
 #include "io/weights/keras_layers.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
 
-// Weights of a class by the options of the layer that it has them for: "use_bias:bias" is one if use_bias is not false.
+// The weights of a class. "use_bias:bias" is a weight `bias` that exists unless the option use_bias is false.
 struct ClassWeights {
   std::string_view class_name;
   std::array<std::string_view, 4> weights;
@@ -51,7 +51,7 @@ constexpr ClassWeights classes[] = {
     {"LayerScale", {"depthwise_kernel"}},
 };
 
-// Classes that have none, as far as they can stand in a network that is taken over.
+// Classes without weights that may be in an imported network.
 constexpr std::string_view weightless[] = {
     "InputLayer",
     "Activation",
@@ -115,8 +115,9 @@ bool is_off(const Json& config, const std::string& option) {
   return found != config.end() && *found == false;
 }
 
-// The parts of a layer around another one, in front of the names of that one's weights; none if it is no such layer.
-std::vector<std::string> parts_of(const std::string& kind) {
+// Returns the prefixes that a wrapper layer adds to the names of the inner layer's weights; empty if the class is no
+// wrapper.
+std::vector<std::string> wrapper_prefixes(const std::string& kind) {
   if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
   if (kind == "TimeDistributed") return {""};
   return {};
@@ -124,47 +125,48 @@ std::vector<std::string> parts_of(const std::string& kind) {
 
 std::optional<Variables> wrapper_variables(const Json& layer, const std::string& path) {
   const Json& inner = layer.at("config").at("layer");
-  if (!parts_of(layer_class(inner)).empty()) return std::nullopt;
+  if (!wrapper_prefixes(layer_class(inner)).empty()) return std::nullopt;
   const auto variables = layer_variables(inner, path);
   if (!variables) return std::nullopt;
   Variables all;
-  for (const std::string& part : parts_of(layer_class(layer))) {
+  for (const std::string& prefix : wrapper_prefixes(layer_class(layer))) {
     for (LayerVariable variable : *variables) {
-      variable.leaf.insert(0, part);
+      variable.leaf.insert(0, prefix);
       all.push_back(std::move(variable));
     }
   }
   return all;
 }
 
-// The weights of a network of Keras 2 and before: those that are trained, and the others.
-struct Split {
+// The weights of a network of Keras 1 or 2: trained weights, and the others.
+struct WeightLists {
   Variables trained, fixed;
 };
 
 bool is_trainable(const Json& layer) { return !is_off(layer.at("config"), "trainable"); }
 
-bool append_all(const Json& layer, const std::string& path, Split& split) {
+bool append_all(const Json& layer, const std::string& path, WeightLists& lists) {
   if (!is_keras_network(layer_class(layer))) {
     const auto variables = layer_variables(layer, path);
     if (!variables) return false;
     for (const LayerVariable& variable : *variables) {
-      (variable.is_trained && is_trainable(layer) ? split.trained : split.fixed).push_back(variable);
+      (variable.is_trained && is_trainable(layer) ? lists.trained : lists.fixed).push_back(variable);
     }
     return true;
   }
-  Split own;
+  WeightLists own;
   for (const Json* inner : layers_of(layer)) {
     if (!append_all(*inner, path + "/" + layer_name(*inner), own)) return false;
   }
   const bool is_frozen = layer.at("config").is_object() && !is_trainable(layer);
-  Variables& trained = is_frozen ? split.fixed : split.trained;
+  Variables& trained = is_frozen ? lists.fixed : lists.trained;
   trained.insert(trained.end(), own.trained.begin(), own.trained.end());
-  split.fixed.insert(split.fixed.end(), own.fixed.begin(), own.fixed.end());
+  lists.fixed.insert(lists.fixed.end(), own.fixed.begin(), own.fixed.end());
   return true;
 }
 
-// Those of Keras 3: a frozen network's are in the order of its layers.
+// Appends the weights of a layer or network in the order of Keras 3: also those of a frozen network are in the order of
+// its layers.
 bool append_in_order(const Json& layer, const std::string& path, Variables& all) {
   if (!is_keras_network(layer_class(layer))) {
     auto variables = layer_variables(layer, path);
@@ -199,7 +201,8 @@ std::string shared_layer(const Json& layer) {
 std::vector<const Json*> layers_of(const Json& network) {
   const Json& config = network.at("config");
   std::vector<const Json*> layers;
-  for (const Json& layer : config.is_array() ? config : config.at("layers")) {  // Keras 1 wrote the list alone
+  // In Keras 1 the config is the list of layers itself.
+  for (const Json& layer : config.is_array() ? config : config.at("layers")) {
     const auto module = layer.find("module");
     const bool is_operation =
         module != layer.end() && module->is_string() && module->get<std::string>().find(".ops.") != std::string::npos;
@@ -208,7 +211,7 @@ std::vector<const Json*> layers_of(const Json& network) {
   return layers;
 }
 
-// Keras splits by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
+// As Keras, inserts '_' by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
 std::string usual_name(const std::string& class_name) {
   std::string words, name;
   for (std::size_t i = 0; i < class_name.size();) {
@@ -240,13 +243,13 @@ std::optional<Variables> layer_variables(const Json& layer, const std::string& p
   const std::string kind = layer_class(layer), shared = shared_layer(layer);
   const Json& config = layer.at("config");
   Variables variables;
-  if (kind == "Normalization") {  // adapted by data, unless its statistics are options
+  if (kind == "Normalization") {  // its statistics are weights that adapt() measures, unless they are options
     const auto mean = config.find("mean");
     if (mean != config.end() && !mean->is_null()) return variables;
     for (const char* leaf : {"mean", "variance", "count"}) variables.push_back({path, leaf, false, shared});
     return variables;
   }
-  if (!parts_of(kind).empty()) return wrapper_variables(layer, path);
+  if (!wrapper_prefixes(kind).empty()) return wrapper_variables(layer, path);
   const auto known =
       std::find_if(std::begin(classes), std::end(classes), [&](auto& c) { return c.class_name == kind; });
   if (known == std::end(classes)) {
@@ -266,7 +269,7 @@ std::optional<Variables> layer_variables(const Json& layer, const std::string& p
 
 std::optional<Variables> variables_in_h5(const Json& layer, bool is_keras3) {
   const std::string name = layer_name(layer);
-  const auto once = [](Variables all) {  // a layer that stands in several networks inside of one
+  const auto once = [](Variables all) {  // keeps the first use of a layer that is in several nested networks
     std::set<std::string> shared;
     std::erase_if(all, [&](const LayerVariable& one) {
       return !one.shared.empty() && !shared.insert(one.shared + "/" + one.leaf).second;
@@ -274,10 +277,10 @@ std::optional<Variables> variables_in_h5(const Json& layer, bool is_keras3) {
     return all;
   };
   if (!is_keras3) {
-    Split split;
-    if (!append_all(layer, name, split)) return std::nullopt;
-    split.trained.insert(split.trained.end(), split.fixed.begin(), split.fixed.end());
-    return once(std::move(split.trained));
+    WeightLists lists;
+    if (!append_all(layer, name, lists)) return std::nullopt;
+    lists.trained.insert(lists.trained.end(), lists.fixed.begin(), lists.fixed.end());
+    return once(std::move(lists.trained));
   }
   Variables all;
   if (!append_in_order(layer, name, all)) return std::nullopt;

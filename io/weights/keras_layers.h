@@ -1,4 +1,4 @@
-// What the JSON of a network that Keras saved says about the weights of its layers.
+// Finds the weights of layers in the JSON of a network that Keras saved.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace trainctl {
 
-// Whether a class of Keras' is a network whose JSON lists its layers.
+// Whether a Keras class is a network whose JSON lists its layers.
 bool is_keras_network(const std::string& class_name);
 
-// The layers of a network in their order, without its inputs and without operations, which Keras 3 lists among them.
+// Returns the layers of a network in their order, without inputs, and without operations, which Keras 3 also lists.
 // Throws Json::exception if the JSON is not as Keras writes it.
 std::vector<const Json*> layers_of(const Json& network);
 
@@ -20,15 +20,16 @@ std::vector<const Json*> layers_of(const Json& network);
 std::string layer_name(const Json& layer);
 std::string layer_class(const Json& layer);
 
-// What layers of several networks have in common that are one layer of Keras', which shares its weights; empty if the
-// layer stands in one network. Throws Json::exception.
+// Returns an identifier of a layer that is in several networks and shares its weights; the same in all of them, empty
+// if the layer is in one network. Throws Json::exception.
 std::string shared_layer(const Json& layer);
 
-// "Conv2DTranspose" as "conv2d_transpose": how Keras calls a layer of a class, with a number from the second one on.
+// Converts "Conv2DTranspose" to "conv2d_transpose": the name that Keras gives to a layer of this class. From the second
+// layer of a class on, Keras appends a number.
 std::string usual_name(const std::string& class_name);
 
-// The names of the weights that layers of a class may have, in their order, by the class's usual name; none if the
-// class is unknown.
+// Returns the names of all weights that layers of a class can have, in their order; `usual` is the class's
+// usual_name(). Empty if the class is unknown.
 std::vector<std::string> weights_of_class(const std::string& usual);
 
 // A weight of a layer.
@@ -41,11 +42,12 @@ struct LayerVariable {
   std::string name() const { return layer + "/" + leaf; }
 };
 
-// The weights of a layer that is no network, in the order in which Keras creates them; nothing if the class is unknown.
+// Returns the weights of a layer that is no network, in the order in which Keras creates them; no value if the class is
+// unknown.
 std::optional<std::vector<LayerVariable>> layer_variables(const Json& layer, const std::string& path);
 
-// Likewise, of a layer that may be a network, in the order of the older .h5 files: trainable weights first. Keras 3 and
-// the versions before it do not agree on networks that are frozen.
+// Returns the weights of a layer that may be a network, in the order of the older .h5 files: trainable weights first.
+// The order of weights in frozen networks differs between Keras 3 and earlier versions. No value if a class is unknown.
 std::optional<std::vector<LayerVariable>> variables_in_h5(const Json& layer, bool is_keras3);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Matches layers with groups by their weights.
+// Matches layers with groups by the kinds and shapes of their weights.
 #include "io/weights/keras_structure.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace trainctl {
 namespace {
 
-// The weights of one layer or group by their names in it, or by their numbers.
+// The weights of a layer by name, and the shapes of a group's weights by number.
 using LayerTensors = std::map<std::string, const WantedTensor*>;
 using GroupShapes = std::vector<Shape>;
 
-// "dense" of "layers/functional/layers/dense_12".
+// Returns "dense" for "layers/functional/layers/dense_12".
 std::string class_of(const std::string& group) {
   std::string name = group.substr(group.rfind('/') + 1);
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
@@ -32,7 +32,7 @@ bool is_layer(const LayerTensors& layer, const std::string& group, const GroupSh
     if (found == shapes.size() || !fits(*tensor->second, shapes[found], WeightsLayout::keras)) return false;
     ++found;
   }
-  const std::size_t rows = layer.count("recurrent_bias");  // of a gru: the second row of its bias
+  const std::size_t rows = layer.count("recurrent_bias");  // a gru has it: the second row of the bias in the file
   return found > 0 && found == shapes.size() && found + rows == layer.size();
 }
 
@@ -47,7 +47,8 @@ std::vector<NameRule> rules_by_structure(const std::vector<WantedTensor>& wanted
   std::map<std::string, LayerTensors> layers;
   std::map<std::string, GroupShapes> groups;
   for (const WantedTensor& tensor : wanted) layers[tensor.layer()][tensor.leaf()] = &tensor;
-  for (const FileTensor& tensor : stored) {  // by name, and so by number: no layer has ten weights
+  // The order of names is that of numbers, since no layer has ten weights.
+  for (const FileTensor& tensor : stored) {
     if (!is_counted(tensor)) return {};
     groups[tensor.name.substr(0, tensor.name.rfind('/'))].push_back(tensor.shape);
   }

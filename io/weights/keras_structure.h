@@ -1,4 +1,5 @@
-// Which layer of a network each group of a file of Keras' is, if the file does not name its layers and only one can be.
+// Matches the groups of a Keras file without names of layers with the layers of a network, if only one assignment is
+// possible.
 #pragma once
 
 #include <vector>
@@ -9,11 +10,11 @@
 
 namespace trainctl {
 
-// Whether a tensor's name is a path of groups that Keras before 3.6 counted by class: "layers/dense_1/0".
+// Whether a tensor's name is a path of groups that Keras versions before 3.6 numbered by class: "layers/dense_1/0".
 bool is_counted(const FileTensor& tensor);
 
-// Rules from the network's layers to the groups: a group is the layer's whose kinds of weights and shapes it has. None
-// unless every layer fits one group alone and every group one layer alone.
+// Returns rules from the names of the network's layers to groups with the same kinds and shapes of weights. Empty
+// unless each layer fits exactly one group and each group exactly one layer.
 std::vector<NameRule> rules_by_structure(const std::vector<WantedTensor>& wanted,
                                          const std::vector<FileTensor>& stored);
 

@@ -1,8 +1,8 @@
-// Names in .keras and .weights.h5 files: "layers/dense_1/vars/0".
+// Finds the names of tensors in .keras and .weights.h5 files, which have paths such as "layers/dense_1/vars/0".
 //
-// A group is called after its layer's class, with a number that counts the layers of this class in their container, in
-// the order of the container. Keras 3.6 and later add the layer's own name as an attribute; before that only the order
-// of the layers in the network's JSON tells whose group it is.
+// A group has the name of its layer's class and a number that counts the layers of this class in their container. Keras
+// 3.6 and later add the layer's own name as an attribute; in earlier versions the layer of a group follows only from
+// the order of layers in the network's JSON.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -16,17 +16,17 @@
 namespace trainctl {
 namespace {
 
-// A data set's path in parts: "layers/functional/layers/lstm", "cell", "0".
+// The components of a data set's path: "layers/functional/layers/lstm", "cell", "0".
 struct VariablePath {
-  std::string group;  // of the layer
-  std::string part;   // of the layer, that has the variable: "", or "forward_layer/"; the cells of layers have no name
+  std::string group;  // group of the layer
+  std::string inner;  // the inner layer with the variable, "forward_layer/", or ""; cells are left out
   std::string number;
 };
 
 constexpr std::string_view containers[] = {"layers", "_layer_checkpoint_dependencies"};
 
-bool is_container(std::string_view part) {
-  return std::find(std::begin(containers), std::end(containers), part) != std::end(containers);
+bool is_container(std::string_view name) {
+  return std::find(std::begin(containers), std::end(containers), name) != std::end(containers);
 }
 
 std::vector<std::string> split(const std::string& path) {
@@ -39,15 +39,16 @@ std::vector<std::string> split(const std::string& path) {
   return parts;
 }
 
-// Layers of a network that subclasses Model are its attributes: the first part is then the layer's group.
+// In a network that subclasses Model, layers are attributes of the network: the first component is then the layer's
+// group.
 VariablePath variable_path(const std::string& path) {
   const std::vector<std::string> parts = split(path);
   VariablePath result;
-  std::size_t end = parts.size() - 2;  // of the parts before "vars"
+  std::size_t end = parts.size() - 2;  // number of components before "vars"
   for (std::size_t i = 0; i < end; ++i) {
     const bool in_group = i == 0 || is_container(parts[i]) || is_container(parts[i - 1]);
     if (!in_group) {
-      for (; i < end; ++i) result.part += parts[i] == "cell" ? "" : parts[i] + "/";
+      for (; i < end; ++i) result.inner += parts[i] == "cell" ? "" : parts[i] + "/";
       break;
     }
     result.group += (result.group.empty() ? "" : "/") + parts[i];
@@ -56,13 +57,13 @@ VariablePath variable_path(const std::string& path) {
   return result;
 }
 
-// Which group each layer of a network has, by the version of Keras that saved it.
+// Finds the group of each layer of a network, as the version of Keras that saved it numbers them.
 class Groups {
  public:
   Groups() = default;
   Groups(const Json& network, const std::string& version) {
-    // 2.12 and 2.13 list a layer that has weights twice, and count it twice. From 2.14 on until Keras 3 a layer that
-    // was saved before is not counted.
+    // Keras 2.12 and 2.13 list layers with weights twice, and count them twice. From 2.14 on, before Keras 3, a layer
+    // that was saved before is not counted.
     const int major = std::atoi(version.c_str());
     const std::size_t dot = version.find('.');
     const int minor = dot == std::string::npos ? 0 : std::atoi(version.c_str() + dot + 1);
@@ -74,7 +75,7 @@ class Groups {
   }
 
   struct Layer {
-    std::vector<std::string> paths;  // "outer/dense"; several if one layer stands in several networks
+    std::vector<std::string> paths;  // "outer/dense"; several if the layer is in several networks
     std::optional<std::size_t> variables;
   };
   std::map<std::string, Layer> layers;  // by group
@@ -117,11 +118,12 @@ class Groups {
 
   std::string container_;
   bool counts_twice_ = false, counts_saved_ = false;
-  std::map<std::string, std::string> saved_;  // groups of layers that stand in several networks
+  std::map<std::string, std::string> saved_;  // groups of layers that are in several networks
 };
 
-// The path of a group's layer by the names that the file states: "outer/dense"; empty if it does not state them.
-std::string stated_name(const Hdf5File& file, const std::string& path) {
+// Returns the path of a group's layer from the names in the file: "outer/dense"; empty if the file does not name its
+// layers.
+std::string named_path(const Hdf5File& file, const std::string& path) {
   std::string group, name;
   const std::vector<std::string> parts = split(path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -134,12 +136,11 @@ std::string stated_name(const Hdf5File& file, const std::string& path) {
   return name;
 }
 
-[[noreturn]] void strange(const std::string& shown, const std::string& what) {
-  throw Error(ErrorKind::data, SourceLocation{shown},
-              "the file does not name its layers, and its groups are not those that the layers have in their order in "
-              "config.json: " +
-                  what,
-              "save the network with Keras 3.6 or later, which writes the layers' names, or as .h5");
+[[noreturn]] void throw_mismatch(const std::string& shown, const std::string& what) {
+  throw Error(
+      ErrorKind::data, SourceLocation{shown},
+      "the file does not name its layers, and its groups do not match the order of layers in config.json: " + what,
+      "save the network with Keras 3.6 or later, which writes the layers' names, or as .h5");
 }
 
 }  // namespace
@@ -158,19 +159,19 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
     const std::string first = path.substr(0, path.find('/'));
     if (has_layers ? !is_container(first) : first == "optimizer" || first == "metrics") continue;
     const VariablePath parsed = variable_path(path);
-    const std::string variable = "/" + parsed.part + parsed.number, stated = stated_name(file, parsed.group);
+    const std::string variable = "/" + parsed.inner + parsed.number, layer_path = named_path(file, parsed.group);
     const auto layer = groups.layers.find(parsed.group);
     const auto paths = layer == groups.layers.end() ? std::vector<std::string>() : layer->second.paths;
-    if (!stated.empty()) {
-      names[i] = {stated + variable};
-      if (std::find(paths.begin(), paths.end(), stated) == paths.end()) continue;
+    if (!layer_path.empty()) {
+      names[i] = {layer_path + variable};
+      if (std::find(paths.begin(), paths.end(), layer_path) == paths.end()) continue;
     } else {
       is_named = false;
       if (!knows_network) names[i] = {parsed.group + variable};
-      if (knows_network && paths.empty()) strange(shown, format("no layer has '{}'", parsed.group));
+      if (knows_network && paths.empty()) throw_mismatch(shown, format("no layer has '{}'", parsed.group));
     }
     for (const std::string& name : paths) {
-      if (name != stated) names[i].push_back(name + variable);
+      if (name != layer_path) names[i].push_back(name + variable);
     }
     ++found[parsed.group];
   }
@@ -178,7 +179,8 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
   for (const auto& [group, layer] : groups.layers) {
     const std::size_t has = found[group];
     if (layer.variables.value_or(has) == has) continue;
-    strange(shown, format("layer '{}' has {} weights, and '{}' {}", layer.paths[0], *layer.variables, group, has));
+    throw_mismatch(shown,
+                   format("layer '{}' has {} weights, but '{}' has {}", layer.paths[0], *layer.variables, group, has));
   }
   return names;
 }

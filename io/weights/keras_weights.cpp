@@ -1,4 +1,4 @@
-// Weights as Keras writes them: .weights.h5 and the .keras zip around it, and the older .h5.
+// Reads the weights in files of Keras: .weights.h5, .keras (a zip that contains it), and the older .h5.
 #include <map>
 #include <utility>
 
@@ -16,14 +16,14 @@ namespace {
 
 class KerasWeights final : public WeightsFile {
  public:
-  // `network` is null if the file itself may hold it, or nothing does.
+  // `network` is null if it is in the file itself or unknown.
   KerasWeights(Bytes file, const std::string& shown, Json network = {}) : file_(std::move(file), shown) {
     if (network.is_null()) network = saved_model_in_hdf5(file_, shown);
     KerasNames names;
     try {
       names = keras_names(file_, network, shown);
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, SourceLocation{shown}, format("no network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{shown}, format("not a network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
     }
     keep_names_unique(names);
@@ -38,7 +38,7 @@ class KerasWeights final : public WeightsFile {
   void read(std::size_t tensor, float* to) const override { file_.read(*data_sets_[tensor], to); }
 
  private:
-  // A name that several tensors would have is none of theirs; a tensor without any other is called by its path.
+  // Removes names that several tensors would have; a tensor without another name is called by its path.
   void keep_names_unique(KerasNames& names) const {
     std::map<std::string, int> uses;
     for (const auto& own : names) {
@@ -79,7 +79,7 @@ std::unique_ptr<WeightsFile> open_zipped_weights(const std::string& path) {
     const std::string shown = path + "/" + member;
     return std::make_unique<KerasWeights>(zip_bytes(archive, found, shown), shown, saved_model_in_zip(archive, path));
   }
-  throw Error(ErrorKind::data, SourceLocation{path}, "no .keras file: it holds no " + member);
+  throw Error(ErrorKind::data, SourceLocation{path}, "not a .keras file: it has no " + member);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Layouts of weights.
+// Converts layouts of weights.
 #include "io/weights/layout.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// The image of which x [N, features] holds the values in their order; empty where it is no flattened image.
+// Returns the shape of the image that was flattened to x [N, features]; empty if x is no flattened image.
 Shape flattened_image(const Graph& graph, const std::map<TensorId, const Op*>& producers, TensorId x) {
   while (graph.tensor(x).type.shape.rank() == 2) {
     const auto found = producers.find(x);
@@ -24,15 +24,15 @@ Shape flattened_image(const Graph& graph, const std::map<TensorId, const Op*>& p
   return {};
 }
 
-// A kernel as PyTorch sees it: outputs, inputs, and positions of the window or of a flattened image. Its layout is this
-// order, the logical layout the reverse of it.
+// The dimensions of a kernel: outputs, inputs, and positions of the window or of a flattened image. PyTorch's layout
+// has this order, the logical layout the reverse order.
 struct Axes {
   std::int64_t outputs = 1, inputs = 1, positions = 1;
 };
 
 bool is_kernel(const WantedTensor& tensor) { return tensor.leaf().ends_with("kernel") && tensor.shape.rank() >= 2; }
 
-// Keras has both biases of a gru in one tensor: `bias` is its first row, `recurrent_bias` its second.
+// Whether the tensor may be a row of Keras' bias of a gru: `bias` is the first row, `recurrent_bias` the second.
 bool is_bias_row(const WantedTensor& tensor) { return tensor.leaf() == "bias" || tensor.leaf() == "recurrent_bias"; }
 
 Axes axes_of(const WantedTensor& tensor) {
@@ -49,7 +49,7 @@ Axes axes_of(const WantedTensor& tensor) {
   return axes;
 }
 
-// PyTorch's gru resets before it updates, Keras' updates before it resets: in each row of the tensor.
+// Exchanges the first two gates of a gru in each row: PyTorch has the reset gate first, Keras the update gate.
 void order_gates(const WantedTensor& tensor, float* values) {
   if (tensor.gates != 3) return;
   const std::int64_t columns = tensor.shape.back(), units = columns / tensor.gates;
@@ -102,9 +102,9 @@ Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout) {
 
 bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout) {
   const Shape expected = stored_shape(tensor, layout);
-  if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // gru's, (2, values)
+  if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // of a gru: (2, values)
     const bool rows = stored == expected.with_front(2);
-    return rows || (stored == expected && tensor.leaf() == "bias");  // the only one of other layers
+    return rows || (stored == expected && tensor.leaf() == "bias");  // the single bias of other layers
   }
   if (stored == expected) return true;
   if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {
@@ -116,7 +116,7 @@ bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout)
   if (layout != WeightsLayout::pytorch) return false;
   if (tensor.leaf() == "alpha") return stored == Shape{tensor.shape.count()};  // [1, 1, channels]
   if (expected.rank() != 2 || stored.rank() != 4 || !is_kernel(tensor)) return false;
-  // A dense layer as a convolution with a window of the whole image.
+  // The file may have a convolution with a window of the whole image instead of a dense layer.
   const Shape& image = tensor.image;
   if (image.rank() == 0) return stored == Shape{expected[0], expected[1], 1, 1};
   return stored == Shape{expected[0], image[2], image[0], image[1]};
@@ -129,11 +129,11 @@ void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* s
     return;
   }
   const auto [outputs, inputs, positions] = axes_of(tensor);
-  if (outputs * inputs * positions != tensor.shape.count()) {  // a vector that stays as it is
+  if (outputs * inputs * positions != tensor.shape.count()) {  // a vector, which is copied unchanged
     std::copy_n(stored, tensor.shape.count(), to);
     return order_gates(tensor, to);
   }
-  constexpr std::int64_t block = 16;  // outputs at once: a cache line is written whole
+  constexpr std::int64_t block = 16;  // number of outputs in one pass, so that whole cache lines are written
   for (std::int64_t first = 0; first < outputs; first += block) {
     const std::int64_t end = std::min(outputs, first + block);
     for (std::int64_t i = 0; i < inputs; ++i) {

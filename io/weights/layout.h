@@ -1,4 +1,4 @@
-// How other programs lay out a tensor of a network.
+// Converts tensors between the layouts of other programs and that of trainctl.
 #pragma once
 
 #include <string>
@@ -16,24 +16,25 @@ enum class WeightsLayout { trainctl, pytorch, keras };
 struct WantedTensor {
   std::string name;  // "conv1/kernel"
   Shape shape;       // in logical layout
-  // Where its first dimension counts the values of a flattened image: that image (height, width, channels). PyTorch
-  // flattens images with the channels first. Empty: nothing was flattened.
+  // If the first dimension counts the values of a flattened image: the image's shape (height, width, channels), since
+  // PyTorch flattens images with the channels first. Otherwise empty.
   Shape image = {};
-  // Of a tensor of a recurrent layer: its gates, 4 of lstm, 3 of gru. PyTorch has gru's first two in another order.
+  // Number of gates if it is a tensor of a recurrent layer: 4 for lstm, 3 for gru, of which PyTorch has the first two
+  // in another order.
   std::int64_t gates = 0;
 
   std::string layer() const { return name.substr(0, name.rfind('/')); }
   std::string leaf() const { return name.substr(name.rfind('/') + 1); }
 };
 
-// All of a network, bytewise by name. `graph`: one of evaluation.
+// Returns all tensors of a network in bytewise order of names. `graph` is its evaluation graph.
 std::vector<WantedTensor> wanted_tensors(const Graph& graph);
 
-// The shape of the tensor in a file of this layout.
+// Returns the shape of the tensor in a file of this layout.
 Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout);
 
-// Whether a stored tensor of this shape holds the same values: stored_shape(), or the same but for dimensions that the
-// layouts of some layers merge or split.
+// Whether a stored tensor of this shape can hold the values: the shape is stored_shape(), or differs only in dimensions
+// that some layers merge or split.
 bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout);
 
 // Writes the values in logical layout to `to`.

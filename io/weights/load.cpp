@@ -1,4 +1,4 @@
-// Loading weights.
+// Loads weights.
 #include "io/weights/load.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace trainctl {
 namespace {
 
-// A few of the names, and how many there are beyond them.
+// Returns the first names, and the number of further ones.
 std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 8;
+  constexpr std::size_t max_names = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > most ? format("{} and {} more", text, names.size() - most) : text;
+  for (std::size_t i = 0; i < std::min(max_names, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > max_names ? format("{} and {} more", text, names.size() - max_names) : text;
 }
 
-// A file, what of the network it gives, and the network.
+// An open file, the tensors of the network, and the match between them.
 struct Opened {
   std::unique_ptr<WeightsFile> file;
   std::vector<WantedTensor> wanted;
@@ -67,7 +67,7 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     float* memory = values[tensor.name] = loaded.memory.back().get();
     loaded.snapshot.weights.push_back({tensor.name, tensor.shape, {memory, DType::float32, count}});
   }
-  std::vector<float> stored, part;
+  std::vector<float> stored, addend;
   for (const WeightsMatch::Pair& pair : opened.match.loaded) {
     const WantedTensor& tensor = opened.wanted[pair.wanted];
     const auto node = values.extract(tensor.name);
@@ -75,9 +75,9 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     stored.resize(count);
     opened.file->read(pair.stored[0], stored.data());
     for (std::size_t k = 1; k < pair.stored.size(); ++k) {
-      part.resize(count);
-      opened.file->read(pair.stored[k], part.data());
-      std::transform(stored.begin(), stored.end(), part.begin(), stored.begin(), std::plus<>());
+      addend.resize(count);
+      opened.file->read(pair.stored[k], addend.data());
+      std::transform(stored.begin(), stored.end(), addend.begin(), stored.begin(), std::plus<>());
     }
     to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
   }

@@ -1,4 +1,4 @@
-// The weights that a network begins with, from a file.
+// Loads the initial weights of a network from a file.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@ namespace trainctl {
 struct Graph;
 struct WeightsOptions;
 
-// All weights of a network in memory, as if a checkpoint had held them.
+// All weights of a network in memory, in the form of a snapshot.
 struct LoadedWeights {
   std::string path;
-  Snapshot snapshot;  // its weights alone
+  Snapshot snapshot;  // only its weights are set
   std::vector<std::unique_ptr<float[]>> memory;
 };
 
-// Compares the file with the network and logs what becomes of each tensor; reads headers alone. `graph`: the whole
-// network's, of evaluation. Throws ConfigError with all that does not match, Error{data} where the file cannot be read.
+// Compares the file with the network and logs which tensor is loaded, missing or skipped; reads only headers. `graph`
+// is the evaluation graph of the whole network. Throws ConfigError with all mismatches, and Error{data} if the file
+// cannot be read.
 void check_weights(const WeightsOptions& options, const Graph& graph);
 
-// Likewise, and reads the values. Tensors that the file does not give have their initial values by the seed.
+// Does the same as check_weights() and reads the values. Tensors that are not loaded get initial values from the seed.
 LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed);
 
 }  // namespace trainctl

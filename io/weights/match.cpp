@@ -1,4 +1,4 @@
-// Matching the tensors of a network with those of a file.
+// Matches the tensors of a network with those of a file.
 #include "io/weights/match.h"
 
 #include <fnmatch.h>
@@ -22,7 +22,7 @@ struct Convention {
   std::vector<NameRule> rules = {};
 };
 
-// What PyTorch calls a layer's tensor; nullptr where it has no such tensor.
+// Returns PyTorch's name for a layer's tensor; nullptr if it has no such tensor.
 const char* pytorch_name(std::string_view leaf) {
   static constexpr std::pair<std::string_view, const char*> names[] = {{"kernel", "weight"},
                                                                        {"depthwise_kernel", "weight"},
@@ -37,8 +37,8 @@ const char* pytorch_name(std::string_view leaf) {
   return found == std::end(names) ? nullptr : found->second;
 }
 
-// In PyTorch a name for a layer of a stack of recurrent layers, "rnn_l1" or "rnn_l1_reverse", is one for the tensors
-// "rnn.weight_ih_l1", ...; without a number it is the first layer's. The two parts of the name.
+// Splits the name of a layer in a stack of recurrent layers, "rnn_l1" or "rnn_l1_reverse", into stack and layer:
+// PyTorch names its tensors "rnn.weight_ih_l1", ... A name without a number means the first layer.
 std::pair<std::string, std::string> stacked(const std::string& layer) {
   std::string_view rest = layer;
   if (rest.ends_with("_reverse")) rest.remove_suffix(std::string_view("_reverse").size());
@@ -47,7 +47,7 @@ std::pair<std::string, std::string> stacked(const std::string& layer) {
   return numbered ? std::pair(layer.substr(0, digits - 2), layer.substr(digits - 2)) : std::pair(layer, "_l0");
 }
 
-// The name of a recurrent layer's tensor in PyTorch. It has two biases, of which lstm's bias is the sum.
+// Returns PyTorch's name of a recurrent layer's tensor. PyTorch has two biases; the bias of our lstm is their sum.
 std::string recurrent_name(const std::string& layer, std::string_view leaf) {
   const auto [stack, end] = stacked(layer);
   const char* name = leaf == "kernel"             ? "weight_ih"
@@ -57,7 +57,7 @@ std::string recurrent_name(const std::string& layer, std::string_view leaf) {
   return stack + "." + name + end;
 }
 
-// By which Keras numbers the tensors of a layer, of all kinds of layers.
+// The order in which Keras numbers the tensors of a layer; the same order holds for all kinds of layers.
 constexpr std::string_view keras_order[] = {
     "depthwise_kernel", "pointwise_kernel", "kernel", "recurrent_kernel", "embeddings", "alpha", "gamma", "beta",
     "moving_mean",      "moving_variance",  "bias"};
@@ -80,7 +80,7 @@ class Matcher {
       std::sort(leaves.begin(), leaves.end(), [](auto& a, auto& b) { return keras_rank(a) < keras_rank(b); });
     }
     choose(file.origin());
-    if (file.origin() == WeightsOrigin::keras) remedy_ = "; of a whole model `trainctl import` makes a config";
+    if (file.origin() == WeightsOrigin::keras) remedy_ = "; for a whole model `trainctl import` makes a config";
     if (std::any_of(stored_.begin(), stored_.end(), is_counted)) {
       remedy_ += "; a Keras before 3.6 counted its layers by class and did not name them: save it with a newer one";
     }
@@ -89,7 +89,7 @@ class Matcher {
   WeightsMatch match() {
     WeightsMatch match{convention_.names, convention_.layout};
     if (found_ == 0 && !wanted_.empty()) {
-      report_strange_names();
+      report_unknown_names();
       return match;
     }
     std::vector<bool> used(stored_.size());
@@ -98,36 +98,36 @@ class Matcher {
       const WantedTensor& tensor = wanted_[i];
       const Source source = source_of(tensor);
       bool skips = is_skipped(tensor.name);
-      for (const std::size_t part : source.parts) {
-        used[part] = true;
-        skips |= is_skipped(stored_[part].name);
+      for (const std::size_t number : source.tensors) {
+        used[number] = true;
+        skips |= is_skipped(stored_[number].name);
       }
-      const auto other = std::find_if(source.parts.begin(), source.parts.end(), [&](std::size_t part) {
-        return !fits(tensor, stored_[part].shape, convention_.layout);
+      const auto other = std::find_if(source.tensors.begin(), source.tensors.end(), [&](std::size_t number) {
+        return !fits(tensor, stored_[number].shape, convention_.layout);
       });
       if (skips) {
         match.skipped.push_back(tensor.name);
       } else if (!source.missing.empty()) {
         match.missing.push_back(tensor.name);
         if (!options_.allow_missing) report_missing(tensor, source.missing, missing++);
-      } else if (other != source.parts.end()) {
+      } else if (other != source.tensors.end()) {
         report_shape(tensor, stored_[*other]);
       } else {
-        match.loaded.push_back({i, source.parts});
+        match.loaded.push_back({i, source.tensors});
       }
     }
-    report_rest(missing, "of the network's tensors are missing, too");
+    report_further(missing, "of the network's tensors are missing, too");
     std::size_t unused = 0;
     for (std::size_t i = 0; i < stored_.size(); ++i) {
       if (used[i]) continue;
       if (is_skipped(stored_[i].name)) {
         match.skipped.push_back(stored_[i].name);
-      } else if (unused++ < most_reports) {
-        error(format("no tensor of the network takes '{}' ({}); where that is meant, name it in `skip`",
-                     stored_[i].name, to_string(stored_[i].shape)));
+      } else if (unused++ < max_reports) {
+        error(format("no tensor of the network uses '{}' ({}); if that is intended, name it in `skip`", stored_[i].name,
+                     to_string(stored_[i].shape)));
       }
     }
-    report_rest(unused, "of the file's tensors are taken by none, too");
+    report_further(unused, "of the file's tensors are not used, too");
     for (std::size_t i = 0; i < options_.skip.size(); ++i) {
       if (skips_.contains(i)) continue;
       reader_.error(options_.skip[i].location,
@@ -137,7 +137,7 @@ class Matcher {
   }
 
  private:
-  static constexpr std::size_t most_reports = 10;  // of one kind
+  static constexpr std::size_t max_reports = 10;  // errors of one kind
 
   void choose(WeightsOrigin origin) {
     std::vector<Convention> conventions;
@@ -149,7 +149,9 @@ class Matcher {
         conventions.push_back({program + "'s names", layout, rules_of(rules)});
       }
       conventions.push_back({"the network's own names", layout});
-      if (keras) conventions.push_back({"the weights that layers have", layout, rules_by_structure(wanted_, stored_)});
+      if (keras)
+        conventions.push_back(
+            {"the layers' kinds and shapes of weights", layout, rules_by_structure(wanted_, stored_)});
     }
     for (const Convention& convention : conventions) {
       const auto count = std::count_if(wanted_.begin(), wanted_.end(), [&](const WantedTensor& tensor) {
@@ -160,7 +162,7 @@ class Matcher {
     }
   }
 
-  // What the file may call a tensor, the usual name first.
+  // Returns the names that a tensor may have in the file, the usual name first.
   std::vector<std::string> names_of(const WantedTensor& tensor, const Convention& convention) const {
     std::string layer = renamed(tensor.layer(), convention.rules), leaf = tensor.leaf();
     switch (convention.layout) {
@@ -189,23 +191,23 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The tensors of the file whose sum is a tensor of the network, one but for PyTorch's two biases of lstm; and the
-  // name of one that the file lacks.
+  // The tensors of the file whose sum is a tensor of the network (two for PyTorch's biases of lstm, otherwise one), and
+  // the name of a tensor that is missing in the file.
   struct Source {
-    std::vector<std::size_t> parts;
+    std::vector<std::size_t> tensors;
     std::string missing;
   };
   Source source_of(const WantedTensor& tensor) const {
     Source source;
     if (const auto found = find(tensor, convention_)) {
-      source.parts.push_back(*found);
+      source.tensors.push_back(*found);
     } else {
       source.missing = names_of(tensor, convention_)[0];
     }
     if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return source;
     const WantedTensor second{tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates};
     if (const auto found = find(second, convention_)) {
-      source.parts.push_back(*found);
+      source.tensors.push_back(*found);
     } else if (source.missing.empty()) {
       source.missing = names_of(second, convention_)[0];
     }
@@ -224,44 +226,44 @@ class Matcher {
   void error(std::string message) {
     reader_.error(options_.file.location, format("{}: {}", options_.file.value.text, message));
   }
-  void report_strange_names() {
-    std::string there, here;
+  void report_unknown_names() {
+    std::string file_names, network_names;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, stored_.size()); ++i) {
-      there += format("{}'{}'", i == 0 ? "" : ", ", stored_[i].name);
+      file_names += format("{}'{}'", i == 0 ? "" : ", ", stored_[i].name);
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(3, wanted_.size()); ++i) {
-      here += format("{}'{}'", i == 0 ? "" : ", ", wanted_[i].name);
+      network_names += format("{}'{}'", i == 0 ? "" : ", ", wanted_[i].name);
     }
     error(
-        format("none of its {} tensors has a name by which the network's are known: they are {}, ..., the network's "
-               "{}, ...; `names` states rules from one to the other{}",
-               stored_.size(), there.empty() ? "none" : there, here, remedy_));
+        format("none of its {} tensors has a name that matches a tensor of the network: the file has {}, ..., the "
+               "network {}, ...; give rules in `names` that convert the network's names{}",
+               stored_.size(), file_names.empty() ? "none" : file_names, network_names, remedy_));
   }
   void report_missing(const WantedTensor& tensor, const std::string& name, std::size_t before) {
-    if (before >= most_reports) return;
-    error(format("'{}' is missing, which by {} is '{}'; `allow_missing: true` lets it keep its initial values",
-                 tensor.name, convention_.names, name));
+    if (before >= max_reports) return;
+    error(format("'{}' is missing (by {}: '{}'); `allow_missing: true` keeps its initial values", tensor.name,
+                 convention_.names, name));
   }
   void report_shape(const WantedTensor& tensor, const FileTensor& stored) {
     const Shape expected = stored_shape(tensor, convention_.layout);
-    const std::string as = expected == tensor.shape ? "" : format(" ({} there)", to_string(expected));
-    error(format("'{}' is {}{}, and '{}' in the file {}; `skip: [{}/*]` leaves the layer its initial values",
+    const std::string as = expected == tensor.shape ? "" : format(" ({} in the file's layout)", to_string(expected));
+    error(format("'{}' is {}{}, but '{}' in the file is {}; `skip: [{}/*]` keeps the layer's initial values",
                  tensor.name, to_string(tensor.shape), as, stored.name, to_string(stored.shape), tensor.layer()));
   }
-  void report_rest(std::size_t count, const char* what) {
-    if (count > most_reports) error(format("{} more {}", count - most_reports, what));
+  void report_further(std::size_t count, const char* what) {
+    if (count > max_reports) error(format("{} more {}", count - max_reports, what));
   }
 
   const std::vector<WantedTensor>& wanted_;
   const std::vector<FileTensor>& stored_;
   const WeightsOptions& options_;
   Reader& reader_;
-  std::map<std::string, std::size_t> by_name_;              // stored tensors
-  std::map<std::string, std::vector<std::string>> leaves_;  // by layer, in Keras' order
+  std::map<std::string, std::size_t> by_name_;              // indices of the file's tensors
+  std::map<std::string, std::vector<std::string>> leaves_;  // names of tensors by layer, in Keras' order
   Convention convention_;
-  std::string remedy_;                 // another one where no name is known
-  std::ptrdiff_t found_ = 0;           // tensors of the network that the file has by it
-  std::map<std::size_t, bool> skips_;  // patterns that skip something
+  std::string remedy_;                 // a further remedy if no name is known
+  std::ptrdiff_t found_ = 0;           // number of the network's tensors that it finds in the file
+  std::map<std::size_t, bool> skips_;  // patterns that skip a tensor
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which tensor of a file each tensor of a network takes, by name.
+// Matches the tensors of a network with the tensors of a file by name.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@ namespace trainctl {
 class Reader;
 struct WeightsOptions;
 
-// The fate of every tensor of the network and of the file.
+// The tensors that are loaded, skipped and missing.
 struct WeightsMatch {
   struct Pair {
-    std::size_t wanted = 0;           // the number of the network's tensor in the list that was matched
-    std::vector<std::size_t> stored;  // the number of the file's, or of two, whose sum it is
+    std::size_t wanted = 0;           // index of the network's tensor in the matched list
+    std::vector<std::size_t> stored;  // index of the file's tensor, or of two tensors whose sum is loaded
   };
-  std::string names;  // whose: "torchvision's names"
+  std::string names;  // the naming convention: "torchvision's names"
   WeightsLayout layout = WeightsLayout::trainctl;
   std::vector<Pair> loaded;
-  std::vector<std::string> skipped;  // of the network, then of the file
-  std::vector<std::string> missing;  // of the network; they keep their initial values
+  std::vector<std::string> skipped;  // tensors of the network, then of the file
+  std::vector<std::string> missing;  // tensors of the network, which keep their initial values
 };
 
-// Matches by the names of trainctl, of the programs in `options.names`, or of layers that are called as in the network:
-// those that find most tensors. Everything that is wrong goes to the reader: shapes that differ, tensors of the network
-// that the file lacks unless they may be missing, tensors of the file that none takes unless they are skipped, and
-// patterns that skip nothing.
+// Uses the naming convention that finds the most tensors: trainctl's names, those of the programs in `options.names`,
+// or the network's own names of layers. Reports to the reader: different shapes, tensors of the network that are
+// missing in the file unless they may be missing, tensors of the file that are not used unless they are skipped, and
+// patterns that skip no tensor.
 WeightsMatch match_weights(const std::vector<WantedTensor>& wanted, const WeightsFile& file,
                            const WeightsOptions& options, Reader& reader);
 

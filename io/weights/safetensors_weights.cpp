@@ -1,4 +1,4 @@
-// Weights in a safetensors file.
+// Reads the weights in a safetensors file.
 #include <vector>
 
 #include "core/base/checked.h"

@@ -1,4 +1,4 @@
-// Finds the JSON of a saved network in its file.
+// Finds the JSON of a saved network in a file.
 #include "io/weights/saved_model.h"
 
 #include <string_view>
@@ -12,9 +12,10 @@
 namespace trainctl {
 namespace {
 
-// The largest networks of keras.applications take about 1 MB; in memory JSON takes some tens of times its length.
-constexpr std::int64_t most_text = 8 << 20;
-constexpr int deepest_json = 100;
+// The largest networks of keras.applications have about 1 MB; parsed JSON needs some tens of times its length in
+// memory.
+constexpr std::int64_t max_text_bytes = 8 << 20;
+constexpr int max_levels = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::data, SourceLocation{path}, what,
@@ -22,21 +23,21 @@ constexpr int deepest_json = 100;
 }
 
 Json parse(const std::string& text, const std::string& path) {
-  if (static_cast<std::int64_t>(text.size()) > most_text) {
-    damaged(path, format("its description of the network is longer than {} MB", most_text >> 20));
+  if (static_cast<std::int64_t>(text.size()) > max_text_bytes) {
+    damaged(path, format("its description of the network is longer than {} MB", max_text_bytes >> 20));
   }
   bool too_deep = false;
-  const auto look = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > deepest_json;
-    return depth <= deepest_json;
+  const auto check_depth = [&too_deep](int depth, Json::parse_event_t, Json&) {
+    too_deep |= depth > max_levels;
+    return depth <= max_levels;
   };
   try {
-    Json json = Json::parse(text, look);
-    if (too_deep) damaged(path, format("its description of the network has more than {} levels", deepest_json));
+    Json json = Json::parse(text, check_depth);
+    if (too_deep) damaged(path, format("its description of the network has more than {} levels", max_levels));
     if (json.is_object()) return json;
   } catch (const Json::exception&) {
   }
-  damaged(path, "its description of the network is damaged: no JSON object");
+  damaged(path, "its description of the network is damaged: it is no JSON object");
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ Json saved_model_in_zip(const Bytes& archive, const std::string& path) {
   const auto read = [&](const std::string& name) -> std::string {
     for (const ZipMember& member : list_zip(archive, path)) {
       if (member.name != name) continue;
-      if (member.size > most_text) damaged(path, format("{} is longer than {} MB", name, most_text >> 20));
+      if (member.size > max_text_bytes) damaged(path, format("{} is longer than {} MB", name, max_text_bytes >> 20));
       const Bytes bytes = zip_bytes(archive, member, path + "/" + name).loaded();
       return {reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size())};
     }
@@ -77,12 +78,12 @@ Json read_saved_model(const std::string& path) {
     Json network = saved_model_in_hdf5(Hdf5File(open_data(path), path), path);
     if (!network.is_null()) return network;
     damaged(path,
-            "it holds no network (no attribute model_config), weights alone: a config's `model.weights` reads it");
+            "it has weights only and no network (no attribute model_config): use it as `model.weights` in a config");
   }
   if (beginning.starts_with("PK\x03\x04"sv)) {
     Json network = saved_model_in_zip(open_data(path), path);
     if (!network.is_null()) return network;
-    damaged(path, "no .keras file: it holds no config.json");
+    damaged(path, "not a .keras file: it has no config.json");
   }
   damaged(path, "neither a .keras nor an .h5 file");
 }

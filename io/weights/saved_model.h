@@ -1,4 +1,4 @@
-// What Keras says about a network that it saved: the JSON in a .keras or whole-model .h5 file.
+// Reads the JSON that describes a saved network in a .keras or whole-model .h5 file.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace trainctl {
 
-// The file's network as in a .keras file's config.json: an object with "class_name" and "config"; with "compile_config"
-// where the network was compiled, and "keras_version". Its length and nesting are bounded. Throws Error{data} where the
-// file cannot be read, is damaged, or holds weights alone.
+// Returns the network as in config.json of a .keras file: an object with "class_name", "config" and "keras_version",
+// and with "compile_config" if the network was compiled. Its length and nesting are limited. Throws Error{data} if the
+// file cannot be read, is damaged, or holds only weights.
 Json read_saved_model(const std::string& path);
 
-// Likewise, of a file that is open; null if it holds weights alone. `path` is its name in messages.
+// Return the same for an open file; null if it holds only weights. `path` is the file's name in messages.
 Json saved_model_in_hdf5(const Hdf5File& file, const std::string& path);
 Json saved_model_in_zip(const Bytes& archive, const std::string& path);
 

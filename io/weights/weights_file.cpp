@@ -1,4 +1,4 @@
-// Opening a file of weights by what it is; trainctl's checkpoints.
+// Opens a file of weights by its format, and reads the weights of checkpoints.
 #include "io/weights/weights_file.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Files of weights, whatever program wrote them: named tensors, read one by one as float32.
+// Reads files of weights of several programs: named tensors, which are read one by one as float32.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,39 @@
 
 namespace trainctl {
 
-// Which program's names and layouts the tensors of a file have.
+// The program that determines the names and layouts of a file's tensors.
 enum class WeightsOrigin {
   trainctl,     // a checkpoint
-  safetensors,  // trainctl or PyTorch: the names tell
+  safetensors,  // trainctl or PyTorch; the names decide which
   keras,
 };
 
 struct FileTensor {
   std::string name;
   Shape shape;
-  std::vector<std::string> other_names = {};  // by which it may be called, too
+  std::vector<std::string> other_names = {};  // further names that it may have
 };
 
-// A file open for reading. Only headers are read before read(), and memory stays in proportion to what they take.
+// A file open for reading. Before read() only headers are read, and memory is in proportion to their size.
 class WeightsFile {
  public:
   virtual ~WeightsFile() = default;
 
   virtual WeightsOrigin origin() const = 0;
-  // Tensors of fractional numbers alone: counters are no weights.
+  // The tensors of floating-point numbers; integer tensors, such as counters, are no weights.
   const std::vector<FileTensor>& tensors() const { return tensors_; }
-  // Reads a tensor, by its number, to memory for as many floats as its shape counts. Throws Error{data}.
+  // Reads tensors()[tensor] into memory for all its values. Throws Error{data}.
   virtual void read(std::size_t tensor, float* to) const = 0;
 
  protected:
   std::vector<FileTensor> tensors_;
 };
 
-// Opens a checkpoint's folder or a run directory for its newest checkpoint, and files by their first bytes:
-// safetensors, HDF5, or the zip that Keras writes. Throws Error{data} where the path leads to none or to a damaged one.
+// Opens a checkpoint's folder, a run directory (its newest checkpoint), or a file, whose format follows from its first
+// bytes: safetensors, HDF5, or Keras' zip. Throws Error{data} if the path is none of these or is damaged.
 std::unique_ptr<WeightsFile> open_weights(const std::string& path);
 
-// Each kind of file, for open_weights(); a .keras file is a zip that holds an HDF5 file.
+// Open a file of one kind, for open_weights(). A .keras file is a zip that holds an HDF5 file.
 std::unique_ptr<WeightsFile> open_checkpoint_weights(const std::string& path);
 std::unique_ptr<WeightsFile> open_safetensors_weights(const std::string& path);
 std::unique_ptr<WeightsFile> open_hdf5_weights(const std::string& path);

@@ -207,7 +207,7 @@ TEST_CASE("import refuses what it cannot read, and leaves nothing") {
       {{"."}, 3, ""},
       {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"},
        3,
-       "weights alone: a config's `model.weights`"},
+       "use it as `model.weights`"},
       {{golden + "unknown.keras"}, 2, "Conv3D 'volume': this layer has no counterpart"},
       {{golden + "cnn.keras", "--forse"}, 2, "--forse"},
   };

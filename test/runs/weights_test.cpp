@@ -117,8 +117,8 @@ TEST_CASE("check and run tell what does not match or cannot be read") {
   INFO(check.errors);
   CHECK(check.code == 2);
   CHECK(contains(check.errors,
-                 format("small.yaml:15:11: {}: no tensor of the network takes 'head.1.weight' (192)", file)));
-  CHECK(count(check.errors, "no tensor of the network takes") == 4);
+                 format("small.yaml:15:11: {}: no tensor of the network uses 'head.1.weight' (192)", file)));
+  CHECK(count(check.errors, "no tensor of the network uses") == 4);
   for (const char* ranks : {"1", "2"}) {
     const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", folder / "run"});
     CAPTURE(ranks, run.errors);

@@ -1,4 +1,4 @@
-// Numbers of other formats as float32, and float32 as bfloat16.
+// Converts numbers of other formats to float32, and float32 to bfloat16.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ inline bool is_fractional(DType dtype) {
 // Converts `count` little-endian numbers of a fractional dtype, which need not be aligned.
 void to_float32(DType dtype, const void* from, std::int64_t count, float* to);
 
-// The value of a float16 (IEEE 754 binary16) with these bits.
+// Returns the value of a float16 (IEEE 754 binary16) with these bits.
 float from_float16(std::uint16_t bits);
 
-// The bits of the nearest bfloat16, the even one of two equally near; NaN stays NaN.
+// Returns the bits of the nearest bfloat16; ties are rounded to even, and NaN stays NaN.
 std::uint16_t to_bfloat16(float value);
 
 }  // namespace trainctl

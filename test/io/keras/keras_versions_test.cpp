@@ -149,11 +149,11 @@ TEST_CASE("a .keras file whose groups do not follow from its layers is refused")
     Json fewer = config;
     fewer["config"]["layers"].erase(1);
     CHECK(contains(failure_of([&] { import_keras(with_config(folder, file, fewer), "w"); }),
-                   "the file does not name its layers, and its groups are not those"));
+                   "the file does not name its layers, and its groups do not match"));
     for (Json& layer : layers) {
       if (layer["class_name"] == "Dense") layer["config"]["use_bias"] = false;
     }
-    CHECK(contains(failure_of([&] { import_keras(with_config(folder, file, config), "w"); }), "has 1 weights, and "));
+    CHECK(contains(failure_of([&] { import_keras(with_config(folder, file, config), "w"); }), "has 1 weights, but "));
   }
 }
 

@@ -28,28 +28,30 @@ TEST_CASE("every tensor that does not match is told at once, with its names and 
   const std::string torch = failure("small.safetensors");
   CAPTURE(torch);
   CHECK(contains(torch,
-                 "FILE: 'predictions/bias' is 6, and 'head.4.bias' in the file 5; `skip: [predictions/*]` leaves "
-                 "the layer its initial values"));
-  CHECK(contains(torch, "FILE: 'predictions/kernel' is 7x6 (6x7 there), and 'head.4.weight' in the file 5x7;"));
+                 "FILE: 'predictions/bias' is 6, but 'head.4.bias' in the file is 5; `skip: [predictions/*]` keeps "
+                 "the layer's initial values"));
   CHECK(contains(torch,
-                 "FILE: 'other/kernel' is missing, which by torch's names is 'other.weight'; `allow_missing: "
-                 "true` lets it keep its initial values"));
+                 "FILE: 'predictions/kernel' is 7x6 (6x7 in the file's layout), but 'head.4.weight' in the file is "
+                 "5x7;"));
   CHECK(contains(torch,
-                 "FILE: no tensor of the network takes 'features.6.weight' (8x6x1x1); where that is meant, name "
-                 "it in `skip`"));
+                 "FILE: 'other/kernel' is missing (by torch's names: 'other.weight'); `allow_missing: true` keeps "
+                 "its initial values"));
+  CHECK(contains(torch,
+                 "FILE: no tensor of the network uses 'features.6.weight' (8x6x1x1); if that is intended, name it in "
+                 "`skip`"));
   CHECK(contains(torch, "'no/*' skips no tensor, neither of the network nor of the file"));
   const std::string keras = failure("small.weights.h5");
   CAPTURE(keras);
-  CHECK(contains(keras, "FILE: 'predictions/kernel' is 7x6, and 'predictions/0' in the file 7x5;"));
-  CHECK(contains(keras, "FILE: no tensor of the network takes 'c2/0' (1x1x6x8)"));
+  CHECK(contains(keras, "FILE: 'predictions/kernel' is 7x6, but 'predictions/0' in the file is 7x5;"));
+  CHECK(contains(keras, "FILE: no tensor of the network uses 'c2/0' (1x1x6x8)"));
 }
 
 TEST_CASE("a file of another network is one error") {
   const std::string yaml = "layers: [flatten, {dense: {name: d, units: 3}}]\nweights: " + golden + "small.h5\n";
   const std::string failure = failure_of([&] { load(yaml, small_image()); });
   CHECK(contains(failure,
-                 "none of its 20 tensors has a name by which the network's are known: they are 'bn/beta', "
-                 "'bn/gamma', 'bn/moving_mean', ..., the network's 'd/bias', 'd/kernel', ...; `names` states"));
+                 "none of its 20 tensors has a name that matches a tensor of the network: the file has 'bn/beta', "
+                 "'bn/gamma', 'bn/moving_mean', ..., the network 'd/bias', 'd/kernel', ...; give rules in `names`"));
   CHECK(failure.find('\n') == std::string::npos);
 }
 
@@ -87,11 +89,11 @@ TEST_CASE("what is no file of weights is told") {
   write_text(folder / "empty.h5", "");
   CHECK(contains(failure("empty.h5"), "empty.h5: too short for a safetensors file"));
   write_text(folder / "cut.h5", read_text(golden + "small.h5").substr(0, 5000));
-  CHECK(contains(failure("cut.h5"), "cut.h5: a damaged HDF5 file: it has 5000 bytes of "));
+  CHECK(contains(failure("cut.h5"), "cut.h5: a damaged HDF5 file: it has 5000 bytes instead of "));
   fs::copy_file(golden + "compressed.h5", folder / "compressed.h5");
   CHECK(contains(failure("compressed.h5"),
-                 "an HDF5 file with 'c1/kernel' in chunks or another file, which is not read "
-                 "here; save it anew from Keras, or by h5py without options"));
+                 "an HDF5 file with 'c1/kernel' in chunks or another file, which is not "
+                 "supported; save it again from Keras, or with h5py without options"));
   fs::copy_file(golden + "latest.h5", folder / "latest.h5");
   CHECK(contains(failure("latest.h5"), "an HDF5 file with superblock version "));
   write_text(folder / "other.keras", "PK\x03\x04 and no zip");

@@ -42,8 +42,8 @@ layers:
   write_text(folder / "lacks.safetensors", bytes);
   const std::string failure = failure_of([&] { load(weights_from(folder / "lacks.safetensors"), sample); });
   INFO(failure);
-  CHECK(failure.find("'l1/bias' is missing, which by torch's names is 'lstm.bias_hh_l1'") != std::string::npos);
-  CHECK(failure.find("no tensor of the network takes 'lstm.bias_hh_l7' (16)") != std::string::npos);
+  CHECK(failure.find("'l1/bias' is missing (by torch's names: 'lstm.bias_hh_l1')") != std::string::npos);
+  CHECK(failure.find("no tensor of the network uses 'lstm.bias_hh_l7' (16)") != std::string::npos);
 }
 
 TEST_CASE("weights in half and double precision are read as float32") {
