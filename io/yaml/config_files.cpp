@@ -1,4 +1,4 @@
-// Packing the texts of a config's files as JSON.
+// Packs the texts of a config's files as JSON.
 #include "io/yaml/config_files.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The files that a config consists of: the config itself, what it includes, and its presets.
+// Holds the texts of the files that a config consists of: the config itself, included files, and presets.
 #pragma once
 
 #include <map>
@@ -7,26 +7,26 @@
 
 namespace trainctl {
 
-// The texts of a config's files, each read once. A process that starts others on the same config gives them these
-// texts: they work on what that process has read, also on a host where the files are missing or differ.
+// The texts of a config's files, each read once. A process that starts other processes on the same config passes these
+// texts to them, so that all use the same texts, even on a host where the files are missing or differ.
 class ConfigFiles {
  public:
-  ConfigFiles();  // none is read yet; relative paths begin in the working directory of this process
+  ConfigFiles();  // without texts; relative paths are relative to the working directory of this process
 
-  // A config whose text is known, and is in no file yet.
+  // Returns the files of a config whose text is known, and need not be in a file.
   static ConfigFiles of(const std::string& file, std::string text);
 
-  // The folder in which relative paths of files, settings and variables begin.
+  // The folder to which relative paths of files, settings and variables are relative.
   const std::string& directory() const { return directory_; }
-  // A path as an absolute and normal one.
+  // Returns the absolute and normalized path.
   std::string absolute(const std::string& path) const;
 
-  // The text under a name, null where none is known. The name of a file is its absolute path; under the name of a
-  // preset that comes with trainctl stands the path of its file.
+  // Returns the text with this name, null if it is unknown. The name of a file's text is the file's absolute path. For
+  // the name of a preset of trainctl the text is the path of the preset's file.
   const std::string* find(const std::string& name) const;
   void add(const std::string& name, std::string text) { texts_.insert_or_assign(name, std::move(text)); }
 
-  // All of this as one text, and back; nothing where it is none.
+  // Convert all texts to one text and back; unpack() returns no value if `packed` is not such a text.
   std::string pack() const;
   static std::optional<ConfigFiles> unpack(const std::string& packed);
 

@@ -1,4 +1,4 @@
-// A config file with what it includes.
+// Loads a config file and merges the files that it includes.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -22,14 +22,14 @@ class Loader {
   Loader(const VariableLookup& variables, Reader& reader, ConfigFiles& files)
       : variables_(variables), reader_(reader), files_(files) {}
 
-  // `from` is where the file is named: an include's place, or the file itself.
+  // Loads a file. `from` is the location where the file is named: that of an include, or the file itself.
   Node load(const std::string& file, const std::string& shown, const SourceLocation& from) {
-    Node nothing;
-    nothing.location = {shown, 1, 1};
-    if (!reader_.take_file(from)) return nothing;
+    Node null_node;
+    null_node.location = {shown, 1, 1};
+    if (!reader_.take_file(from)) return null_node;
     const std::string path = files_.absolute(file);
     const std::string* text = text_of(file, path, shown, from);
-    if (text == nullptr) return nothing;
+    if (text == nullptr) return null_node;
     Node node = parse_yaml(*text, shown, fs::path(path).parent_path().string(), reader_);
     expand_variables(node, variables_, reader_, files_.directory());
     open_.push_back(identity(path));
@@ -39,7 +39,7 @@ class Loader {
   }
 
  private:
-  // The text of a file; null after reporting one that cannot be read.
+  // Returns the text of a file; reports an error and returns null if it cannot be read.
   const std::string* text_of(const std::string& file, const std::string& path, const std::string& shown,
                              const SourceLocation& from) {
     if (const std::string* known = files_.find(path)) return known;
@@ -51,14 +51,15 @@ class Loader {
     return files_.find(path);
   }
 
-  // What two names of one file have in common.
+  // Returns the canonical path, which is the same for all names of a file.
   static fs::path identity(const fs::path& path) {
     std::error_code failure;
     const fs::path canonical = fs::weakly_canonical(path, failure);
     return failure ? path : canonical;
   }
 
-  // Merges the includes of this map, which stands under `key` and `depth` levels deep in its file, and of all below it.
+  // Merges the includes of this node and of all nodes below it. The node is the value of `key`, and `depth` levels deep
+  // in its file.
   void include(Node& node, const std::string& key, std::size_t depth) {
     if (reader_.refused()) return;
     for (Node& item : node.items) include(item, "", depth + 1);
@@ -79,7 +80,8 @@ class Loader {
     depth_ -= depth;
   }
 
-  // Of a whole config that is included under a key, the section of that key is meant.
+  // Merges an included file into the node. If a whole config is included under a key, only its section of that key is
+  // used.
   void merge(Node& node, const Node& name, const std::string& key) {
     const fs::path file = (fs::path(name.base_directory) / name.text).lexically_normal();
     if (std::find(open_.begin(), open_.end(), identity(file)) != open_.end()) {
@@ -107,7 +109,7 @@ class Loader {
     merge_missing(node, std::move(other));
   }
 
-  // Adds what the map lacks. Maps are merged key by key, unless they name different choices.
+  // Adds the keys that are missing in the map. Maps are merged key by key, unless they name different choices.
   void merge_missing(Node& map, Node other) {
     keys_are_unique(other, reader_);
     std::unordered_map<std::string, std::size_t> own;
@@ -130,8 +132,8 @@ class Loader {
   const VariableLookup& variables_;
   Reader& reader_;
   ConfigFiles& files_;
-  std::vector<fs::path> open_;  // the files that include each other, outermost first
-  std::size_t depth_ = 0;       // levels of the document above what is being included
+  std::vector<fs::path> open_;  // files that are being loaded: each includes the next
+  std::size_t depth_ = 0;       // levels of the document above the included file
 };
 
 }  // namespace

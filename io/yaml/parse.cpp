@@ -1,4 +1,4 @@
-// YAML text to a document (the home of yaml-cpp), with bounds against hostile input.
+// Parses YAML text to a document with yaml-cpp, which only this file uses, with limits for hostile input.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -19,10 +19,10 @@ namespace {
 
 struct Refused {
   SourceLocation location;
-  std::string message;  // "": reported already
+  std::string message;  // "" if the error was already reported
 };
 
-// Builds the tree from the parser's events: maps and lists that are open lie on a stack.
+// Builds the document from the parser's events. Maps and lists that are not complete are on a stack.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(std::string file, std::string base_directory, Reader& reader)
@@ -34,14 +34,15 @@ class Builder final : public YAML::EventHandler {
   Node take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw Refused{location(mark), "a second document begins here; a config is one document"};
+    if (documents_++ > 0)
+      throw Refused{location(mark), "a second document begins here; a config must be a single document"};
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(make(mark, Node::Kind::null), anchor); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_tag(mark, tag);
-    if (text.find('\0') != std::string::npos) throw Refused{location(mark), "a text holds no NUL character"};
+    if (text.find('\0') != std::string::npos) throw Refused{location(mark), "a text must not contain a NUL character"};
     Node node = make(mark, Node::Kind::scalar);
     node.text = text;
     node.quoted = tag == "!";
@@ -49,7 +50,7 @@ class Builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refused{location(mark), "an alias inside of what it stands for"};
+    if (found == anchors_.end()) throw Refused{location(mark), "an alias inside the value that it refers to"};
     const Anchored& anchored = found->second;
     check_levels(mark, stack_.size() + anchored.extent.levels);
     count(anchored.extent.values, anchored.extent.bytes, mark);
@@ -124,7 +125,7 @@ class Builder final : public YAML::EventHandler {
       parent.node.entries.push_back({std::move(node.text), std::move(node.location), {}});
       parent.has_key = true;
     } else {
-      // Where nothing stands after a key, the parser's place is that of what comes next.
+      // If a key has no value, the parser's location is that of the next key, and is replaced by the key's own.
       const SourceLocation& key = parent.node.entries.back().key_location;
       if (node.is_null() && node.location.line != key.line) node.location = key;
       parent.node.entries.back().value = std::move(node);
@@ -145,7 +146,7 @@ class Builder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-// A line, counted from 0.
+// Returns a line of the text; the first has number 0.
 std::string line_of(const std::string& text, int line) {
   std::istringstream lines(text);
   std::string current;
@@ -159,18 +160,18 @@ bool is_indented_by_tab(const std::string& line) {
   return line.substr(0, first).find('\t') != std::string::npos;
 }
 
-// The usual reasons why a line is not YAML.
+// Returns a hint if the line has one of the usual mistakes.
 std::string hint(const std::string& text, int line) {
   for (int near : {line, line - 1, line + 1}) {
     if (near >= 0 && is_indented_by_tab(line_of(text, near))) {
-      return format("; line {} is indented by a tab: YAML wants spaces", near + 1);
+      return format("; line {} is indented by a tab: YAML requires spaces", near + 1);
     }
   }
   const bool variable = line_of(text, line).find("${") != std::string::npos;
   return variable ? "; inside [ ] and { } a value with ${...} needs quotes" : "";
 }
 
-SourceLocation place_in(const std::string& text, std::size_t offset, const std::string& file) {
+SourceLocation location_in(const std::string& text, std::size_t offset, const std::string& file) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(offset);
   const auto line = std::count(text.begin(), end, '\n');
   const std::size_t start = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
@@ -181,17 +182,17 @@ SourceLocation place_in(const std::string& text, std::size_t offset, const std::
 }  // namespace
 
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader) {
-  Node nothing;
-  nothing.location = {file, 1, 1};
-  if (!reader.take(nothing.location, 0, text.size())) return nothing;
+  Node null_node;
+  null_node.location = {file, 1, 1};
+  if (!reader.take(null_node.location, 0, text.size())) return null_node;
   if (const auto invalid = find_invalid_utf8(text)) {
-    reader.error(place_in(text, *invalid, file), format("the byte 0x{:02x} is not UTF-8; save the text as UTF-8",
-                                                        static_cast<unsigned char>(text[*invalid])));
-    return nothing;
+    reader.error(location_in(text, *invalid, file), format("the byte 0x{:02x} is not UTF-8; save the text as UTF-8",
+                                                           static_cast<unsigned char>(text[*invalid])));
+    return null_node;
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string::npos) {
-    reader.error(place_in(text, nul, file), "a NUL byte stands here: this is no text in UTF-8");
-    return nothing;
+    reader.error(location_in(text, nul, file), "there is a NUL byte: this is no text in UTF-8");
+    return null_node;
   }
   Builder builder(file, base_directory, reader);
   try {
@@ -206,7 +207,7 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
     reader.error({file, failure.mark.line + 1, failure.mark.column + 1},
                  "not YAML: " + failure.msg + hint(text, failure.mark.line));
   }
-  return nothing;
+  return null_node;
 }
 
 Node parse_value(const std::string& text) {

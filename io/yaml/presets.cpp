@@ -1,4 +1,4 @@
-// Presets by name or path.
+// Loads presets by name or path.
 #include "io/yaml/presets.h"
 
 #include "core/base/files.h"
@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
-// The path of a preset's file, "" where there is none. Of a preset of trainctl's own it is noted under the preset's
-// name: a process that is given the files looks for them where they were read.
+// Returns the path of a preset's file, "" if there is none. The path of a preset of trainctl is added to `files` under
+// the preset's name, so that a process that gets `files` uses the same path.
 std::string path_of_preset(const Node& preset, ConfigFiles& files) {
   if (is_path(preset.text)) return files.absolute((fs::path(preset.base_directory) / preset.text).string());
   if (const std::string* known = files.find(preset.text)) return *known;

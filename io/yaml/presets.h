@@ -1,4 +1,4 @@
-// Finds what is installed or lies in the source tree beside the program: presets, data.
+// Finds presets and data that are installed with the program or are in its source tree.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,20 @@
 
 namespace trainctl {
 
-// The first FOLDER/configs/RELATIVE or FOLDER/share/trainctl/configs/RELATIVE that exists, for FOLDER from the
-// program's own upwards: a build in the source tree and an installation both find theirs, wherever they were moved.
+// Returns the first existing path FOLDER/configs/RELATIVE or FOLDER/share/trainctl/configs/RELATIVE, where FOLDER is
+// the program's folder or one of its parents. This works for builds in the source tree and for installations, also
+// after they were moved.
 std::optional<std::filesystem::path> find_in_configs(const std::filesystem::path& relative);
 
-// The names of all presets, in bytewise order; none where no folder of them is found.
+// Returns the names of all presets in bytewise order; empty if their folder is not found.
 std::vector<std::string> preset_names();
 
-// A preset named `vgg16` is configs/models/vgg16.yaml; a name with a slash or an ending is a path, relative to the file
-// that names it. Reports one that is not there, with the presets that are.
+// Loads a preset. The name `vgg16` means configs/models/vgg16.yaml; a name with a slash or the ending .yaml is a path
+// relative to the file that contains the name. If the preset does not exist, the error lists the existing ones.
 Node load_preset(const Node& preset, Reader& reader);
 
-// The same with these variables, and with the texts that `files` has; others are added to it. Refers to both.
+// Returns a function that loads presets with these variables. Texts that `files` has are used; others are read and
+// added to it. The function keeps references to both arguments.
 PresetLoader preset_loader(const VariableLookup& variables, ConfigFiles& files);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// `--set path=value`: changes a document as if the file had said so.
+// Applies `--set path=value` to a document as if the value were in the file.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -23,17 +23,18 @@ std::vector<std::string> split(const std::string& path) {
   }
 }
 
-// Messages name the setting, not a line in it.
-void place_all(Node& node, const SourceLocation& location) {
+// Sets the location of all nodes to the setting, so that messages name it.
+void set_location(Node& node, const SourceLocation& location) {
   node.location = location;
-  for (Node& item : node.items) place_all(item, location);
+  for (Node& item : node.items) set_location(item, location);
   for (Node::Entry& entry : node.entries) {
     entry.key_location = location;
-    place_all(entry.value, location);
+    set_location(entry.value, location);
   }
 }
 
-// A bare choice becomes a map that can take options: `adam` to `{name: adam}`, in a list `dense` to `{dense: {}}`.
+// Converts a bare choice to a map to which options can be added: `adam` to `{name: adam}`, in a list `dense` to
+// `{dense: {}}`.
 void open_scalar(Node& node, const std::string& next, bool in_list) {
   Node map = map_node();
   map.location = node.location;
@@ -47,7 +48,8 @@ void open_scalar(Node& node, const std::string& next, bool in_list) {
   node = std::move(map);
 }
 
-// The value at the path, made where it is absent; null after an error was reported.
+// Returns the value at the path, which is created if it does not exist; reports an error and returns null if the path
+// is invalid.
 Node* descend(Node& document, const std::vector<std::string>& parts, const SourceLocation& location, Reader& reader) {
   Node* node = &document;
   bool in_list = false;
@@ -90,8 +92,8 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Sourc
 void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader,
                    const std::string& directory) {
   if (const auto invalid = find_invalid_utf8(setting)) {
-    const std::string sound = setting.substr(0, std::min(*invalid, setting.find('=')));
-    reader.error({"--set " + sound, 0, 0}, format("byte {} of the setting is not UTF-8", *invalid + 1));
+    const std::string valid_part = setting.substr(0, std::min(*invalid, setting.find('=')));
+    reader.error({"--set " + valid_part, 0, 0}, format("byte {} of the setting is not UTF-8", *invalid + 1));
     return;
   }
   const std::size_t equals = setting.find('=');
@@ -103,8 +105,8 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
   const SourceLocation location{"--set " + path, 0, 0};
   Reader syntax;
   std::error_code failure;
-  const std::string here = directory.empty() ? std::filesystem::current_path(failure).string() : directory;
-  Node value = parse_yaml(setting.substr(equals + 1), location.file, here, syntax);
+  const std::string base_directory = directory.empty() ? std::filesystem::current_path(failure).string() : directory;
+  Node value = parse_yaml(setting.substr(equals + 1), location.file, base_directory, syntax);
   if (!syntax.ok()) {
     reader.error(location, syntax.diagnostics().front().message);
     return;
@@ -115,8 +117,8 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
     reader.error(location, format("more than {} levels", ConfigLimits::levels));
     return;
   }
-  place_all(value, location);
-  expand_variables(value, variables, reader, here);
+  set_location(value, location);
+  expand_variables(value, variables, reader, base_directory);
   if (Node* target = descend(document, split(path), location, reader)) *target = std::move(value);
 }
 

@@ -1,4 +1,4 @@
-// Reading the text of a config file: bounded, and with every error of the system told.
+// Reads the text of a config file with a limit for its size, and reports all system errors.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-// Kinds of file that may be read: included files must be regular, since others block, never end or change.
+// Kinds of files that may be read. Included files must be regular, since others may block, be endless or change.
 enum class FileKind { regular, any };
 
-// The file's bytes. Reported at `place`, `what` being its subject ("the config"): a file that cannot be opened or read,
-// is a folder or of a wrong kind, or is larger than ConfigLimits::bytes.
+// Returns the file's bytes. Reports an error at `location` if the file cannot be opened or read, is a folder or of a
+// wrong kind, or is larger than ConfigLimits::bytes. `what` is the subject of the error text ("the config").
 std::optional<std::string> read_text(const std::string& file, FileKind kind, const SourceLocation& location,
                                      const std::string& what, Reader& reader);
 

@@ -1,4 +1,4 @@
-// `${NAME}` and `${NAME:-default}` in values.
+// Replaces `${NAME}` and `${NAME:-default}` in values.
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -13,7 +13,7 @@ struct Undefined {
   std::string message;
 };
 
-// The position at which the brace that opened before `begin` closes, or npos.
+// Returns the position of the brace that closes the one before `begin`, or npos.
 std::size_t closing_brace(const std::string& text, std::size_t begin) {
   int open = 1;
   for (std::size_t i = begin; i < text.size(); ++i) {
@@ -25,7 +25,7 @@ std::size_t closing_brace(const std::string& text, std::size_t begin) {
 
 std::string expand(const std::string& text, const VariableLookup& variables, int depth);
 
-// The text between the braces: a name, or a name with its default.
+// Returns the value for the text between the braces: a name, or a name with its default.
 std::string value_of(const std::string& inside, const VariableLookup& variables, int depth) {
   if (depth > 8) throw Undefined{"variables in defaults are nested too deeply"};
   const std::size_t separator = inside.find(":-");
@@ -42,22 +42,22 @@ std::string value_of(const std::string& inside, const VariableLookup& variables,
 }
 
 std::string expand(const std::string& text, const VariableLookup& variables, int depth) {
-  std::string out;
+  std::string result;
   for (std::size_t i = 0; i < text.size();) {
     if (text.compare(i, 3, "$${") == 0) {
-      out += "${";
+      result += "${";
       i += 3;
     } else if (text.compare(i, 2, "${") == 0) {
       const std::size_t end = closing_brace(text, i + 2);
-      if (end == std::string::npos) throw Undefined{"'${' without its '}'; a literal one is written $${"};
-      out += value_of(text.substr(i + 2, end - i - 2), variables, depth);
-      if (out.size() > ConfigLimits::bytes) throw Undefined{"its variables make it larger than a config may be"};
+      if (end == std::string::npos) throw Undefined{"'${' has no matching '}'; write $${ for a literal '${'"};
+      result += value_of(text.substr(i + 2, end - i - 2), variables, depth);
+      if (result.size() > ConfigLimits::bytes) throw Undefined{"its variables make it larger than a config may be"};
       i = end + 1;
     } else {
-      out += text[i++];
+      result += text[i++];
     }
   }
-  return out;
+  return result;
 }
 
 }  // namespace

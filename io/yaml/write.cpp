@@ -1,4 +1,4 @@
-// A document as YAML text: sections as blocks, what fits on a line in flow style.
+// Writes a document as YAML text: sections as blocks, values that fit on a line in flow style.
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -16,7 +16,7 @@ bool in_one_line(const Node& node, std::size_t indent, std::size_t used) {
 
 void write_block(const Node& node, std::size_t indent, std::string& out);
 
-// After "key:" or "-".
+// Writes the value after "key:" or "-".
 void write_value(const Node& node, std::size_t indent, std::size_t used, bool after_dash, std::string& out) {
   if (in_one_line(node, indent, used)) {
     out += " " + flow_text(node) + "\n";

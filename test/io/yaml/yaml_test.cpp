@@ -116,7 +116,8 @@ TEST_CASE("what is not YAML is named with its place") {
   CHECK(parse_error("a: [1, 2\nb: 3\n").starts_with("a.yaml:2:2: not YAML: "));
   CHECK(parse_error("a: {b: ${X}}\n").ends_with("inside [ ] and { } a value with ${...} needs quotes"));
   CHECK(parse_error("a: *nowhere\n").starts_with("a.yaml:1:4: not YAML: "));
-  CHECK(parse_error("a: 1\n---\nb: 2\n") == "a.yaml:2:1: a second document begins here; a config is one document");
+  CHECK(parse_error("a: 1\n---\nb: 2\n") ==
+        "a.yaml:2:1: a second document begins here; a config must be a single document");
   CHECK(parse_error("a: !!python/object x\n") ==
         "a.yaml:1:4: tags such as 'tag:yaml.org,2002:python/object' have no meaning here");
   CHECK(parse_error("? [a]\n: 1\n") == "a.yaml:1:3: a key must be a word, not a list");
@@ -132,7 +133,7 @@ TEST_CASE("hostile files are refused in bounded time and memory") {
   CHECK(parse_error(bomb).find("the config has more than 200000 values") != std::string::npos);
   CHECK(parse_error("a: " + std::string(150, '[') + std::string(150, ']')) == "a.yaml:1:103: more than 100 levels");
   CHECK(parse_error("a: " + std::string(100000, '[')).starts_with("a.yaml:1:"));
-  CHECK(parse_error("a: &a [*a]\n") == "a.yaml:1:8: an alias inside of what it stands for");
+  CHECK(parse_error("a: &a [*a]\n") == "a.yaml:1:8: an alias inside the value that it refers to");
   std::string copies = "a: &a " + std::string(1'000'000, 'x') + "\nb:\n";
   for (int i = 0; i < 50'000; ++i) copies += "- *a\n";
   CHECK(parse_error(copies) ==
@@ -191,9 +192,9 @@ TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
   CHECK(parse_error("a: \xed\xa0\x80\n") == "a.yaml:1:4: the byte 0xed is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \xe2\x82\n") == "a.yaml:1:4: the byte 0xe2 is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \"\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82\"\n").empty());
-  CHECK(parse_error(std::string("a: x\0y\n", 8)) == "a.yaml:1:5: a NUL byte stands here: this is no text in UTF-8");
-  CHECK(parse_error("a: \"x\\0y\"\n") == "a.yaml:1:4: a text holds no NUL character");
-  CHECK(parse_error("train:\n\tepochs: 5\n\tloss: x\n").find("is indented by a tab: YAML wants spaces") !=
+  CHECK(parse_error(std::string("a: x\0y\n", 8)) == "a.yaml:1:5: there is a NUL byte: this is no text in UTF-8");
+  CHECK(parse_error("a: \"x\\0y\"\n") == "a.yaml:1:4: a text must not contain a NUL character");
+  CHECK(parse_error("train:\n\tepochs: 5\n\tloss: x\n").find("is indented by a tab: YAML requires spaces") !=
         std::string::npos);
   CHECK(parse_error("train:\n  epochs: 5\n\tloss: x\n").find("line 3 is indented by a tab") != std::string::npos);
   CHECK(set_error("a: 1", "a=\xff") == "--set a: byte 3 of the setting is not UTF-8");
@@ -228,7 +229,7 @@ TEST_CASE("a pipe is waited for as long as somebody may write to it") {
   const Folder folder;
   REQUIRE(mkfifo("pipe", 0600) == 0);
   CHECK(load_error("pipe") ==
-        "pipe: the config is a pipe, and nobody has written to it within 5 s; write the config to a file");
+        "pipe: the config is a pipe to which no process has written within 5 s; write the config to a file");
   std::thread writer([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     std::ofstream pipe("pipe");
@@ -299,7 +300,7 @@ TEST_CASE("variables are replaced in values") {
   CHECK(parse_error("a: 1\nb: ${NO}/x\nc: ${ALSO_NO}\n") ==
         "a.yaml:2:4: variable 'NO' is not defined; define it, or give a default: ${NO:-default}\n"
         "a.yaml:3:4: variable 'ALSO_NO' is not defined; define it, or give a default: ${ALSO_NO:-default}");
-  CHECK(parse_error("a: ${NO\n") == "a.yaml:1:4: '${' without its '}'; a literal one is written $${");
+  CHECK(parse_error("a: ${NO\n") == "a.yaml:1:4: '${' has no matching '}'; write $${ for a literal '${'");
   CHECK(parse_error("a: ${N O}\n") == "a.yaml:1:4: '${N O}' names no variable; write ${NAME} or ${NAME:-default}");
 }
 
