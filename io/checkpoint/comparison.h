@@ -17,7 +17,7 @@ struct ComparedTensor {
   SnapshotContent content = SnapshotContent::weights;
   std::string name;
   std::optional<Shape> a, b;  // its shape in each checkpoint; empty if the checkpoint has no such tensor
-  std::optional<Difference> difference = {};  // of the values, if both have the tensor in the same shape
+  std::optional<Difference> difference = {};  // difference of the values, if both have the tensor in the same shape
 
   bool equal() const { return difference && difference->equal(); }
 };

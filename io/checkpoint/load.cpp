@@ -102,7 +102,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
     if (folders.empty()) return std::nullopt;
     for (const std::string& message : skipped) log::warning(message);
     throw Error(ErrorKind::data, SourceLocation{run_directory},
-                format("none of its {} checkpoints is whole", folders.size()), "start anew (--resume never)");
+                format("none of its {} checkpoints is whole", folders.size()), "start a new run (--resume never)");
   }
 }
 

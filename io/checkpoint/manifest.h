@@ -31,8 +31,8 @@ std::optional<SnapshotContent> content_of(std::string_view file_name);
 struct Manifest {
   struct Tensor {
     std::string name;
-    Shape shape;               // of the whole tensor
-    std::string xxh3;          // of the bytes in the file, 16 hexadecimal digits
+    Shape shape;               // shape of the whole tensor
+    std::string xxh3;          // hash of the bytes in the file, 16 hexadecimal digits
     TensorExtent extent = {};  // the shard of the tensor that is in the file
   };
   struct File {
@@ -45,7 +45,7 @@ struct Manifest {
   std::int64_t step = 0;
   DataPosition position;
   std::vector<int> mesh;       // data, pipeline, tensor
-  std::string weights_sha256;  // of format versions 1 and 2; "" in later ones, which have the files' hashes instead
+  std::string weights_sha256;  // in format versions 1 and 2; "" in later ones, which have the files' hashes instead
   std::map<std::string, double> metrics;
   SnapshotMetadata metadata;
   std::optional<BestResult> best;  // best result of the run up to this checkpoint

@@ -21,7 +21,7 @@ struct ProgressState {
   double samples_per_second = 0;  // 0: unknown
   double data_wait_share = 0;
   double gpu_utilization = GpuReading::unknown;   // last mean over the ranks
-  double gpu_memory_bytes = GpuReading::unknown;  // of the fullest GPU
+  double gpu_memory_bytes = GpuReading::unknown;  // memory in use on the fullest GPU
   double seconds_left = -1;                       // negative: unknown
 };
 

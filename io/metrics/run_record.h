@@ -16,7 +16,7 @@ struct RunRecord {
   std::optional<EpochEvent> epoch;
   std::optional<CheckpointEvent> checkpoint;
   std::optional<EndEvent> end;    // empty if no end has been written
-  std::vector<GpuSample> gpus;    // of the newest step that has readings
+  std::vector<GpuSample> gpus;    // readings of the newest step that has some
   double time = 0;                // time of the newest event in seconds since 1970; 0: there is none
   double checkpoint_time = 0;     // time of the newest checkpoint in seconds since 1970; 0: there is none
   double longest_gap = 0;         // longest time between two events since the start, in seconds

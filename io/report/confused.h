@@ -14,7 +14,7 @@ struct ConfusedSample {
   int actual = 0, taken_for = 0;  // the labelled and the predicted class
   double probability = 0;         // predicted probability of `taken_for`
   std::vector<float> pixels;      // rows of height x width x channels, as the network gets them; empty: no image
-  Shape shape;                    // of the pixels: 1 or 3 channels
+  Shape shape;                    // shape of the image, with 1 or 3 channels
 };
 
 // Returns HTML with a card for each sample. `names` are the names of classes. For pictures see picture_of().

@@ -115,12 +115,12 @@ std::string curves_of(const std::vector<NamedHistory>& runs) {
     }
     if (!flat) charts += to_html(chart);
   };
-  const std::pair<const char*, Values> parts[] = {{"validation", &EpochEvent::validation},
-                                                  {"training", &EpochEvent::train}};
+  const std::pair<const char*, Values> splits[] = {{"validation", &EpochEvent::validation},
+                                                   {"training", &EpochEvent::train}};
   for (const std::string& result : results_of(runs)) {
-    for (const auto& [name, part] : parts) {
+    for (const auto& [name, split] : splits) {
       draw(result + ", " + name, true,
-           [&, values = part](const RunHistory& history) { return points_of(history, values, result); });
+           [&, values = split](const RunHistory& history) { return points_of(history, values, result); });
     }
   }
   for (const StepValue& value : step_values()) {

@@ -14,7 +14,7 @@ namespace trainctl {
 struct RecordedStep {
   StepEvent event;
   double gpu_utilization = GpuReading::unknown;   // mean of the ranks, 0 to 1
-  double gpu_memory_bytes = GpuReading::unknown;  // of the fullest GPU
+  double gpu_memory_bytes = GpuReading::unknown;  // memory in use on the fullest GPU
 };
 
 // A start of the run: the first one, or a resume.

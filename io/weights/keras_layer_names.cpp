@@ -24,18 +24,18 @@ struct ScopedName {
 };
 
 // Whether the scope is the cell of a recurrent layer, such as "lstm_cell_3".
-bool is_cell(std::string_view part) {
-  const std::size_t digits = part.find_last_not_of("0123456789") + 1;
-  const bool is_numbered = digits > 0 && digits < part.size() && part[digits - 1] == '_';
-  return (is_numbered ? part.substr(0, digits - 1) : part).ends_with("_cell");
+bool is_cell(std::string_view scope) {
+  const std::size_t digits = scope.find_last_not_of("0123456789") + 1;
+  const bool is_numbered = digits > 0 && digits < scope.size() && scope[digits - 1] == '_';
+  return (is_numbered ? scope.substr(0, digits - 1) : scope).ends_with("_cell");
 }
 
 ScopedName scoped_name(std::string_view path) {
   ScopedName name;
   for (std::size_t slash; (slash = path.find('/')) != std::string_view::npos; path.remove_prefix(slash + 1)) {
-    const std::string part(path.substr(0, slash));
-    name.scope += part + "/";
-    if (!is_cell(part)) name.inner = part;
+    const std::string scope(path.substr(0, slash));
+    name.scope += scope + "/";
+    if (!is_cell(scope)) name.inner = scope;
   }
   name.leaf = path.substr(0, path.rfind(':'));
   return name;

@@ -205,9 +205,7 @@ TEST_CASE("import refuses what it cannot read, and leaves nothing") {
       {{"text.keras"}, 3, "text.keras: neither a .keras nor an .h5 file"},
       {{"empty.h5"}, 3, "empty.h5: neither a .keras nor an .h5 file"},
       {{"."}, 3, ""},
-      {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"},
-       3,
-       "use it as `model.weights`"},
+      {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"}, 3, "use it as `model.weights`"},
       {{golden + "unknown.keras"}, 2, "Conv3D 'volume': this layer has no counterpart"},
       {{golden + "cnn.keras", "--forse"}, 2, "--forse"},
   };

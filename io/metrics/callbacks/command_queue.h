@@ -19,7 +19,7 @@ class GroupGuard;
 class CommandQueue {
  public:
   struct Command {
-    std::string text;                                // for /bin/sh
+    std::string text;                                // command for /bin/sh
     std::map<std::string, std::string> environment;  // added to this process's environment
     double timeout = 0;                              // seconds
   };
@@ -50,7 +50,7 @@ class CommandQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command> commands_;
-  double longest_timeout_ = 0;  // of all commands so far
+  double longest_timeout_ = 0;  // longest timeout of all commands so far
   Clock::time_point end_;       // when all commands must have ended, once `ends_` is set
   bool ends_ = false;
   std::thread worker_;  // the last member, since it uses the others

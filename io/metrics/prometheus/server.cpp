@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t max_connections = 16;  // at once; beyond it the oldest is closed
 constexpr int max_accepted_per_second = 50;
 constexpr std::chrono::seconds connection_time(5);
-constexpr std::size_t max_head_bytes = 8192;      // of the head of a request
+constexpr std::size_t max_head_bytes = 8192;      // size of the head of a request
 constexpr std::size_t max_drained_bytes = 65536;  // bytes that a client may send after the head of its request
 
 constexpr const char* plain_text = "text/plain; charset=utf-8";

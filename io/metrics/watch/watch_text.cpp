@@ -34,8 +34,8 @@ std::string value_text(const std::map<std::string, double>& values, const std::s
   return found == values.end() ? "" : format("{:.4g}", found->second);
 }
 
-Json values_of(const RunRecord& record, std::map<std::string, double> EpochEvent::*part) {
-  return record.epoch ? json_numbers((*record.epoch).*part) : Json::object();
+Json values_of(const RunRecord& record, std::map<std::string, double> EpochEvent::*values) {
+  return record.epoch ? json_numbers((*record.epoch).*values) : Json::object();
 }
 
 Json known_number(double value, bool is_known) { return is_known ? json_number(value) : Json(); }
