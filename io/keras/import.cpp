@@ -178,7 +178,7 @@ class Importer {
       notes_.push_back(
           format("Input '{}' leaves dimensions open (None), which were taken as {} here: {}. Samples may have other "
                  "sizes if the layers allow them; --input-shape checks the network with another size.",
-                 input.name, stand_in, flow_text(shape_node(input.sample))));
+                 input.name, assumed_size, flow_text(shape_node(input.sample))));
     }
   }
 
