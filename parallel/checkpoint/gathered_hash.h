@@ -1,4 +1,4 @@
-// The hash of tensors of which every rank holds parts.
+// Computes the hash of tensors whose shards are held by different ranks.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace trainctl {
 class Communicator;
 class Stream;
 
-// The hash of the whole tensors as weights_sha256() has it, on rank 0; "" on the others. `held`: what this rank holds
-// of them. Every part travels to rank 0, one tensor at a time. Collective.
+// Returns weights_sha256() of the whole tensors on rank 0, and "" on the other ranks. `held`: the tensors or shards
+// that this rank holds. Every shard is sent to rank 0, one tensor at a time. Collective.
 std::string gathered_sha256(const ShardPlan& plan, std::span<const NamedTensor> held, Communicator& world,
                             Stream& stream);
 

@@ -1,4 +1,4 @@
-// Restoring goes tensor by tensor: rank 0 sends each whole, every rank takes its part.
+// Restores tensor by tensor: rank 0 broadcasts the whole tensor and every rank copies its shard.
 #include "parallel/checkpoint/restore.h"
 
 #include <cstring>
@@ -15,45 +15,47 @@
 namespace trainctl {
 namespace {
 
-// What differs between the tensors of a checkpoint and those of the model, a few of them.
-std::string differences(std::span<const NamedTensor> stored, std::span<const PlannedTensor> wanted) {
-  std::map<std::string, Shape> there;
-  for (const NamedTensor& tensor : stored) there[tensor.name] = tensor.shape;
+// Describes how the tensors of a checkpoint differ from those of the model: up to four differences
+// and the number of the others.
+std::string differences(std::span<const NamedTensor> stored, std::span<const PlannedTensor> expected) {
+  std::map<std::string, Shape> remaining;
+  for (const NamedTensor& tensor : stored) remaining[tensor.name] = tensor.shape;
   std::string text;
   int count = 0;
   const auto add = [&](const std::string& line) {
     if (++count <= 4) text += (text.empty() ? "" : ", ") + line;
   };
-  for (const PlannedTensor& tensor : wanted) {
-    const auto found = there.find(tensor.name);
-    if (found == there.end()) {
+  for (const PlannedTensor& tensor : expected) {
+    const auto found = remaining.find(tensor.name);
+    if (found == remaining.end()) {
       add(format("'{}' is missing", tensor.name));
     } else {
       if (found->second != tensor.shape) {
         add(format("'{}' is {}, not {}", tensor.name, to_string(found->second), to_string(tensor.shape)));
       }
-      there.erase(found);
+      remaining.erase(found);
     }
   }
-  for (const auto& [name, shape] : there) add(format("'{}' is not in the model", name));
+  for (const auto& [name, shape] : remaining) add(format("'{}' is not in the model", name));
   if (count > 4) text += format(" and {} more", count - 4);
   return text;
 }
 
-// The tensors that rank 0 has stored, in the parts of each rank. One that a rank holds whole goes straight there.
+// Copies the tensors that rank 0 has read into the tensors and shards that each rank holds. A rank that holds a tensor
+// whole receives it there directly.
 void distribute(std::span<const NamedTensor> stored, const ShardPlan& plan, std::span<const NamedTensor> held,
                 Communicator& world, Stream& stream) {
-  const auto from = by_name(stored), to = by_name(held);
+  const auto stored_by_name = by_name(stored), held_by_name = by_name(held);
   std::vector<float> memory;
   for (const PlannedTensor& tensor : plan.tensors()) {
-    const auto found = to.find(tensor.name);
-    const NamedTensor* own = found == to.end() ? nullptr : found->second;
+    const auto found = held_by_name.find(tensor.name);
+    const NamedTensor* own = found == held_by_name.end() ? nullptr : found->second;
     const bool is_direct = own != nullptr && own->extent.is_whole();
     View whole{nullptr, DType::float32, tensor.shape.count()};
     if (!is_direct) memory.resize(static_cast<std::size_t>(whole.count));
     whole.data = is_direct ? own->view.data : memory.data();
     if (world.rank() == 0) {
-      std::memcpy(whole.data, from.at(tensor.name)->view.data, static_cast<std::size_t>(whole.bytes()));
+      std::memcpy(whole.data, stored_by_name.at(tensor.name)->view.data, static_cast<std::size_t>(whole.bytes()));
     }
     world.broadcast(whole, 0, stream);
     if (is_direct) continue;
@@ -70,15 +72,16 @@ void restore_weights(const RestoreSource& source, const ShardPlan& plan, std::sp
   JointAttempt comparison(world, stream);
   comparison.run([&] {
     if (source.snapshot == nullptr) return;
-    const std::string differ = differences(source.snapshot->weights, plan.tensors());
-    if (differ.empty()) return;
-    throw Error(ErrorKind::config,
-                format("{} is a checkpoint of another model than {}'s: {}", source.path, source.config_file, differ),
-                "use the config that it was made with, another checkpoint, or train anew (run --resume never)");
+    const std::string difference = differences(source.snapshot->weights, plan.tensors());
+    if (difference.empty()) return;
+    throw Error(
+        ErrorKind::config,
+        format("{} is a checkpoint of another model than {}'s: {}", source.path, source.config_file, difference),
+        "use the config that it was made with, another checkpoint, or train anew (run --resume never)");
   });
   comparison.throw_if_any_failed();
-  const Snapshot none;
-  const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : none;
+  const Snapshot empty;
+  const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : empty;
   distribute(stored.weights, plan, weights, world, stream);
 }
 
@@ -92,15 +95,15 @@ void restore_weights(const RestoreSource& source, Engine& engine, Communicator& 
 void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream) {
   if (plan.tensors().empty()) return;
-  const Snapshot none;
-  const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : none;
-  const std::string differ = source.snapshot != nullptr ? differences(stored.state, plan.tensors()) : "";
-  if (!differ.empty()) {
+  const Snapshot empty;
+  const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : empty;
+  const std::string difference = source.snapshot != nullptr ? differences(stored.state, plan.tensors()) : "";
+  if (!difference.empty()) {
     log::warning(stored.state.empty()
                      ? format("{} holds weights only: the optimizer's state begins anew", source.path)
-                     : format("{} has another optimizer's state ({}): it begins anew", source.path, differ));
+                     : format("{} has another optimizer's state ({}): it begins anew", source.path, difference));
   }
-  if (any_rank(!differ.empty(), world, stream)) return;
+  if (any_rank(!difference.empty(), world, stream)) return;
   distribute(stored.state, plan, state, world, stream);
 }
 

@@ -1,4 +1,4 @@
-// From a checkpoint that rank 0 has read into the parts of weights and optimizer state that every rank holds.
+// Restores the weights and the optimizer state of all ranks from a checkpoint that rank 0 has read.
 #pragma once
 
 #include <span>
@@ -13,24 +13,24 @@ class Communicator;
 class Engine;
 class Stream;
 
-// A checkpoint to restore from, as rank 0 knows it; the other ranks give an empty one.
+// A checkpoint to restore from, given by rank 0; the other ranks pass an empty one.
 struct RestoreSource {
   const Snapshot* snapshot = nullptr;  // its tensors are whole
-  std::string path;                    // of the checkpoint
-  std::string config_file;             // of the model that is restored
+  std::string path;                    // path of the checkpoint
+  std::string config_file;             // config file of the model that is restored
 };
 
-// Copies the checkpoint's weights into what this rank holds of them, whatever parts the ranks hold. Collective. All
-// ranks throw CollectiveError{config} that names the checkpoint, the config and the tensors that differ where it is of
-// another model.
+// Copies the checkpoint's weights into the tensors and shards that this rank holds, however the ranks share them.
+// Collective. If the checkpoint is of another model, all ranks throw CollectiveError{config} that names the checkpoint,
+// the config and the tensors that differ.
 void restore_weights(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> weights,
                      Communicator& world, Stream& stream);
 
-// Likewise into an engine, whose device then has them.
+// Restores the weights of an engine and uploads them to its device. Collective.
 void restore_weights(const RestoreSource& source, Engine& engine, Communicator& world, Stream& stream);
 
-// Likewise the optimizer's state. Where the checkpoint has none, or another optimizer's, the state stays as it is, and
-// rank 0 says so.
+// Restores the optimizer's state. If the checkpoint has none, or that of another optimizer, the state stays as it is
+// and rank 0 logs a warning. Collective.
 void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream);
 

@@ -1,4 +1,4 @@
-// The plan follows from what every rank holds.
+// Computes the plan from the tensors and shards that every rank holds.
 #include "parallel/checkpoint/shard_plan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// What a rank holds, for the others.
+// Encodes the tensors and shards that a rank holds, to send them to the other ranks.
 std::string to_text(std::span<const NamedTensor> tensors) {
   Json json = Json::array();
   for (const NamedTensor& tensor : tensors) {
@@ -29,7 +29,7 @@ std::vector<NamedTensor> parse_tensors(const std::string& text) {
   for (const Json& json : parse_json(text)) {
     const Shape shape(json.at("shape").get<std::vector<std::int64_t>>());
     const auto extent = extent_from_json(json.at("extent"), shape);
-    require(extent.has_value(), "an extent lies within its tensor");
+    require(extent.has_value(), "an extent is within its tensor");
     tensors.push_back({json.at("name"), shape, {}, *extent});
   }
   return tensors;
@@ -43,21 +43,21 @@ ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     for (const NamedTensor& held : of_ranks[rank]) {
       PlannedTensor& tensor = planned[held.name];
-      require(tensor.parts.empty() || tensor.shape == held.shape,
+      require(tensor.shards.empty() || tensor.shape == held.shape,
               format("'{}' is {} on one rank and {} on another", held.name, to_string(tensor.shape),
                      to_string(held.shape)));
       tensor.name = held.name;
       tensor.shape = held.shape;
       if (held.extent.count(held.shape) == 0 && held.shape.count() > 0) continue;
-      const auto is_equal = [&](const PlannedShard& part) { return part.extent == held.extent; };
-      if (std::any_of(tensor.parts.begin(), tensor.parts.end(), is_equal)) continue;
-      tensor.parts.push_back({held.extent, static_cast<int>(rank)});
+      const auto is_equal = [&](const PlannedShard& shard) { return shard.extent == held.extent; };
+      if (std::any_of(tensor.shards.begin(), tensor.shards.end(), is_equal)) continue;
+      tensor.shards.push_back({held.extent, static_cast<int>(rank)});
       writers.insert(static_cast<int>(rank));
     }
   }
   for (auto& [name, tensor] : planned) {
     std::vector<TensorExtent> extents;
-    for (const PlannedShard& part : tensor.parts) extents.push_back(part.extent);
+    for (const PlannedShard& shard : tensor.shards) extents.push_back(shard.extent);
     const auto problem = find_coverage_problem(tensor.shape, extents);
     require(!problem, format("element {} of '{}' is held by no rank, or in two different parts",
                              problem ? problem->element : 0, name));
@@ -68,13 +68,13 @@ ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
 }
 
 std::vector<NamedTensor> ShardPlan::shards_of(int rank) const {
-  std::vector<NamedTensor> parts;
+  std::vector<NamedTensor> shards;
   for (const PlannedTensor& tensor : tensors_) {
-    for (const PlannedShard& part : tensor.parts) {
-      if (part.writer == rank) parts.push_back({tensor.name, tensor.shape, {}, part.extent});
+    for (const PlannedShard& shard : tensor.shards) {
+      if (shard.writer == rank) shards.push_back({tensor.name, tensor.shape, {}, shard.extent});
     }
   }
-  return parts;
+  return shards;
 }
 
 std::int64_t ShardPlan::bytes() const {
@@ -85,17 +85,17 @@ std::int64_t ShardPlan::bytes() const {
 
 std::int64_t ShardPlan::bytes_of(int rank) const {
   std::int64_t bytes = 0;
-  for (const NamedTensor& part : shards_of(rank)) bytes += part.extent.count(part.shape) * size_of(DType::float32);
+  for (const NamedTensor& shard : shards_of(rank)) bytes += shard.extent.count(shard.shape) * size_of(DType::float32);
   return bytes;
 }
 
-// Texts are compared before they are exchanged: replicas hold the same, and rank 0 then writes it all.
+// Ranks first compare their text with rank 0's: if all are equal, rank 0 writes everything and no texts are gathered.
 ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
   const std::string text = to_text(mine);
   const bool differs = broadcast_text(text, 0, world, stream) != text;
   if (!any_rank(differs, world, stream)) {
-    const std::vector<NamedTensor> all(mine.begin(), mine.end());
-    return ShardPlan({&all, 1});
+    const std::vector<NamedTensor> of_all(mine.begin(), mine.end());
+    return ShardPlan({&of_all, 1});
   }
   const std::vector<std::string> texts = gather_texts(text, world, stream);
   std::vector<std::vector<NamedTensor>> of_ranks;

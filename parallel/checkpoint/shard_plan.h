@@ -1,4 +1,4 @@
-// Who writes which part of a checkpoint: of every part the lowest rank that holds it.
+// The shard plan: which rank writes which shard of each tensor to a checkpoint, namely the lowest rank that holds it.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@ struct PlannedShard {
   int writer = 0;
 };
 
-// A tensor of which every element is in exactly one part.
+// A tensor whose shards contain every element exactly once. A tensor that ranks hold whole has one shard.
 struct PlannedTensor {
   std::string name;
   Shape shape;
-  std::vector<PlannedShard> parts;  // those of lower ranks first
+  std::vector<PlannedShard> shards;  // ascending by writer
 };
 
 class ShardPlan {
  public:
-  // From the tensors that each rank holds (memory is not looked at). Throws Error{internal} that names the tensor where
-  // its parts overlap without being equal, leave something out or are of different shapes.
+  // `of_ranks`: the tensors or shards that each rank holds; their memory is not read. Throws Error{internal} that names
+  // the tensor if its shards overlap without being equal, do not cover it, or differ in the tensor's shape.
   explicit ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks);
 
-  // In bytewise order of their names.
+  // The tensors in bytewise order of their names.
   const std::vector<PlannedTensor>& tensors() const { return tensors_; }
-  // The ranks that write something, ascending: rank 0 where there is nothing to write.
+  // The ranks that write at least one shard, ascending; {0} if there is nothing to write.
   const std::vector<int>& writers() const { return writers_; }
-  // The parts that a rank writes, without memory, in bytewise order of their names.
+  // The shards that a rank writes, without memory, in bytewise order of their names.
   std::vector<NamedTensor> shards_of(int rank) const;
-  // Of all tensors together, and of the parts that a rank writes.
+  // The number of bytes of all tensors.
   std::int64_t bytes() const;
+  // The number of bytes of the shards that a rank writes.
   std::int64_t bytes_of(int rank) const;
 
  private:
@@ -44,7 +45,8 @@ class ShardPlan {
   std::vector<int> writers_;
 };
 
-// The plan of all ranks, from what this one holds. Collective; equal on all ranks.
+// Computes the plan of all ranks; `mine`: the tensors or shards that this rank holds. Collective; the result is equal
+// on all ranks.
 ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream);
 
 struct SnapshotPlan {
@@ -52,7 +54,7 @@ struct SnapshotPlan {
   ShardPlan state;
 };
 
-// Likewise of the weights and the optimizer's state.
+// Computes the plans of the weights and of the optimizer's state. Collective; the result is equal on all ranks.
 SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
                            Communicator& world, Stream& stream);
 

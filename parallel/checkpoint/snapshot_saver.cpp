@@ -1,4 +1,5 @@
-// Saving in three agreements: the folder is there, all files are written, the checkpoint is complete.
+// Saves in three steps on which all ranks agree: the folder is created, all files are written, the checkpoint is
+// committed.
 #include "parallel/checkpoint/snapshot_saver.h"
 
 #include <algorithm>
@@ -13,18 +14,18 @@
 namespace trainctl {
 namespace {
 
-// Memory for parts that other ranks hold.
-std::unique_ptr<std::byte[]> allocate(const std::vector<NamedTensor>& parts) {
+// Allocates memory for shards received from another rank.
+std::unique_ptr<std::byte[]> allocate(const std::vector<NamedTensor>& shards) {
   std::int64_t bytes = 0;
-  for (const NamedTensor& part : parts) bytes += part.extent.count(part.shape) * size_of(DType::float32);
+  for (const NamedTensor& shard : shards) bytes += shard.extent.count(shard.shape) * size_of(DType::float32);
   return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
 }
 
-// The parts with the memory in which this rank holds them.
-std::vector<NamedTensor> with_memory(std::vector<NamedTensor> parts, std::span<const NamedTensor> held) {
-  const auto found = by_name(held);
-  for (NamedTensor& part : parts) part.view = found.at(part.name)->view;
-  return parts;
+// Returns the shards with the memory in which this rank holds them.
+std::vector<NamedTensor> with_memory(std::vector<NamedTensor> shards, std::span<const NamedTensor> held) {
+  const auto held_by_name = by_name(held);
+  for (NamedTensor& shard : shards) shard.view = held_by_name.at(shard.name)->view;
+  return shards;
 }
 
 }  // namespace
@@ -76,32 +77,32 @@ std::string SnapshotSaver::save(const Snapshot& snapshot) {
   }
 }
 
-// Rank 0's target on all ranks.
+// Broadcasts rank 0's target to all ranks.
 void SnapshotSaver::share(SnapshotTarget& target) {
   target.path = broadcast_text(target.path, 0, ranks_, stream_);
   target.address = broadcast_text(target.address, 0, ranks_, stream_);
   target.bytes = bytes_;
 }
 
-// What the files' sinks returned, on rank 0.
+// Writes all files; returns on rank 0 what the sinks returned for each.
 std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, const SnapshotTarget& target) {
   JointAttempt attempt(ranks_, stream_);
   std::vector<std::string> records(files_.size());
   const auto can_write = [this](const File& file) { return can_write_[static_cast<std::size_t>(file.rank)] != 0; };
-  const auto parts = [&](const File& file) {
-    std::vector<NamedTensor> all = file.plan->shards_of(file.rank);
-    if (file.rank != ranks_.rank()) return all;
+  const auto shards = [&](const File& file) {
+    std::vector<NamedTensor> planned = file.plan->shards_of(file.rank);
+    if (file.rank != ranks_.rank()) return planned;
     const bool weights = file.file.content == SnapshotContent::weights;
-    return with_memory(std::move(all), weights ? snapshot.weights : snapshot.state);
+    return with_memory(std::move(planned), weights ? snapshot.weights : snapshot.state);
   };
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const File& file = files_[i];
     if (file.rank != ranks_.rank() || !can_write(file)) continue;
-    attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, parts(file)); });
+    attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, shards(file)); });
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    const bool takes_part = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
-    if (takes_part && !can_write(files_[i])) write_carried(files_[i], parts(files_[i]), target, attempt, records[i]);
+    const bool involved = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
+    if (involved && !can_write(files_[i])) write_on_rank_0(files_[i], shards(files_[i]), target, attempt, records[i]);
   }
   attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -112,21 +113,22 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
   return records;
 }
 
-// A file of a rank without a sink: rank 0 receives all its parts, whatever failed before, and writes it.
-void SnapshotSaver::write_carried(const File& file, const std::vector<NamedTensor>& parts, const SnapshotTarget& target,
-                                  JointAttempt& attempt, std::string& record) {
+// Writes the file of a rank without a sink: rank 0 receives all its shards, even if an earlier file failed, and writes
+// them.
+void SnapshotSaver::write_on_rank_0(const File& file, const std::vector<NamedTensor>& shards,
+                                    const SnapshotTarget& target, JointAttempt& attempt, std::string& record) {
   if (ranks_.rank() == file.rank) {
-    for (const NamedTensor& part : parts) ranks_.send(part.view, 0, stream_);
+    for (const NamedTensor& shard : shards) ranks_.send(shard.view, 0, stream_);
     stream_.synchronize();
     return;
   }
-  const std::unique_ptr<std::byte[]> memory = allocate(parts);
-  std::vector<NamedTensor> received = parts;
+  const std::unique_ptr<std::byte[]> memory = allocate(shards);
+  std::vector<NamedTensor> received = shards;
   std::byte* next = memory.get();
-  for (NamedTensor& part : received) {
-    part.view = {next, DType::float32, part.extent.count(part.shape)};
-    next += part.view.bytes();
-    ranks_.receive(part.view, file.rank, stream_);
+  for (NamedTensor& shard : received) {
+    shard.view = {next, DType::float32, shard.extent.count(shard.shape)};
+    next += shard.view.bytes();
+    ranks_.receive(shard.view, file.rank, stream_);
   }
   stream_.synchronize();
   attempt.run([&] { record = outlet_.sink->write(target, file.file, received); });

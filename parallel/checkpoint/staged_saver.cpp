@@ -1,4 +1,4 @@
-// Staging on the training thread, and the thread that writes.
+// Copies snapshots on the training thread and writes them on a thread of its own.
 #include "parallel/checkpoint/staged_saver.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace trainctl {
 namespace {
 
-// A wait is worth a line in the log after this time.
+// A wait that is longer than this is logged.
 constexpr std::chrono::milliseconds patience{100};
 
-// The tensors of the engine that a rank writes, which are the parts of the plan.
+// Returns the tensors of the engine that the rank writes according to the plan.
 std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const std::vector<NamedTensor>& held) {
-  const auto by_names = by_name(held);
+  const auto held_by_name = by_name(held);
   std::vector<NamedTensor> written;
-  for (const NamedTensor& part : plan.shards_of(rank)) written.push_back(*by_names.at(part.name));
+  for (const NamedTensor& shard : plan.shards_of(rank)) written.push_back(*held_by_name.at(shard.name));
   return written;
 }
 
@@ -30,7 +30,7 @@ std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const 
 StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
                          Communicator& world, Stream& stream)
     : engine_(engine),
-      speaks_(outlet.store != nullptr),
+      logs_(outlet.store != nullptr),
       weights_(written_tensors(plan.weights, world.rank(), engine.weights())) {
   if (!outlet.weights_only) state_ = written_tensors(plan.state, world.rank(), engine.state());
   if (!background) {
@@ -60,7 +60,7 @@ StagedSaver::Copy StagedSaver::make_copy() const {
   }
   Copy copy{.memory = engine_.allocate_host(bytes), .weights = weights_, .state = state_};
   std::byte* next = copy.memory.get();
-  if (bytes > 0) std::memset(next, 0, static_cast<std::size_t>(bytes));  // its pages are there before training waits
+  if (bytes > 0) std::memset(next, 0, static_cast<std::size_t>(bytes));  // maps the pages now, not during stage()
   for (auto* tensors : {&copy.weights, &copy.state}) {
     for (NamedTensor& tensor : *tensors) {
       tensor.view.data = next;
@@ -84,7 +84,7 @@ void StagedSaver::stage(Snapshot snapshot) {
 void StagedSaver::stage_copy(Snapshot snapshot) {
   Copy& copy = copies_[static_cast<std::size_t>(staged_++ % copies)];
   const double begin = seconds_now();
-  await_free(copy);
+  wait_until_free(copy);
   engine_.copy(weights_, copy.memory.get());
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : weights_) bytes += tensor.view.bytes();
@@ -96,8 +96,8 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   copy.stall = seconds_now() - begin;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_) return;  // it is as lost as those before it: the run ends
-    if (speaks_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
+    if (failure_) return;  // the snapshot is dropped: the run ends
+    if (logs_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
       log::info(format("the checkpoint of step {} waits: that of step {} is still being written", copy.snapshot.step,
                        queue_.front()->snapshot.step));
     }
@@ -106,11 +106,11 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   changed_.notify_all();
 }
 
-void StagedSaver::await_free(const Copy& copy) {
+void StagedSaver::wait_until_free(const Copy& copy) {
   std::unique_lock lock(mutex_);
   const auto free = [&] { return is_free(copy); };
   if (changed_.wait_for(lock, patience, free)) return;
-  if (speaks_) {
+  if (logs_) {
     log::warning(
         format("training waits until the checkpoint of step {} is written: checkpoint.every is shorter than "
                "the time that writing takes",
@@ -145,7 +145,8 @@ bool StagedSaver::is_idle() const {
   return queue_.empty();
 }
 
-// The thread. After a failure, which ends the run, nothing more is written: on no rank, since all have the failure.
+// The thread's function. After a failure, which ends the run, no rank writes another snapshot, since all ranks have the
+// failure.
 void StagedSaver::write_staged() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -1,4 +1,4 @@
-// Bytes of a checkpoint by rank.
+// Counts the bytes that a rank writes to a checkpoint.
 #include "parallel/checkpoint/written_bytes.h"
 
 #include "core/program/placements.h"
@@ -8,7 +8,7 @@ namespace trainctl {
 WrittenBytes written_bytes(const Program& program, const MeshRank& rank) {
   const ParameterLayout& layout = program.flat;
   const bool first_replica = rank.along(MeshAxis::data) == 0;
-  // Elements that the rank writes of what lies like the trainable parameters.
+  // The number of elements that the rank writes of a quantity which is laid out like the trainable parameters.
   const auto written = [&](Quantity quantity) {
     std::int64_t elements = 0;
     if (layout.shares(quantity)) {

@@ -1,4 +1,4 @@
-// The bytes that a rank writes to a checkpoint, known from its program before anything is allocated.
+// Computes from a rank's program, before anything is allocated, the bytes that the rank writes to a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace trainctl {
 
 struct WrittenBytes {
   std::int64_t weights = 0;  // parameters and running statistics
-  std::int64_t state = 0;    // of the optimizer; with moving averages, also the parameters that they follow
+  std::int64_t state = 0;    // optimizer state; with moving averages, also the parameters that they follow
 };
 
-// What ShardPlan lets the rank write: of each tensor, or shard of one, that several ranks hold, the lowest of them
-// writes it. `program`: a training program.
+// Returns the bytes that ShardPlan assigns to the rank: a tensor or shard that several ranks hold is written by the
+// lowest of them. `program`: a training program.
 WrittenBytes written_bytes(const Program& program, const MeshRank& rank);
 
 }  // namespace trainctl

@@ -28,9 +28,9 @@ void HistogramPass::count(const std::string& prefix, const ShardPlan& plan, std:
                           double scale, std::int64_t step) {
   const auto by_names = by_name(held);
   for (const PlannedTensor& tensor : plan.tensors()) {
-    const auto counts_here = [&](const PlannedShard& part) { return part.writer == world_.rank(); };
+    const auto counts_here = [&](const PlannedShard& shard) { return shard.writer == world_.rank(); };
     Histogram histogram;
-    if (std::ranges::any_of(tensor.parts, counts_here)) {
+    if (std::ranges::any_of(tensor.shards, counts_here)) {
       const View& view = by_names.at(tensor.name)->view;
       histogram.add({view.as<float>(), static_cast<std::size_t>(view.count)}, scale);
     }
