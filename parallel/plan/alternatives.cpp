@@ -1,4 +1,4 @@
-// Meshes and what goes with them.
+// Lists the meshes, shards and micro-batches that a job could use instead.
 #include "parallel/plan/alternatives.h"
 
 #include <algorithm>
@@ -9,39 +9,39 @@
 namespace trainctl {
 namespace {
 
-// More stages than this have few layers each, and wait more than they compute.
-constexpr int most_stages = 8;
+// With more stages, each has few layers and waits longer than it computes.
+constexpr int max_stages = 8;
 constexpr Shard all_shards[] = {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters};
 
 }  // namespace
 
-std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ranks, int ranks_per_node) {
+std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node) {
   std::vector<StrategyOptions> all;
-  for (int stages = 1; stages <= std::min(most_stages, ranks); ++stages) {
+  for (int stages = 1; stages <= std::min(max_stages, ranks); ++stages) {
     for (int tensor = 1; stages * tensor <= ranks && tensor <= ranks_per_node; ++tensor) {
       if (ranks % (stages * tensor) != 0 || ranks_per_node % tensor != 0) continue;
-      if (stated.reproducible && tensor > 1) continue;  // which changes bits
-      StrategyOptions options = stated;
+      if (given.reproducible && tensor > 1) continue;  // tensor parallelism changes bits
+      StrategyOptions options = given;
       options.automatic = false;
       options.data = {};
       options.place.clear();
-      options.pipeline = {stages, stated.pipeline.location};
-      options.tensor = {tensor, stated.tensor.location};
+      options.pipeline = {stages, given.pipeline.location};
+      options.tensor = {tensor, given.tensor.location};
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
-        const bool shares = shard != Shard::none;
-        if (shares && ranks == stages * tensor) continue;  // one replica
-        if (shares && stated.sync_every.value > 1)
-          continue;  // between averages each replica holds all that it learns by
-        // Gradients and parameters that are shared travel with every micro-batch.
-        if (shares && stages > 1 && shard != Shard::optimizer) continue;
+        const bool is_sharded = shard != Shard::none;
+        if (is_sharded && ranks == stages * tensor) continue;  // there is one replica, which cannot share anything
+        if (is_sharded && given.sync_every.value > 1)
+          continue;  // between averages each replica needs all states and gradients
+        // Sharded gradients and parameters are communicated in every micro-batch.
+        if (is_sharded && stages > 1 && shard != Shard::optimizer) continue;
         options.shard = shard;
         all.push_back(options);
       }
-      if (stages == 1 || tensor > 1 || stated.reproducible) continue;
+      if (stages == 1 || tensor > 1 || given.reproducible) continue;
       options.shard = Shard::none;
       options.micro_batches.stated =
-          Located<int>(8 * stages, stated.pipeline.location);  // twice as many as `auto` takes
+          Located<int>(8 * stages, given.pipeline.location);  // twice the number that `auto` chooses
       all.push_back(options);
     }
   }
@@ -55,12 +55,12 @@ std::string describe(const StrategyOptions& options, const Mesh& mesh) {
 }
 
 std::string strategy_yaml(const StrategyOptions& options) {
-  const Node usual = Value<StrategyOptions>::write({});
+  const Node defaults = Value<StrategyOptions>::write({});
   std::string text;
   for (const Node::Entry& entry : Value<StrategyOptions>::write(options).entries) {
     const std::string value = flow_text(entry.value);
-    const Node* other = usual.find(entry.key);
-    if (other == nullptr || value != flow_text(*other)) text += format("  {}: {}\n", entry.key, value);
+    const Node* default_value = defaults.find(entry.key);
+    if (default_value == nullptr || value != flow_text(*default_value)) text += format("  {}: {}\n", entry.key, value);
   }
   return "strategy:\n" + (text.empty() ? "  data: auto\n" : text);
 }

@@ -1,4 +1,4 @@
-// The other ways to spread a job over the same ranks.
+// Lists the alternative strategies of a job on the same ranks.
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@ namespace trainctl {
 struct Mesh;
 struct StrategyOptions;
 
-// Strategies for so many ranks, in the order of their stages, then parts of layers: meshes whose sizes multiply to the
-// ranks, tensor parallelism within a node, of each what replicas may share and a pipeline's micro-batches. Keys that
-// are none of these stay as they are. Some are such that a network, a batch or an optimizer does not take them.
-std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ranks, int ranks_per_node);
+// Returns strategies for `ranks` ranks, ordered by the number of stages, then of tensor shards: all meshes whose sizes
+// multiply to the ranks, with tensor parallelism within a node, each with every `shard` option and number of
+// micro-batches that suit it. Other keys stay as they are. Some strategies may not suit the network, the batch or the
+// optimizer.
+std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node);
 
-// Why there is no alternative at all.
-inline constexpr std::string_view takes_no_strategy = "the network takes no strategy on these ranks";
+// The error text if there is no alternative.
+inline constexpr std::string_view takes_no_strategy = "the network supports no strategy on these ranks";
 
-// "data 8 x pipeline 4 x tensor 2, shard optimizer".
+// Returns, for example, "data 8 x pipeline 4 x tensor 2, shard optimizer".
 std::string describe(const StrategyOptions& options, const Mesh& mesh);
 
-// The strategy section of a config that asks for these options, two or more lines: the keys that are not as without the
-// section.
+// Returns the strategy section of a config with these options, two or more lines: the keys that differ from their
+// defaults.
 std::string strategy_yaml(const StrategyOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The bytes and seconds of an average.
+// Computes the bytes and seconds of an average.
 #include "parallel/plan/averaging.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// Parameters, running statistics, states of the optimizer and moving averages.
+// The number of values that are averaged: parameters, running statistics, optimizer states and moving averages.
 std::int64_t averaged_values(const Program& program) {
   const ParameterLayout& flat = program.flat;
   std::int64_t values = 0;
@@ -27,13 +27,13 @@ struct Average {
   double bytes_sent = 0;
 };
 
-// Of one stage, which averages some values at a time.
+// Returns the average of one stage, which is communicated in pieces of `most_averaged_values` values.
 Average average_of(const StageRank& stage, const Nodes& nodes, const Costs& costs) {
   Average average;
   for (std::int64_t left = averaged_values(*stage.program); left > 0; left -= most_averaged_values) {
-    const Communication part{
+    const Communication piece{
         .kind = Communication::Kind::all_reduce, .axis = MeshAxis::data, .count = std::min(left, most_averaged_values)};
-    const Traffic traffic = traffic_of(part, stage.rank, nodes);
+    const Traffic traffic = traffic_of(piece, stage.rank, nodes);
     average.seconds += costs.communication_seconds(traffic).alone();
     average.bytes_sent += bytes_sent(traffic);
   }

@@ -1,5 +1,5 @@
-// Averages of replicas that take steps alone (strategy.sync_every; parallel/trainer/hooks/local_steps.h), as a plan
-// counts them.
+// Adds to a plan the averages of replicas that train independently for some steps (strategy.sync_every;
+// parallel/trainer/hooks/local_steps.h).
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ struct Nodes;
 struct SimulatedStep;
 struct StageRank;
 
-// Adds to a simulated step its part of an average after so many steps, and returns the seconds of an average: that of
-// the stage which has most to average, for which the others wait. Copies between a device's memory and the host's,
-// where averages are taken, are not counted. `stages`: as simulate_step() takes them.
+// Adds 1 / `every` of the time and bytes of an average to a simulated step, and returns the seconds of an average:
+// those of the stage with the longest average, for which the others wait. Copies between the device's memory and the
+// host's, where averages are computed, are not counted. `stages`: as in simulate_step().
 double add_average(SimulatedStep& step, int every, const std::vector<StageRank>& stages, const Nodes& nodes,
                    const Costs& costs);
 

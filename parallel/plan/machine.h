@@ -1,4 +1,4 @@
-// A machine for the plan, as a file of configs/machines/ describes it: devices, nodes, links between them.
+// The description of a machine for `trainctl plan`: devices, nodes and the links between them (configs/machines/).
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ struct EnumNames<MachineKind> {
   static constexpr EnumName<MachineKind> names[] = {{MachineKind::gpu, "gpu"}, {MachineKind::cpu, "cpu"}};
 };
 
-// What one rank computes on.
+// The device on which one rank computes.
 struct MachineDevice {
   MachineKind kind = MachineKind::gpu;
-  Size memory;                           // bytes of a rank
+  Size memory;                           // bytes that a rank may use
   double memory_bandwidth = 0;           // GB/s, reads and writes together
-  double float32 = 0;                    // dense multiply-adds, TFLOP/s, each counting two
-  std::optional<double> tf32, bfloat16;  // likewise on units of their own; none: as float32
-  double compute_efficiency = 1;         // what products and convolutions attain of these peaks
-  double memory_efficiency = 1;          // what other ops attain of the bandwidth
+  double float32 = 0;                    // TFLOP/s of dense multiply-adds, each counted as two operations
+  std::optional<double> tf32, bfloat16;  // TFLOP/s on tensor cores; empty: as float32
+  double compute_efficiency = 1;         // fraction of these peaks that products and convolutions attain
+  double memory_efficiency = 1;          // fraction of the bandwidth that other ops attain
   double kernel_overhead = 0;            // microseconds from the end of one kernel to the start of the next
 
   static Keys<MachineDevice> keys();
 };
 
-// What joins the devices of a node.
+// The devices of a node and the links between them.
 struct MachineNode {
   int devices = 1;
   double link = 0;          // GB/s that a device sends while it receives as many
@@ -40,29 +40,29 @@ struct MachineNode {
   static Keys<MachineNode> keys();
 };
 
-// What joins the nodes.
+// The network between the nodes.
 struct MachineNetwork {
-  int cards = 1;          // of a node
+  int cards = 1;          // number of network cards of a node
   double rate = 0;        // Gb/s of a card, in each direction
-  double efficiency = 1;  // what messages attain of the rate
+  double efficiency = 1;  // fraction of the rate that messages attain
   double latency = 0;     // microseconds
 
   static Keys<MachineNetwork> keys();
 };
 
-// What the processors and disks of a node add.
+// The processors and disks of a node.
 struct MachineHost {
-  double samples = 0;  // a second that a node's processors read and decode, of images stored as JPEG
+  double samples = 0;  // JPEG images per second that a node reads and decodes
   double storage = 0;  // GB/s that one writer of a checkpoint attains
 
   static Keys<MachineHost> keys();
 };
 
 struct Machine {
-  std::string about;  // in a line
+  std::string about;  // a description in one line
   MachineDevice device;
   MachineNode node;
-  std::optional<MachineNetwork> network;  // none: there is one node
+  std::optional<MachineNetwork> network;  // empty: there is one node
   MachineHost host;
 
   static Keys<Machine> keys();
@@ -73,7 +73,7 @@ struct Machine {
   }
 };
 
-// TFLOP/s of products whose inputs have this dtype.
+// Returns the peak TFLOP/s of products whose inputs have this dtype.
 double peak_of(const MachineDevice& device, DType dtype, bool tf32);
 
 }  // namespace trainctl

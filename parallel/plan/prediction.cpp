@@ -1,4 +1,4 @@
-// Programs of the ranks that differ, compiled and simulated.
+// Compiles and simulates the programs of the ranks that differ.
 #include "parallel/plan/prediction.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace trainctl {
 namespace {
 
-// What lies in a program's slot: tensors, what collectives work in, and the workspaces of kernels.
+// The contents of a program's slot: tensors, the workspaces of collectives and the workspaces of kernels.
 struct SlotBytes {
   std::int64_t activations = 0, communication = 0, workspace = 0;
 };
 
-// Each part is what the slot needs more with it than without.
+// Returns for each content how much smaller the slot is without it. `all`: the bytes of the slot with all contents.
 SlotBytes slot_bytes(PlacedProgram program, std::int64_t all) {
-  const auto without = [&program](auto leaves_out) {
+  const auto without = [&program](auto is_left_out) {
     for (PlacedSegment& segment : program.segments) {
       for (PlacedOp& op : segment.ops) {
-        if (leaves_out(op)) op.lowering.workspace_bytes = 0;
+        if (is_left_out(op)) op.lowering.workspace_bytes = 0;
       }
     }
     return place_slot(program);
@@ -30,8 +30,9 @@ SlotBytes slot_bytes(PlacedProgram program, std::int64_t all) {
   return {tensors, std::max<std::int64_t>(no_kernels - tensors, 0), all - std::max(no_kernels, tensors)};
 }
 
-// The lines of the memory, the arena divided by what lies in that of the program whose slot is the largest.
-std::vector<MemoryLine> divided(const Compiled& compiled) {
+// Returns the lines of the memory, with the line of the slots divided by their contents in the program with the largest
+// slot.
+std::vector<MemoryLine> divided_lines(const Compiled& compiled) {
   const MemoryPlan& memory = compiled.memory;
   SlotBytes slot;
   for (const PlacedProgram& program : compiled.programs) {
@@ -53,13 +54,13 @@ std::vector<MemoryLine> divided(const Compiled& compiled) {
   return lines;
 }
 
-// The programs of a rank, compiled.
+// Compiles the programs of a rank.
 Compiled compile_rank(const RunPrograms& programs, const BatchSizes& sizes, const PlanTarget& target) {
   return target.compile(programs.programs(), sizes.training_division(programs.rank()));
 }
 
 std::vector<MemoryLine> lines_of(const Compiled& compiled, const PredictionDetails& details) {
-  return details.lines ? divided(compiled) : std::vector<MemoryLine>{};
+  return details.lines ? divided_lines(compiled) : std::vector<MemoryLine>{};
 }
 
 PlannedStage plan_stage(const RunPrograms& programs, const BatchSizes& sizes, const PlanTarget& target,
@@ -74,7 +75,7 @@ const Program& training_program(const PlannedStage& stage, const BatchSizes& siz
   return stage.programs.programs()[static_cast<std::size_t>(stage.programs.training(sizes.training))];
 }
 
-// The factored states of a stage's optimizer, but those of layers that a stage before shares.
+// The number of elements of a stage's factored optimizer states, without those of layers that an earlier stage shares.
 std::int64_t factored_elements(const Program& training, int stage) {
   std::int64_t elements = 0;
   for (const FlatEntry& entry : training.flat.parameters) {

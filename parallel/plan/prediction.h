@@ -1,4 +1,4 @@
-// What a job would take on the ranks of a mesh: its memory, its step, its checkpoint.
+// Predicts the memory, the step time and the checkpoint size of a job on the ranks of a mesh.
 #pragma once
 
 #include <functional>
@@ -15,30 +15,31 @@ namespace trainctl {
 
 struct TrainOptions;
 
-// Compiles the programs of a rank, with the memory of its sources of batches.
+// Compiles the programs of a rank, including the memory of its batch sources.
 using RankCompiler = std::function<Compiled(const std::vector<Program>& programs, const BatchDivision& division)>;
 
-// Where a job would run.
+// The machine on which a job would run.
 struct PlanTarget {
-  std::string about;  // in a line
+  std::string about;  // a description in one line
   Nodes nodes;
-  std::int64_t memory = 0;  // bytes that a rank may use; 0: not known
-  bool exact = false;       // memory is that of the kernels which will run, else as with assumed kernels
-  double storage = 0;       // bytes a second of a checkpoint that is written; 0: not known
+  std::int64_t memory = 0;  // bytes that a rank may use; 0: unknown
+  bool exact = false;       // whether memory is computed with the kernels that will run, else with assumed ones
+  double storage = 0;       // bytes per second at which a checkpoint is written; 0: unknown
   std::shared_ptr<const Costs> costs;
   RankCompiler compile;
 };
 
-// The ranks whose programs a plan builds. Of each stage one, which may need less memory than a rank whose share of a
-// smaller batch is cut otherwise; or all that have programs of their own, whose number grows with the mesh.
+// The ranks whose programs a plan builds: `stages`: one of each stage, which may need less memory than a rank with
+// another share of a smaller batch; `own_programs`: also all other ranks whose programs differ, whose number grows with
+// the mesh.
 enum class PlannedRanks { stages, own_programs };
 
-// A job cut for the ranks of a mesh. One rank stands for each stage. It is of the replica that has the most samples of
-// a full batch; if several replicas have as many, of the first.
+// A job divided among the ranks of a mesh. One rank represents each stage. It belongs to the first of the replicas with
+// the most samples of a full batch.
 struct PlannedRun {
   Strategy strategy;
   BatchSizes sizes;
-  std::vector<RunPrograms> ranks;  // those that stand for the stages, in their order; then the others
+  std::vector<RunPrograms> ranks;  // those that represent the stages, in their order; then the others
 
   std::span<const RunPrograms> stages() const { return std::span(ranks).first(index(strategy.mesh.pipeline)); }
   std::span<const RunPrograms> others() const { return std::span(ranks).subspan(index(strategy.mesh.pipeline)); }
@@ -47,57 +48,56 @@ struct PlannedRun {
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 };
 
-// `sizes` states for which batches programs are built. Throws Error{config} where the network does not take the
-// strategy.
+// Builds the programs for the batches of `sizes`. Throws Error{config} if the network does not support the strategy.
 PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, PlannedRanks ranks);
 
-// A stage by the rank that stands for it.
+// A stage, described by the rank that represents it.
 struct PlannedStage {
   RunPrograms programs;
-  PlacedProgram training;  // of a full batch
-  MemoryPlan memory;       // of the stage's planned rank that needs most
-  // Of the memory, the arena divided by what lies in it; empty unless it was asked for.
+  PlacedProgram training;  // program for a full training batch
+  MemoryPlan memory;       // of the planned rank of the stage that needs most memory
+  // The lines of the memory plan, with the slots divided by their contents; empty unless requested.
   std::vector<MemoryLine> lines;
 };
 
-// What a prediction is to hold beside figures: more work.
+// Optional parts of a prediction, which take longer to compute.
 struct PredictionDetails {
-  bool lines = false;     // of memory
-  bool timeline = false;  // of the simulated step
+  bool lines = false;     // PlannedStage::lines
+  bool timeline = false;  // SimulatedStep::timeline
 };
 
 struct Prediction {
   Strategy strategy;
   BatchSizes sizes;
   std::vector<PlannedStage> stages;
-  SimulatedStep step;    // of replicas that take steps alone, with its part of the next average
-  double averaging = 0;  // seconds that such an average takes (strategy.sync_every)
+  SimulatedStep step;    // includes, with strategy.sync_every, its share of the next average
+  double averaging = 0;  // seconds that such an average takes
   std::int64_t checkpoint_bytes = 0;
 
   const Mesh& mesh() const { return strategy.mesh; }
   int micro_batches() const { return sizes.gradient_accumulation; }
-  // Of the stage whose rank needs most.
+  // The stage whose rank needs most memory.
   const PlannedStage& largest() const;
   std::int64_t memory() const { return largest().memory.total(); }
   bool fits(const PlanTarget& target) const { return target.memory == 0 || memory() <= target.memory; }
   double samples_per_second() const { return static_cast<double>(sizes.training) / step.seconds; }
-  // By the rank that sends most, in a step.
+  // The number of bytes that the rank which sends most sends in a step.
   double bytes_sent() const;
-  // The share of a pipeline's step that is lost where all stages take equally long and messages no time.
+  // The fraction of a pipeline's step that is lost if all stages take equally long and messages take no time.
   double least_bubble() const { return (mesh().pipeline - 1.0) / (micro_batches() + mesh().pipeline - 1.0); }
 };
 
-// What a checkpoint holds of a network with these training programs of its stages: all parameters and running
-// statistics, and unless it has weights only all optimizer states and moving averages, each once. Where an optimizer's
-// states are factored, of the stages given.
+// Returns the bytes of a checkpoint's tensors: all parameters and running statistics and, unless `weights_only`, all
+// optimizer states and moving averages, each once. `stages`: the training programs of the network's stages; states of a
+// factored optimizer are counted for these stages alone.
 std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages, bool weights_only = false);
 
 // Compiles the run's programs and simulates a step of a full batch on ranks of equal speed.
 Prediction predict(const PlannedRun& run, const PlanTarget& target, const PredictionDetails& details = {});
 
-// How a run ends: after so many steps.
+// The length of a training run.
 struct TrainingLength {
-  std::int64_t steps = 0;  // 0: not known
+  std::int64_t steps = 0;  // 0: unknown
   double seconds = 0;
 };
 TrainingLength training_length(const Prediction& prediction, const TrainOptions& train, std::int64_t samples_per_epoch);

@@ -1,4 +1,4 @@
-// The tables and the document of a plan.
+// Formats the tables and the JSON document of a plan.
 #include "parallel/plan/report.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace {
 
 using Align = TextTable::Align;
 
-// Of alternatives, those that are shown to people.
-constexpr std::size_t most_shown = 12;
+// The number of alternatives in the text.
+constexpr std::size_t max_shown = 12;
 
-std::string percent(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
+std::string percent(double share, double whole) { return whole > 0 ? format("{:.1f} %", 100 * share / whole) : "-"; }
 
 // "3 h 20 min", "45 min", "12 s".
 std::string long_time(double seconds) {
@@ -35,8 +35,8 @@ std::string memory_text(const Plan& plan) {
   TextTable memory({{plan.prediction.stages.size() > 1 ? "memory of the rank that needs most" : "memory of a rank"},
                     {"bytes", Align::right},
                     {""}});
-  const auto add = [&](std::string_view name, std::int64_t bytes, bool sure) {
-    memory.add({std::string(name), (sure ? "" : "about ") + grouped(bytes), byte_text(bytes)});
+  const auto add = [&](std::string_view name, std::int64_t bytes, bool exact) {
+    memory.add({std::string(name), (exact ? "" : "about ") + grouped(bytes), byte_text(bytes)});
   };
   for (const MemoryLine& line : stage.lines) {
     if (line.bytes > 0) add(line.name, line.bytes, plan.target.exact || !line.depends_on_kernels);
@@ -50,23 +50,25 @@ std::string memory_text(const Plan& plan) {
   return text;
 }
 
-// What else there is to know of the strategy.
+// Returns notes on the strategy: recomputed blocks, unequal shares and averages.
 std::string strategy_notes(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   const StrategyOptions& options = prediction.strategy.options;
   std::string text;
-  if (plan.automatic) text += "`strategy: auto` takes this\n";
+  if (plan.automatic) text += "`strategy: auto` chose this\n";
   if (!prediction.strategy.recomputed.empty()) text += recomputed_text(prediction.strategy.recomputed);
   if (prediction.mesh().data == 1) return text;
   if (options.shares_by_measuring()) {
     text += "replicas' shares of a batch are measured when training begins; here they are equal\n";
   } else if (!prediction.sizes.speeds.empty()) {
     const MeshRank& rank = prediction.stages.front().programs.rank();
-    text += format("replica {} has most of a batch, {} samples: the step is its, on ranks of equal speed\n",
-                   rank.along(MeshAxis::data), batch_cut(prediction.sizes, rank).samples);
+    text += format(
+        "replica {} has most of a batch, {} samples: the step's time is that of this replica, on ranks of equal "
+        "speed\n",
+        rank.along(MeshAxis::data), batch_cut(prediction.sizes, rank).samples);
   }
   if (options.sync_every.value > 1) {
-    text += format("replicas are averaged after every {} steps, in {}: each step has its part of that\n",
+    text += format("replicas are averaged every {} steps, which takes {}: this time is divided among the steps\n",
                    options.sync_every.value, seconds_text(prediction.averaging));
   }
   return text;
@@ -81,7 +83,7 @@ std::string step_text(const Plan& plan) {
     step.add({std::string(name), seconds_text(seconds), percent(seconds, whole)});
   };
   add("compute", parts.compute);
-  add("communication that nothing hides", parts.communication);
+  add("exposed communication", parts.communication);
   if (prediction.mesh().pipeline > 1) add("bubble", parts.bubble);
   add("waiting for data", parts.data);
   if (parts.host > 0) add("host", parts.host);
@@ -103,7 +105,7 @@ std::string summary_text(const Plan& plan) {
     text += format("{} {} {}, without evaluation\n", counted(plan.length.steps, "step"),
                    plan.length.steps == 1 ? "takes" : "take", long_time(plan.length.seconds));
   } else if (!plan.data_at_hand) {
-    text += "the data is not at hand: how many steps an epoch has is not known\n";
+    text += "the data is not at hand: the number of steps of an epoch is unknown\n";
   }
   text += format("a checkpoint holds {}", byte_text(prediction.checkpoint_bytes));
   if (plan.target.storage > 0) {
@@ -122,7 +124,7 @@ std::string alternatives_text(const Plan& plan) {
                    {"step", Align::right},
                    {"samples/s", Align::right},
                    {""}});
-  for (std::size_t i = 0; i < std::min(plan.alternatives.size(), most_shown); ++i) {
+  for (std::size_t i = 0; i < std::min(plan.alternatives.size(), max_shown); ++i) {
     const Alternative& a = plan.alternatives[i];
     table.add({format("{} x {} x {}", a.mesh.data, a.mesh.pipeline, a.mesh.tensor),
                std::string(name_of(a.options.shard)), std::to_string(a.micro_batches), byte_text(a.memory),
@@ -130,13 +132,13 @@ std::string alternatives_text(const Plan& plan) {
                a.fits ? "" : "does not fit"});
   }
   std::string text = "\n" + table.text();
-  if (plan.alternatives.size() > most_shown) {
-    text += format("and {} more, which --json lists\n", plan.alternatives.size() - most_shown);
+  if (plan.alternatives.size() > max_shown) {
+    text += format("and {} more, which --json lists\n", plan.alternatives.size() - max_shown);
   }
   return text;
 }
 
-// What the config would say in the place of what it says.
+// Returns the sections of the config that the alternative would replace.
 std::string yaml_of(const Plan& plan, const Alternative& alternative) {
   const std::string strategy = strategy_yaml(alternative.options);
   if (alternative.gradient_accumulation == plan.gradient_accumulation) return strategy;
@@ -175,7 +177,7 @@ void rank_alternatives(Plan& plan) {
     plan.yaml = yaml_of(plan, best);
   } else if (!fits) {
     const bool halves = plan.compute == DType::float32;
-    plan.advice = format("none of these fits: {}use a smaller batch_size, or more ranks",
+    plan.advice = format("none of these strategies fits: {}use a smaller batch_size or more ranks",
                          halves ? "halve the activations as below, " : "");
     plan.yaml = halves ? "train:\n  precision: bfloat16\n" : "";
   }

@@ -1,4 +1,4 @@
-// A plan as people and programs read it.
+// Formats a plan as text and as JSON.
 #pragma once
 
 #include <string>
@@ -8,40 +8,43 @@
 
 namespace trainctl {
 
-// Another way to spread the job over the ranks.
+// Another strategy for the job on the same ranks.
 struct Alternative {
   StrategyOptions options;
   Mesh mesh;
   int micro_batches = 1;
-  std::int64_t gradient_accumulation = 1;  // as train.gradient_accumulation
-  std::int64_t memory = 0;                 // bytes of the rank that needs most, for training alone
+  std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
+  std::int64_t memory = 0;                 // bytes of the rank that needs most, for training without evaluation
   bool fits = true;
   double step_seconds = 0;
   double samples_per_second = 0;
 };
 
-// Whether an alternative is to be preferred: it fits, or is faster, or needs less memory where neither fits.
+// Whether `a` is better than `b`: it fits and `b` does not; both fit and it is faster; neither fits and it needs less
+// memory.
 bool is_preferred(const Alternative& a, const Alternative& b);
 
 struct Plan {
-  std::string name;        // of the run
-  bool automatic = false;  // its strategy is the one that `strategy: auto` takes
+  std::string name;        // name of the run
+  bool automatic = false;  // whether `strategy: auto` chose the strategy
   PlanTarget target;
   Prediction prediction;
   DType compute = DType::float32;
-  std::int64_t gradient_accumulation = 1;  // as stated
-  bool data_at_hand = true;                // else the number of samples is not known
+  std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
+  bool data_at_hand = true;                // else the number of samples is unknown
   TrainingLength length;
-  std::vector<Alternative> alternatives;  // those that fit first, the fastest first
-  std::string advice;                     // why the YAML below would be better; empty: nothing is known to be
-  std::string yaml;
+  std::vector<Alternative> alternatives;  // the fitting ones first, the fastest first
+  std::string advice;                     // why the YAML below would be better; empty: no better strategy is known
+  std::string yaml;                       // the recommended change of the config
 };
 
-// Ranks the alternatives, and takes from them what makes the plan fit, or faster by more than a percent.
+// Sorts the alternatives, the best first, and sets the plan's advice and YAML if one fits where the plan does not, or
+// is more than one percent faster.
 void rank_alternatives(Plan& plan);
 
-// One JSON document of a line, and tables for people.
+// Returns a JSON document in one line.
 std::string to_json(const Plan& plan);
+// Returns tables for people.
 std::string to_text(const Plan& plan);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Costs from a machine's figures.
+// Computes costs from the description of a machine.
 #include "parallel/plan/roofline.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using Kind = Communication::Kind;
 
 constexpr double microseconds = 1e-6, gigabytes = 1e9, gigabits = 1e9 / 8, teraflops = 1e12;
 
-// How often a ring of so many ranks goes round, in steps, each of which moves an n-th of the bytes.
+// The number of steps of a ring collective over n ranks, each of which moves an n-th of the bytes.
 double ring_steps(Kind kind, int ranks) { return (kind == Kind::all_reduce ? 2 : 1) * (ranks - 1.0); }
 
 const TrafficSeconds& faster(const TrafficSeconds& a, const TrafficSeconds& b) {
@@ -61,7 +61,8 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
   const double latency = microseconds * network.latency, link_latency = microseconds * machine_.node.link_latency;
   const double card = gigabits * network.rate * network.efficiency, node = network.cards * card;
   const int local = traffic.kind == Kind::send ? 1 : traffic.ranks_per_node;  // ranks of the group on a node
-  // Of the node's network for this group: its ranks have a card each at most, and alike groups have as much.
+  // This group's bandwidth of the node's network: at most one card for each of its ranks, and the same for each group
+  // alike.
   const double own = std::min(local * card, node / traffic.alike);
   const double share = std::min(1.0, own * traffic.alike / node);
   if (traffic.kind == Kind::send) return {latency, bytes / own, share};
@@ -73,14 +74,14 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
   }
   const double times = traffic.kind == Kind::all_reduce ? 2 : 1;
   const double hops = times * (nodes - 1), inside = times * (local - 1);
-  // A ring through all ranks, the node's cards side by side.
+  // A ring through all ranks, which uses the node's cards in parallel.
   const TrafficSeconds ring{hops * latency + (times * (traffic.ranks - 1) - hops) * link_latency,
                             times * (traffic.ranks - 1) / traffic.ranks * bytes / std::min(own, link * local), share};
-  // Each rank of a node has its part of the bytes in a ring of its own over the nodes.
+  // Each rank of a node exchanges its share of the bytes in its own ring over the nodes.
   const double within = inside / local * bytes / link;
   const TrafficSeconds stages{hops * latency + inside * link_latency, within + hops / nodes * bytes / own, share};
   if (traffic.kind != Kind::all_reduce) return faster(ring, stages);
-  // All bytes go up the trees and down again, through the nodes' ranks and cards in one stream.
+  // All bytes go up the trees and down again in one stream through the nodes' ranks and cards.
   const TrafficSeconds trees{2 * std::ceil(std::log2(nodes)) * latency + inside * link_latency,
                              2 * bytes / std::min(own, link), share};
   return faster(faster(ring, stages), trees);
@@ -89,7 +90,7 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
 HostSeconds RooflineCosts::host_seconds(const PlacedProgram&) const {
   HostSeconds host;
   if (use_.decodes) host.sample = use_.ranks_per_node / machine_.host.samples;
-  host.loads_beside = machine_.device.kind == MachineKind::gpu;
+  host.overlaps_loading = machine_.device.kind == MachineKind::gpu;
   return host;
 }
 

@@ -1,4 +1,4 @@
-// Costs of a machine that is described, not measured: a roofline for ops, an alpha-beta model for communication.
+// Costs computed from the description of a machine: a roofline model for ops and an alpha-beta model for communication.
 #pragma once
 
 #include "parallel/plan/costs.h"
@@ -8,22 +8,22 @@ namespace trainctl {
 
 // How a run uses the machine.
 struct RooflineUse {
-  bool tf32 = false;       // as train.tf32
-  bool decodes = false;    // whether samples are images to be decoded; else they are there
-  int ranks_per_node = 1;  // which share the node's processors and network cards
+  bool tf32 = false;       // train.tf32
+  bool decodes = false;    // whether samples are images to be decoded; else loading takes no time
+  int ranks_per_node = 1;  // ranks that share the node's processors and network cards
 };
 
 class RooflineCosts final : public Costs {
  public:
   RooflineCosts(const Machine& machine, const RooflineUse& use) : machine_(machine), use_(use) {}
 
-  // An op takes as long as its FLOPs at the attained peak, or its bytes at the attained bandwidth, whichever is longer
-  // (Williams et al., 2009), and the overhead of a kernel.
+  // An op takes as long as its FLOPs at the attained peak rate or its bytes at the attained bandwidth, whichever is
+  // longer (Williams et al., 2009), plus the overhead of a kernel.
   double op_seconds(const PlacedProgram& program, int segment, int op) const override;
-  // Of collectives within a node: a ring, in n - 1 steps, or twice as many for a sum, each of an n-th of the bytes
-  // (Patarasuk and Yuan, 2009). Across nodes the faster of a ring through all ranks; of stages, inside the nodes and
-  // across them; and for a sum of trees over the nodes (Sanders et al., 2009), as NCCL chooses. Ranks of a group on one
-  // node use the node's cards side by side, with all groups that are alike.
+  // Collectives within a node use a ring of n - 1 steps, twice that number for an all-reduce, each of an n-th of the
+  // bytes (Patarasuk and Yuan, 2009). Across nodes they use the fastest of: a ring through all ranks; separate rings
+  // inside the nodes and across them; for an all-reduce, trees over the nodes (Sanders et al., 2009). NCCL chooses
+  // likewise. The ranks of a group on one node use the node's cards in parallel and share them with all groups alike.
   TrafficSeconds communication_seconds(const Traffic& traffic) const override;
   HostSeconds host_seconds(const PlacedProgram&) const override;
   bool communication_takes_cores() const override { return machine_.device.kind == MachineKind::cpu; }

@@ -1,4 +1,4 @@
-// Pieces of work whose rates change with what is beside them.
+// Updates the rates of pieces of work when others begin or end.
 #include "parallel/plan/shared_work.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace trainctl {
 
 int SharedWork::begin(double seconds, double share, std::vector<int> capacities) {
-  require(seconds >= 0 && share > 0 && share <= 1, "work takes time, and a part of what it runs on");
+  require(seconds >= 0 && share > 0 && share <= 1,
+          "work has seconds of at least 0 and a share of more than 0 and at most 1");
   if (free_.empty()) {
     free_.push_back(static_cast<int>(pieces_.size()));
     pieces_.emplace_back();
@@ -23,9 +24,9 @@ int SharedWork::begin(double seconds, double share, std::vector<int> capacities)
     capacity(c).pieces.push_back(number);
   }
   if (begun.capacities.empty()) {
-    pace(number);
+    update_rate(number);
   } else {
-    pace_all(begun.capacities);
+    update_rates(begun.capacities);
   }
   return number;
 }
@@ -35,32 +36,32 @@ int SharedWork::next() {
     const End end = ends_.top();
     ends_.pop();
     Piece& ending = piece(end.piece);
-    if (ending.foreseen != end.number) continue;  // its rate has changed since
+    if (ending.predicted_end != end.number) continue;  // its rate has changed since
     now_ = end.time;
     ++ended_;
-    ending.foreseen = -1;
+    ending.predicted_end = -1;
     const std::vector<int> capacities = std::exchange(ending.capacities, {});
     for (const int c : capacities) {
       std::vector<int>& pieces = capacity(c).pieces;
       pieces.erase(std::find(pieces.begin(), pieces.end(), end.piece));
-      capacity(c).load = 0;  // summed anew: nothing is left of rounding
+      capacity(c).load = 0;  // summed again, so that no rounding errors accumulate
       for (const int other : pieces) capacity(c).load += piece(other).share;
     }
     free_.push_back(end.piece);
-    pace_all(capacities);
+    update_rates(capacities);
     return end.piece;
   }
   return -1;
 }
 
-void SharedWork::pace_all(const std::vector<int>& capacities) {
+void SharedWork::update_rates(const std::vector<int>& capacities) {
   for (const int c : capacities) {
-    for (const int p : capacity(c).pieces) pace(p);
+    for (const int p : capacity(c).pieces) update_rate(p);
   }
 }
 
-// Foresees the end of a piece at its present rate.
-void SharedWork::pace(int number) {
+// Sets the rate of a piece from the present loads and predicts its end.
+void SharedWork::update_rate(int number) {
   Piece& changed = piece(number);
   double rate = 1;
   for (const int c : changed.capacities) rate = std::min(rate, 1 / std::max(capacity(c).load, 1.0));
@@ -68,8 +69,8 @@ void SharedWork::pace(int number) {
   changed.left = std::max(changed.left - changed.rate * (now_ - changed.since), 0.0);
   changed.since = now_;
   changed.rate = rate;
-  changed.foreseen = foreseen_++;
-  ends_.push({now_ + changed.left / rate, changed.foreseen, number});
+  changed.predicted_end = predictions_++;
+  ends_.push({now_ + changed.left / rate, changed.predicted_end, number});
 }
 
 }  // namespace trainctl

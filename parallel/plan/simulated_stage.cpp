@@ -1,4 +1,4 @@
-// The state of a simulated stage.
+// Lists the actions of a simulated stage and tracks its state.
 #include "parallel/plan/simulated_stage.h"
 
 #include "core/base/error.h"
@@ -7,31 +7,31 @@
 namespace trainctl {
 namespace {
 
-// The stretches and communications of a segment; communications are numbered from 0 in it.
+// Divides a segment into stretches of ops and communications, which are numbered from 0 in the segment.
 std::vector<StageAction> cut(const PlacedProgram& program, int number, const OpSeconds& seconds) {
   const std::vector<PlacedOp>& ops = program.segment(number).ops;
-  std::vector<StageAction> parts;
+  std::vector<StageAction> actions;
   StageAction stretch;
   int communications = 0;
   const auto close = [&](int end) {
     stretch.end = end;
-    if (stretch.seconds > 0) parts.push_back(stretch);
+    if (stretch.seconds > 0) actions.push_back(stretch);
     stretch = {.first = end + 1};
   };
   for (int o = 0; o < static_cast<int>(ops.size()); ++o) {
     if (ops[static_cast<std::size_t>(o)].op.def->trait() == OpTrait::collective) {
       close(o);
-      parts.push_back(
+      actions.push_back(
           {.kind = StageAction::Kind::communicate, .first = o, .end = o + 1, .communication = communications++});
     } else {
       stretch.seconds += seconds.of(number, o);
     }
   }
   close(static_cast<int>(ops.size()));
-  return parts;
+  return actions;
 }
 
-// The compute copies that the update does not write: they are made at the start of a step.
+// Adds the actions at the start of a step that refresh the compute copies which the update does not write.
 void add_stale_copies(const PlacedProgram& program, const OpSeconds& seconds, std::vector<StageAction>& actions) {
   for (int o = 0; o < static_cast<int>(program.copies.size()); ++o) {
     if (program.copies[static_cast<std::size_t>(o)].updated) continue;
@@ -44,11 +44,11 @@ void add_stale_copies(const PlacedProgram& program, const OpSeconds& seconds, st
 
 constexpr int backward_lane = mesh_axes;
 
-int lane_of(const Communication& communication, bool on_processors) {
+int lane_of(const Communication& communication, bool on_host) {
   const auto* op = communication.op->get_if<Collective>();
   const bool backward =
       communication.axis == MeshAxis::pipeline && op != nullptr && op->on_channel() == Channel::backward;
-  return backward && on_processors ? backward_lane : static_cast<int>(communication.axis);
+  return backward && on_host ? backward_lane : static_cast<int>(communication.axis);
 }
 
 }  // namespace
@@ -65,27 +65,28 @@ OpSeconds::OpSeconds(const PlacedProgram& program, const Costs& costs) {
 }
 
 std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds) {
-  std::vector<std::vector<StageAction>> parts;
-  for (int s = 0; s < static_cast<int>(program.segments.size()); ++s) parts.push_back(cut(program, s, seconds));
+  std::vector<std::vector<StageAction>> of_segments;
+  for (int s = 0; s < static_cast<int>(program.segments.size()); ++s) of_segments.push_back(cut(program, s, seconds));
   std::vector<StageAction> actions;
   add_stale_copies(program, seconds, actions);
   int communications = 0;
   for (const ScheduleItem& item : program.program.schedule) {
-    for (StageAction action : parts[static_cast<std::size_t>(item.segment)]) {
+    for (StageAction action : of_segments[static_cast<std::size_t>(item.segment)]) {
       action.item = item;
       if (action.kind == StageAction::Kind::communicate) action.communication = communications++;
       actions.push_back(action);
     }
   }
-  require(communications == static_cast<int>(list.all.size()), "a compiled program communicates as before");
+  require(communications == static_cast<int>(list.all.size()),
+          "a compiled program has the communications of the program");
   return actions;
 }
 
-Lanes::Lanes(const RankList& list, bool on_processors) {
-  for (std::size_t place = 0; place < list.all.size(); ++place) {
-    std::vector<int>& of_lane = places[index(lane.emplace_back(lane_of(list.all[place], on_processors)))];
+Lanes::Lanes(const RankList& list, bool on_host) {
+  for (std::size_t i = 0; i < list.all.size(); ++i) {
+    std::vector<int>& of_lane = indices[index(lane.emplace_back(lane_of(list.all[i], on_host)))];
     number.push_back(static_cast<int>(of_lane.size()));
-    if (list.all[place].kind != Communication::Kind::wait) of_lane.push_back(static_cast<int>(place));
+    if (list.all[i].kind != Communication::Kind::wait) of_lane.push_back(static_cast<int>(i));
   }
 }
 
@@ -103,29 +104,30 @@ bool SimulatedStage::is_done(int communication) const {
 }
 
 int SimulatedStage::head(int lane) const {
-  const std::vector<int>& all = lanes.places[index(lane)];
+  const std::vector<int>& all = lanes.indices[index(lane)];
   const auto next_one = index(done[index(lane)]);
   return next_one < all.size() ? all[next_one] : -1;
 }
 
 bool SimulatedStage::waits_in(int lane) const {
   const int first = head(lane);
-  return first >= 0 && first <= reached && !flies[index(lane)];
+  return first >= 0 && first <= reached && !is_running[index(lane)];
 }
 
 void SimulatedStage::settle(double now) {
-  double& part = computes ? busy : waits_for_flight() ? parts.communication : parts.bubble;
-  part += now - settled;
+  double& phase = computes ? busy : waits_for_running() ? parts.communication : parts.bubble;
+  phase += now - settled;
   settled = now;
 }
 
-// Whether what its present action waits for is under way: the communication itself, or the one that a wait is for.
-bool SimulatedStage::waits_for_flight() const {
+// Whether the communication that the current action waits for is running: the action itself, or the one that a wait
+// names.
+bool SimulatedStage::waits_for_running() const {
   if (next >= actions.size() || actions[next].kind != StageAction::Kind::communicate) return false;
-  const int place = actions[next].communication;
-  const Communication& at = communication(place);
-  const int awaited = at.kind == Communication::Kind::wait ? at.awaited : place;
-  return flies[index(lanes.lane[index(awaited)])];
+  const int number = actions[next].communication;
+  const Communication& current = communication(number);
+  const int awaited = current.kind == Communication::Kind::wait ? current.awaited : number;
+  return is_running[index(lanes.lane[index(awaited)])];
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// A stage of a simulated step: how far its rank has come in its actions, and what it has done with the time.
+// The state of a stage in a simulated step: the actions that its rank has done and how it has spent the time.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 
 namespace trainctl {
 
-// What a stage's rank does in a step, one after the other: stretches of ops, communications and waits.
+// An action of a stage's rank in a step: a stretch of ops, a communication or a wait. Actions run in order.
 struct StageAction {
   enum class Kind { compute, communicate };
   Kind kind = Kind::compute;
-  double seconds = 0;      // of a stretch of ops
-  int first = 0, end = 0;  // its ops in the segment of the item; of a communication its own
-  int communication = -1;  // its place in the rank's list; waits are in that list, too
+  double seconds = 0;      // seconds of a stretch of ops
+  int first = 0, end = 0;  // range of its ops in the item's segment; for a communication, its op
+  int communication = -1;  // its index in the rank's list, which includes waits
   ScheduleItem item;
 };
 
-// The costs of a program's ops, each asked for once.
+// The seconds of a program's ops, each computed once.
 class OpSeconds {
  public:
   OpSeconds(const PlacedProgram& program, const Costs& costs);
-  // 0 for what is no kernel.
+  // Returns 0 if the op is not a kernel.
   double of(int segment, int op) const {
     return seconds_[static_cast<std::size_t>(segment)][static_cast<std::size_t>(op)];
   }
@@ -33,39 +33,39 @@ class OpSeconds {
   std::vector<std::vector<double>> seconds_;
 };
 
-// The actions of a program: first those that refresh the compute copies that its update does not write, then the ops in
-// the order of the schedule. `list` holds the communications of the same program before it was compiled; ops between
-// two of them are one action.
+// Returns the actions of a program: first those that refresh the compute copies which its update does not write, then
+// the ops in the order of the schedule. `list` holds the communications of the same program before it was compiled; the
+// ops between two of them are one action.
 std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds);
 
-// Which of a stage's communications run one after the other: those along one axis do; on processors the pipeline's
-// backward channel has a lane of its own (parallel/mesh/axes.h).
+// A lane is a sequence of communications that run one after the other: those along one axis. On CPUs the pipeline's
+// backward channel has its own lane (parallel/mesh/axes.h).
 inline constexpr int lane_count = mesh_axes + 1;
 
 struct Lanes {
-  std::vector<int> lane;                            // of each communication of the list; unspecified for waits
-  std::vector<int> number;                          // of each but waits: how many precede it in its lane
-  std::array<std::vector<int>, lane_count> places;  // in the list, by lane
+  std::vector<int> lane;                             // lane of each communication of the list; unspecified for waits
+  std::vector<int> number;                           // of each communication: how many precede it in its lane
+  std::array<std::vector<int>, lane_count> indices;  // indices in the list, by lane
 
-  Lanes(const RankList& list, bool on_processors);
+  Lanes(const RankList& list, bool on_host);
 };
 
-// How far the rank of a stage has come.
+// The state of the rank of a stage.
 struct SimulatedStage {
   const StageRank& rank;
   OpSeconds op_seconds;
   RankList list;
   Lanes lanes;
   std::vector<StageAction> actions;
-  std::vector<const Op*> placed;         // the ops of the communications of the list
-  std::size_t next = 0;                  // the action that it is at
-  bool computes = false;                 // else it waits, or has ended
-  int reached = -1;                      // the last communication that it has come to, waits not counted
-  std::array<int, lane_count> done{};    // communications that have ended, in each lane
-  std::array<bool, lane_count> flies{};  // whether the next one of the lane is under way
-  double settled = 0;                    // until when the parts below count
-  double busy = 0;
-  double began = 0;  // its present stretch of ops
+  std::vector<const Op*> placed;              // the ops of the list's communications
+  std::size_t next = 0;                       // index of the current action
+  bool computes = false;                      // else it waits or has ended
+  int reached = -1;                           // the last communication that it has reached, without waits
+  std::array<int, lane_count> done{};         // number of communications that have ended in each lane
+  std::array<bool, lane_count> is_running{};  // whether the next communication of the lane is running
+  double settled = 0;                         // the time up to which `busy` and `parts` are counted
+  double busy = 0;                            // seconds in which it has computed
+  double began = 0;                           // when its current stretch of ops began
   StepSeconds parts;
   double bytes_sent = 0;
 
@@ -73,15 +73,15 @@ struct SimulatedStage {
 
   const Communication& communication(int number) const { return list.all[index(number)]; }
   bool is_done(int communication) const;
-  // The communication that is next in a lane; -1: none is left.
+  // Returns the next communication of a lane, or -1 if none is left.
   int head(int lane) const;
-  // Whether it has come to the next communication of a lane, which has not begun.
+  // Whether it has reached the next communication of a lane, which has not begun.
   bool waits_in(int lane) const;
-  // Counts the time since it was settled last to what it has done in it.
+  // Adds the time since the last call to the phase of the step in which the rank has spent it.
   void settle(double now);
 
  private:
-  bool waits_for_flight() const;
+  bool waits_for_running() const;
 };
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// The play of a step: stages advance through their actions, communications begin where their ranks meet.
+// Simulates a step: stages advance through their actions, and a communication begins when all its ranks have reached
+// it.
 #include "parallel/plan/simulator.h"
 
 #include <algorithm>
@@ -16,20 +17,20 @@ namespace {
 
 using Kind = Communication::Kind;
 
-class Play {
+class Simulation {
  public:
-  Play(const std::vector<StageRank>& ranks, const Nodes& nodes, const Costs& costs, bool timeline)
+  Simulation(const std::vector<StageRank>& ranks, const Nodes& nodes, const Costs& costs, bool timeline)
       : nodes_(nodes), costs_(costs), keeps_timeline_(timeline), work_(5 * static_cast<int>(ranks.size())) {
     for (const StageRank& rank : ranks) stages_.emplace_back(rank, costs);
     for (const StageRank& rank : ranks) node_of_stage_.push_back(node_number(rank.rank));
   }
 
   SimulatedStep run() {
-    for (int s = 0; s < count(); ++s) go_on_.push_back(s);
+    for (int s = 0; s < count(); ++s) ready_.push_back(s);
     for (;;) {
-      while (!go_on_.empty()) {
-        const int s = go_on_.front();
-        go_on_.pop_front();
+      while (!ready_.empty()) {
+        const int s = ready_.front();
+        ready_.pop_front();
         advance(s);
       }
       const int piece = work_.next();
@@ -44,8 +45,8 @@ class Play {
   }
 
  private:
-  // A communication under way between the stages that stand for its ranks; of a message the sender is the first.
-  struct Flight {
+  // A running communication between the stages that represent its ranks; for a message, the sender is the first.
+  struct ActiveCommunication {
     int lane = 0;
     std::vector<int> stages;
     Traffic traffic;
@@ -56,12 +57,14 @@ class Play {
 
   int count() const { return static_cast<int>(stages_.size()); }
 
-  // What work runs on: of each stage its processor and its link, out and in, then the networks of the nodes that stages
-  // lie on, out and in.
-  enum class Way { out, in };
+  // The capacities that work uses: the processor of each stage, its link in each direction, and the network of its node
+  // in each direction.
+  enum class Direction { out, in };
   int processor(int stage) const { return stage; }
-  int link(int stage, Way way) const { return (way == Way::out ? 1 : 2) * count() + stage; }
-  int network(int stage, Way way) const { return (way == Way::out ? 3 : 4) * count() + node_of_stage_[index(stage)]; }
+  int link(int stage, Direction direction) const { return (direction == Direction::out ? 1 : 2) * count() + stage; }
+  int network(int stage, Direction direction) const {
+    return (direction == Direction::out ? 3 : 4) * count() + node_of_stage_[index(stage)];
+  }
   int node_number(const MeshRank& rank) {
     const int node = nodes_.of(rank.mesh.rank(rank.position));
     return node_numbers_.try_emplace(node, static_cast<int>(node_numbers_.size())).first->second;
@@ -87,7 +90,7 @@ class Play {
     meet(s);
   }
 
-  // Begins what is next in each lane where all that take part have come to it.
+  // Begins the next communication of each lane if all its stages have reached it.
   void meet(int s) {
     for (int lane = 0; lane < lane_count; ++lane) {
       if (!waits_in(s, lane)) continue;
@@ -130,42 +133,42 @@ class Play {
   void begin(int lane, const std::vector<int>& members) {
     const int first = members.front();
     const Traffic traffic = traffic_at(first, lane);
-    Flight flight{lane, members, traffic, costs_.communication_seconds(traffic), false, work_.now()};
+    ActiveCommunication active{lane, members, traffic, costs_.communication_seconds(traffic), false, work_.now()};
     for (const int s : members) {
       SimulatedStage& stage = stages_[index(s)];
       stage.settle(work_.now());
-      stage.flies[index(lane)] = true;
+      stage.is_running[index(lane)] = true;
       if (head_of(s, lane).kind != Kind::receive) stage.bytes_sent += trainctl::bytes_sent(traffic);
     }
-    flight.transfers = flight.seconds.latency == 0;
-    continue_flight(std::move(flight));
+    active.transfers = active.seconds.latency == 0;
+    continue_active(std::move(active));
   }
 
-  // What a transfer runs on.
-  std::vector<int> ways_of(const Flight& flight) const {
-    std::vector<int> ways;
-    for (const int s : flight.stages) {
-      for (const Way way : {Way::out, Way::in}) {
-        const bool sends = s == flight.stages.front();
-        if (flight.traffic.kind == Kind::send && sends != (way == Way::out)) continue;
-        ways.push_back(flight.traffic.within_node() ? link(s, way) : network(s, way));
+  // The links and networks that a transfer uses.
+  std::vector<int> links_of(const ActiveCommunication& active) const {
+    std::vector<int> links;
+    for (const int s : active.stages) {
+      for (const Direction direction : {Direction::out, Direction::in}) {
+        const bool sends = s == active.stages.front();
+        if (active.traffic.kind == Kind::send && sends != (direction == Direction::out)) continue;
+        links.push_back(active.traffic.within_node() ? link(s, direction) : network(s, direction));
       }
     }
-    return ways;
+    return links;
   }
 
-  // Begins the latency of a flight, or its transfer.
-  void continue_flight(Flight flight) {
-    std::vector<int> used = flight.transfers ? ways_of(flight) : std::vector<int>{};
+  // Begins the latency of a communication, or its transfer.
+  void continue_active(ActiveCommunication active) {
+    std::vector<int> used = active.transfers ? links_of(active) : std::vector<int>{};
     if (costs_.communication_takes_cores()) {
-      for (const int s : flight.stages) used.push_back(processor(s));
+      for (const int s : active.stages) used.push_back(processor(s));
     }
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
-    const double share = flight.transfers ? std::clamp(flight.seconds.share, 1e-9, 1.0) : 1;
-    const double seconds = flight.transfers ? flight.seconds.transfer : flight.seconds.latency;
+    const double share = active.transfers ? std::clamp(active.seconds.share, 1e-9, 1.0) : 1;
+    const double seconds = active.transfers ? active.seconds.transfer : active.seconds.latency;
     const int piece = work_.begin(seconds, costs_.communication_takes_cores() ? 1 : share, used);
-    flights_[piece] = std::move(flight);
+    active_[piece] = std::move(active);
   }
 
   void end_of(int piece) {
@@ -178,58 +181,58 @@ class Play {
       keep(s, stage.actions[stage.next]);
       stage.computes = false;
       ++stage.next;
-      go_on_.push_back(s);
+      ready_.push_back(s);
       return;
     }
-    Flight flight = std::move(flights_.extract(piece).mapped());
-    if (!flight.transfers) {
-      flight.transfers = true;
-      return continue_flight(std::move(flight));
+    ActiveCommunication active = std::move(active_.extract(piece).mapped());
+    if (!active.transfers) {
+      active.transfers = true;
+      return continue_active(std::move(active));
     }
-    for (const int s : flight.stages) {
+    for (const int s : active.stages) {
       SimulatedStage& stage = stages_[index(s)];
       stage.settle(work_.now());
-      keep(s, flight);
-      ++stage.done[index(flight.lane)];
-      stage.flies[index(flight.lane)] = false;
-      go_on_.push_back(s);
+      keep(s, active);
+      ++stage.done[index(active.lane)];
+      stage.is_running[index(active.lane)] = false;
+      ready_.push_back(s);
     }
   }
 
-  // A stretch of ops, each with its part of the time that the stretch took.
+  // Adds a stretch of ops to the timeline, each with its share of the time that the stretch took.
   void keep(int s, const StageAction& action) {
     if (!keeps_timeline_) return;
     const SimulatedStage& stage = stages_[index(s)];
-    const double stretched = (work_.now() - stage.began) / action.seconds;
+    const double slowdown = (work_.now() - stage.began) / action.seconds;
     double start = stage.began;
     for (int o = action.first; o < action.end; ++o) {
-      const double seconds = stage.op_seconds.of(action.item.segment, o) * stretched;
+      const double seconds = stage.op_seconds.of(action.item.segment, o) * slowdown;
       if (seconds == 0) continue;
       const Op& op = stage.rank.placed->op(action.item.segment, o).op;
       timeline_.push_back({s, {}, start, start + seconds, &op, action.item});
       start += seconds;
     }
   }
-  void keep(int s, const Flight& flight) {
+  void keep(int s, const ActiveCommunication& active) {
     if (!keeps_timeline_) return;
     const SimulatedStage& stage = stages_[index(s)];
-    const Communication& ended = stage.communication(stage.head(flight.lane));
-    timeline_.push_back({s, ended.axis, flight.began, work_.now(), ended.op, ended.item});
+    const Communication& ended = stage.communication(stage.head(active.lane));
+    timeline_.push_back({s, ended.axis, active.began, work_.now(), ended.op, ended.item});
   }
 
   SimulatedStep result() {
     SimulatedStep step;
-    HostSeconds host;  // of the stage whose host needs longest
+    HostSeconds host;  // maxima over the stages
     double loading = 0;
     for (const SimulatedStage& stage : stages_) {
       const Program& program = *stage.rank.program;
       const HostSeconds own = costs_.host_seconds(*stage.rank.placed);
-      host = {std::max(host.step, own.step), std::max(host.sample, own.sample), own.loads_beside};
+      host = {std::max(host.step, own.step), std::max(host.sample, own.sample), own.overlaps_loading};
       const auto samples = static_cast<double>(program.micro_batch_samples * program.micro_batches);
       loading = std::max(loading, samples * own.sample);
     }
     const double busy = work_.now() + host.step;
-    const double data = host.loads_beside ? std::max(loading - busy, 0.0) : loading;
+    const double data = host.overlaps_loading ? std::max(loading - busy, 0.0) : loading;
     for (SimulatedStage& stage : stages_) {
       stage.parts.communication += std::max(stage.busy - stage.parts.compute, 0.0);
       stage.parts.host = host.step;
@@ -246,7 +249,7 @@ class Play {
   [[noreturn]] static void fail(const SimulatedStage& stage) {
     const Communication& at = stage.communication(stage.actions[stage.next].communication);
     throw Error(ErrorKind::internal, location_of(*stage.rank.program, *at.op),
-                format("{} waits for ever in the simulated step", describe(*stage.rank.program, at)));
+                format("{} never completes in the simulated step", describe(*stage.rank.program, at)));
   }
 
   const Nodes nodes_;
@@ -254,11 +257,11 @@ class Play {
   const bool keeps_timeline_;
   SharedWork work_;
   std::deque<SimulatedStage> stages_;
-  std::map<int, int> node_numbers_;  // by node: the number of its network
+  std::map<int, int> node_numbers_;  // index of a node's network, by node
   std::vector<int> node_of_stage_;
-  std::map<int, int> computing_;   // by piece of work: the stage
-  std::map<int, Flight> flights_;  // by piece of work
-  std::deque<int> go_on_;          // stages for which something has ended
+  std::map<int, int> computing_;               // stage, by piece of work
+  std::map<int, ActiveCommunication> active_;  // by piece of work
+  std::deque<int> ready_;                      // stages that may advance, since their work has ended
   std::vector<SimulatedEvent> timeline_;
 };
 
@@ -278,8 +281,8 @@ StepSeconds SimulatedStep::parts() const {
 
 SimulatedStep simulate_step(const std::vector<StageRank>& stages, const Nodes& nodes, const Costs& costs,
                             bool timeline) {
-  require(!stages.empty() && std::ssize(stages) == stages.front().rank.mesh.pipeline, "one rank stands for each stage");
-  return Play(stages, nodes, costs, timeline).run();
+  require(!stages.empty() && std::ssize(stages) == stages.front().rank.mesh.pipeline, "one rank represents each stage");
+  return Simulation(stages, nodes, costs, timeline).run();
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The simulated interpreter: one step of all ranks, played as events on streams and links, with a machine's costs.
+// Simulates one step of all ranks as events on streams and links, with the costs of a machine.
 #pragma once
 
 #include <cstdint>
@@ -9,52 +9,52 @@
 
 namespace trainctl {
 
-// The rank that stands for all of a stage: those along the data and tensor axes do the same at the same time.
+// The rank that represents all ranks of a stage: those along the data and tensor axes do the same at the same time.
 struct StageRank {
-  const Program* program = nullptr;       // with its segments, from which its communications follow
+  const Program* program = nullptr;       // with its segments, which contain its communications
   const PlacedProgram* placed = nullptr;  // the same, compiled
   MeshRank rank;
 };
 
-// The parts of a rank's step, in seconds, which add up to it.
+// The seconds of a rank's step, divided by what it spends them on.
 struct StepSeconds {
   double compute = 0;
-  double communication = 0;  // that nothing hides, and what computation takes longer beside communication
+  double communication = 0;  // exposed communication, and the slowdown of computation that overlaps with it
   double bubble = 0;         // waiting for ranks of other stages
   double data = 0;           // waiting for batches
-  double host = 0;           // handing over the batch, reading the results
+  double host = 0;           // passing the batch, reading the results
 
   double total() const { return compute + communication + bubble + data + host; }
 };
 
-// What one stream of a rank does for a time.
+// An event on one stream of a rank.
 struct SimulatedEvent {
   int stage = 0;
-  std::optional<MeshAxis> axis;  // of communication; none: computation
+  std::optional<MeshAxis> axis;  // axis of a communication; empty: computation
   double start = 0, end = 0;     // seconds since the step's start
-  const Op* op = nullptr;        // of the placed program; of a communication the program's
-  ScheduleItem item;             // in which it runs
+  const Op* op = nullptr;        // op of the placed program; of the program for a communication
+  ScheduleItem item;             // item of the schedule in which it runs
 };
 
 struct SimulatedStep {
   double seconds = 0;
-  std::vector<StepSeconds> stages;       // of the rank that stands for each stage
-  std::vector<double> bytes_sent;        // by that rank, by stage
-  std::int64_t events = 0;               // that the simulation took
-  std::vector<SimulatedEvent> timeline;  // empty unless it was asked for
+  std::vector<StepSeconds> stages;       // by stage, of the rank that represents it
+  std::vector<double> bytes_sent;        // by stage, of the same rank
+  std::int64_t events = 0;               // number of events that were simulated
+  std::vector<SimulatedEvent> timeline;  // empty unless requested
 
-  // The mean over the stages, whose ranks are equally many.
+  // Returns the mean over the stages, which all have the same number of ranks.
   StepSeconds parts() const;
 };
 
-// Plays one step. `stages`: one rank of each stage of the mesh, in their order. A compute stream runs ops one after the
-// other; communications along one axis follow each other in the order of the program, begin when all ranks that take
-// part have come to them, and hold the compute stream up at once, or where they are asynchronous at their wait. A
-// transfer within a node occupies the links of the ranks that take part, one between nodes the network of their nodes,
-// which all ranks of a node share; each carries as much out as in, a message one way. Transfers that together want more
-// than there is share it. Where communication takes cores, an op and a communication beside it share them. The time
-// that the simulation takes grows with the stages and their micro-batches, not with the ranks. Throws Error{internal}
-// where ranks wait for each other for ever.
+// Simulates one step. `stages`: one rank of each stage of the mesh, in order. A compute stream runs ops one after the
+// other. Communications along one axis run one after the other in the order of the program; each begins when all its
+// ranks have reached it. The compute stream waits for a communication immediately, or, if it is asynchronous, at its
+// wait. A transfer within a node uses the links of its ranks; one between nodes uses the networks of their nodes, which
+// all ranks of a node share. A collective uses both directions of a link, a message one. Transfers that together exceed
+// a link's capacity share it. If communication takes cores, an op and a communication that overlap share them. The
+// simulation takes time proportional to the stages and their micro-batches, not to the ranks. Throws Error{internal} if
+// ranks wait for each other for ever.
 SimulatedStep simulate_step(const std::vector<StageRank>& stages, const Nodes& nodes, const Costs& costs,
                             bool timeline = false);
 

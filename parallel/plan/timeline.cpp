@@ -1,4 +1,4 @@
-// Simulated events as those of a trace.
+// Converts simulated events to trace events.
 #include "parallel/plan/timeline.h"
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 namespace trainctl {
 namespace {
 
-// Computation first, then the axes.
+// Returns 0 for computation, then one number for each axis.
 int thread_of(const SimulatedEvent& event) { return event.axis ? 1 + static_cast<int>(*event.axis) : 0; }
 
 std::string stage_name(const Prediction& prediction, int stage) {
   const Mesh& mesh = prediction.mesh();
-  const int alike = mesh.ranks() / mesh.pipeline;
-  const std::string ranks = alike == 1 ? "one rank" : format("{} ranks alike", alike);
+  const int ranks_per_stage = mesh.ranks() / mesh.pipeline;
+  const std::string ranks = ranks_per_stage == 1 ? "one rank" : format("{} equal ranks", ranks_per_stage);
   return mesh.pipeline == 1 ? ranks : format("stage {}: {}", stage, ranks);
 }
 

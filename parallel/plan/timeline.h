@@ -1,4 +1,4 @@
-// The simulated step as a timeline for Perfetto.
+// Writes the simulated step as a timeline for Perfetto.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace trainctl {
 
 struct Prediction;
 
-// One process for each kind of rank, which are the stages, with a thread for computation and one for the communication
-// along each axis of the mesh. The prediction was made with a timeline.
+// Returns a trace with one process for each stage, which has a thread for computation and one for the communication
+// along each axis of the mesh. The prediction must have been made with a timeline.
 std::string timeline_of(const Prediction& prediction);
 
 }  // namespace trainctl

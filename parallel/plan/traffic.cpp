@@ -1,4 +1,4 @@
-// Groups of communications, counted by node.
+// Counts the ranks and groups of communications by node.
 #include "parallel/plan/traffic.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Communication::Kind;
 
-// How many of a rank's group along an axis lie on its node.
+// The number of ranks of a rank's group along an axis that are on its node.
 int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   const int own = nodes.of(rank.mesh.rank(rank.position));
   int count = 0;
@@ -22,7 +22,7 @@ int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return count;
 }
 
-// The groups along an axis that have ranks of this rank's stage on its node.
+// The number of groups along an axis that have ranks of this rank's stage on its node.
 int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   const int first = nodes.of(rank.mesh.rank(rank.position)) * nodes.ranks_per_node;
   std::set<int> groups;  // by their first rank
@@ -34,11 +34,12 @@ int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return static_cast<int>(groups.size());
 }
 
-// Bytes of copying a tensor to the part of another that begins so many bytes behind its start; 0: it lies there.
-std::int64_t bytes_to_part(const PlacedProgram& program, TensorId part, TensorId whole, std::int64_t begin) {
-  const PlacedTensor &from = program.tensor(part), &to = program.tensor(whole);
-  const bool lies_there = from.region == to.region && from.offset == to.offset + begin;
-  return lies_there ? 0 : program.program.tensor(part).type.bytes();
+// The number of bytes copied to move a tensor to `begin` bytes after the start of another; 0 if it is stored there
+// already.
+std::int64_t bytes_to_shard(const PlacedProgram& program, TensorId shard, TensorId whole, std::int64_t begin) {
+  const PlacedTensor &from = program.tensor(shard), &to = program.tensor(whole);
+  const bool in_place = from.region == to.region && from.offset == to.offset + begin;
+  return in_place ? 0 : program.program.tensor(shard).type.bytes();
 }
 
 }  // namespace
@@ -64,30 +65,30 @@ Traffic traffic_of(const Communication& communication, const MeshRank& rank, con
   traffic.kind = Kind::send;
   traffic.ranks = 2;
   const Mesh::Position peer = rank.position.with(communication.axis, communication.peer);
-  const bool beside = nodes.of(rank.mesh.rank(peer)) == nodes.of(rank.mesh.rank(rank.position));
-  traffic.ranks_per_node = beside ? 2 : 1;
+  const bool same_node = nodes.of(rank.mesh.rank(peer)) == nodes.of(rank.mesh.rank(rank.position));
+  traffic.ranks_per_node = same_node ? 2 : 1;
   return traffic;
 }
 
 void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic) {
   const auto bytes_of = [&](TensorId id) { return program.program.tensor(id).type.bytes(); };
-  const auto own_part = [&](TensorId part) { return rank.along(traffic.axis) * bytes_of(part); };
-  TensorId works_in = no_tensor;  // none: the workspace of the op
+  const auto own_offset = [&](TensorId shard) { return rank.along(traffic.axis) * bytes_of(shard); };
+  TensorId works_in = no_tensor;  // none: it works in the op's workspace
   if (const auto* scatter = op.get_if<ReduceScatter>()) {
-    const TensorId whole = op.inputs[0], part = op.outputs[0];
+    const TensorId whole = op.inputs[0], shard = op.outputs[0];
     if (scatter->consumes) works_in = whole;
-    traffic.copied =
-        scatter->consumes ? bytes_to_part(program, part, whole, own_part(part)) : bytes_of(whole) + bytes_of(part);
+    traffic.copied = scatter->consumes ? bytes_to_shard(program, shard, whole, own_offset(shard))
+                                       : bytes_of(whole) + bytes_of(shard);
   } else if (op.get_if<AllGather>() != nullptr) {
     works_in = op.outputs[0];
-    traffic.copied = bytes_to_part(program, op.inputs[0], works_in, own_part(op.inputs[0]));
+    traffic.copied = bytes_to_shard(program, op.inputs[0], works_in, own_offset(op.inputs[0]));
   } else if (op.get_if<AllGatherColumns>() != nullptr) {
     traffic.copied = bytes_of(op.inputs[0]) + bytes_of(op.outputs[0]);
   } else if (op.get_if<AllToAll>() != nullptr) {
     works_in = op.inputs[0];
   } else if (op.get_if<AllReduce>() != nullptr) {
     works_in = op.outputs[0];
-    traffic.copied = bytes_to_part(program, op.inputs[0], works_in, 0);
+    traffic.copied = bytes_to_shard(program, op.inputs[0], works_in, 0);
   }
   traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor &&
                    is_exchanged(program.tensor(works_in).region, program.program.flat, on_host);

@@ -1,4 +1,4 @@
-// Who takes part in a communication, and on how many nodes they lie.
+// Computes which ranks take part in a communication and how they are distributed over nodes.
 #pragma once
 
 #include <string>
@@ -8,26 +8,26 @@
 
 namespace trainctl {
 
-// Ranks on nodes of equal size, in the order of their numbers: neighbours lie on one node.
+// Nodes with the same number of ranks each, which are assigned in the order of their numbers.
 struct Nodes {
   int ranks_per_node = 1;
 
   int of(int rank) const { return rank / ranks_per_node; }
 };
 
-// The most neighbours that lie on one node each, wherever ranks of a mesh are divided into groups of so many. `hosts`:
-// of each rank.
+// Returns the largest n such that each group of n consecutive ranks, from rank 0, is on one node. `hosts`: the host of
+// each rank.
 int ranks_per_node(const std::vector<std::string>& hosts);
 
-// A communication of a rank, as costs see it. `alike` counts the groups whose ranks on this rank's node are of the same
-// stage, and so do the same at the same time.
+// Describes a communication of a rank for Costs. `alike` counts the groups whose ranks on this rank's node belong to
+// the same stage and so run the same communication at the same time.
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes);
 
-// Sets where the communication that an op of the rank's program stands for works, as core/exec/collectives.cpp calls
-// it. `on_host`: ranks compute on the cores that they communicate with.
+// Sets `shared` and `copied` for the communication of an op of the rank's program, as core/exec/collectives.cpp runs
+// it. `on_host`: whether ranks compute on the cores that they communicate with.
 void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic);
 
-// The bytes that a rank sends for it with the algorithms that send least: of a ring for collectives.
+// Returns the bytes that a rank sends with the algorithms that send least: a ring for collectives.
 double bytes_sent(const Traffic& traffic);
 
 }  // namespace trainctl

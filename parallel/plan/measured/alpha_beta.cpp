@@ -1,4 +1,4 @@
-// Fitting lines to timed sizes.
+// Fits lines to timed sizes.
 #include "parallel/plan/measured/alpha_beta.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t most_pieces = 3;
-constexpr double close_enough = 0.05;  // of a size's time
+constexpr std::size_t max_pieces = 3;
+constexpr double close_enough = 0.05;  // relative error of a size's time
 
 struct Fit {
   AlphaBeta::Piece piece;
-  double squares = 0;  // of the relative errors
-  double worst = 0;    // relative error
+  double squares = 0;  // sum of the squares of the relative errors
+  double worst = 0;    // largest relative error
 };
 
-// The line through sizes [first, end) with the least sum of squares of relative errors: weights 1 / seconds^2. It does
-// not fall with the bytes, and the first one's alpha is not below 0.
+// Fits a line to sizes [first, end) by least squares of the relative errors (weights 1 / seconds^2). Its beta is not
+// negative; nor is alpha if `first` is 0.
 Fit fit_line(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t end) {
   double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
   for (std::size_t i = first; i < end; ++i) {
@@ -45,7 +45,7 @@ Fit fit_line(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t
   return fit;
 }
 
-// The best fit of sizes [first, end) with so many pieces, each of two sizes at least.
+// Returns the best fit of the sizes from `first` on with `pieces` pieces, each of at least two sizes.
 std::vector<Fit> fit_pieces(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t pieces) {
   if (pieces == 1) return {fit_line(sizes, first, sizes.size())};
   std::vector<Fit> best;
@@ -68,8 +68,8 @@ std::vector<Fit> fit_pieces(const std::vector<TimedSize>& sizes, std::size_t fir
 
 AlphaBeta::AlphaBeta(const std::vector<TimedSize>& sizes) {
   require(!sizes.empty(), "a model is fitted to measured sizes");
-  const std::size_t most = std::max<std::size_t>(1, std::min(most_pieces, sizes.size() / 2));
-  for (std::size_t count = 1; count <= most; ++count) {
+  const std::size_t max_count = std::max<std::size_t>(1, std::min(max_pieces, sizes.size() / 2));
+  for (std::size_t count = 1; count <= max_count; ++count) {
     pieces_.clear();
     double worst = 0;
     for (const Fit& fit : fit_pieces(sizes, 0, count)) {
@@ -85,8 +85,8 @@ double AlphaBeta::seconds(double bytes) const {
   const auto piece = std::find_if(pieces_.begin(), pieces_.end() - 1, [&](const Piece& p) { return bytes <= p.end; });
   if (bytes >= piece->begin) return piece->at(bytes);
   const Piece& before = *(piece - 1);
-  const double part = (bytes - before.end) / (piece->begin - before.end);
-  return (1 - part) * before.at(before.end) + part * piece->at(piece->begin);
+  const double fraction = (bytes - before.end) / (piece->begin - before.end);
+  return (1 - fraction) * before.at(before.end) + fraction * piece->at(piece->begin);
 }
 
 }  // namespace trainctl

@@ -1,31 +1,31 @@
-// The alpha-beta model of communication: a latency, and a time for each byte, fitted to what was measured.
+// The alpha-beta model of communication: a latency and a time per byte, fitted to measurements.
 #pragma once
 
 #include <vector>
 
 namespace trainctl {
 
-// The time of a communication of so many bytes.
+// A number of bytes and the measured time of its communication.
 struct TimedSize {
   double bytes = 0;
   double seconds = 0;
 };
 
-// Seconds as a piecewise linear function of bytes (Hockney's model: alpha + beta * bytes, of which each range of sizes
-// has its own: caches and protocols bend the curve).
+// Seconds as a piecewise linear function of bytes: Hockney's model, alpha + beta * bytes, with its own alpha and beta
+// for each range of sizes, since caches and protocols change with the size.
 class AlphaBeta {
  public:
   AlphaBeta() = default;
-  // Fits as few pieces as come within a twentieth of every size, three at most, so that the sum of the squares of the
-  // relative errors is least. `sizes` grow; there must be one at least.
+  // Fits the smallest number of pieces, at most three, whose relative error is at most 5 % for every size; each fit
+  // minimizes the sum of the squares of the relative errors. `sizes`: at least one, in ascending order.
   explicit AlphaBeta(const std::vector<TimedSize>& sizes);
 
   double seconds(double bytes) const;
-  // Of no bytes.
+  // The seconds of 0 bytes.
   double latency() const { return seconds(0); }
 
-  // A line for sizes from `begin` to `end`, in bytes; between two pieces another line joins their ends, and the last
-  // one goes on.
+  // A line for sizes from `begin` to `end`, in bytes. Between two pieces a line joins their ends; the last piece
+  // continues to infinity.
   struct Piece {
     double begin = 0, end = 0;
     double alpha = 0, beta = 0;

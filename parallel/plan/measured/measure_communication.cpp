@@ -1,4 +1,4 @@
-// Timing every kind of communication by `bench comm`'s means.
+// Times every kind of communication with the functions of `bench comm`.
 #include "parallel/plan/measured/measure_communication.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using Kind = Communication::Kind;
 
 constexpr std::int64_t first_bytes = 64, last_bytes = 64 << 20;
-constexpr int factor = 4;  // from one size to the next
+constexpr int factor = 4;  // ratio of one size to the previous one
 
 constexpr Kind kinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
                           Kind::all_to_all, Kind::broadcast,      Kind::send};
@@ -39,12 +39,13 @@ CallKind collective_of(Kind kind) {
   }
 }
 
-// Sizes in bytes with the seconds of each, one after the other.
+// Alternating sizes in bytes and their seconds.
 using SizesAndSeconds = std::vector<double>;
 
-// Of one copy for growing sizes, the median of some; the mean over the ranks, which copy at the same time. Collective.
+// Times copies of growing sizes: for each size the median of several copies, then the mean over the ranks, which copy
+// at the same time. Collective.
 SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& stream) {
-  constexpr int most_copies = 60;
+  constexpr int max_copies = 60;
   const Memory from = backend.allocate(last_bytes), to = backend.allocate(last_bytes);
   const Memory values = backend.allocate_host(last_bytes), sum = ranks.allocate(sizeof(double));
   fill_random({values.get(), DType::float32, last_bytes / size_of(DType::float32)}, 1, 2);
@@ -55,11 +56,11 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
     ranks.barrier(stream);
     stream.synchronize();
     std::vector<double> times;
-    for (double start = seconds_now(); static_cast<int>(times.size()) < most_copies && seconds_now() < start + 0.05;) {
-      const double begun = seconds_now();
+    for (double start = seconds_now(); static_cast<int>(times.size()) < max_copies && seconds_now() < start + 0.05;) {
+      const double copy_start = seconds_now();
       backend.copy(to.get(), from.get(), bytes, stream);
       stream.synchronize();
-      times.push_back(seconds_now() - begun);
+      times.push_back(seconds_now() - copy_start);
     }
     double seconds = median(times);
     backend.copy(sum.get(), &seconds, sizeof seconds, stream);
@@ -72,7 +73,7 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
   return sizes;
 }
 
-// Of one call of a kind for growing sizes, on the slowest rank. Collective; equal on all ranks.
+// Times calls of a kind for growing sizes, on the slowest rank. Collective; the result is equal on all ranks.
 SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared) {
   SizesAndSeconds sizes;
   for (const CommBenchRow& row : bench_collective(ranks, backend, stream,
@@ -85,14 +86,14 @@ SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& str
                                                   .batches = 7,
                                                   .batch_seconds = 0.02,
                                                   .ordinary_memory = !shared})) {
-    require(row.wrong == 0, "a measured collective gives wrong values");
+    require(row.wrong == 0, "a measured collective returns correct values");
     sizes.push_back(static_cast<double>(row.bytes));
     sizes.push_back(row.seconds);
   }
   return sizes;
 }
 
-// Measures until two results agree; what is kept, with the spread behind it.
+// Measures until two results agree; returns the chosen result, followed by the spread.
 SizesAndSeconds repeat(const std::function<SizesAndSeconds()>& measure) {
   Repeated repeated(3, 0.06);
   std::vector<SizesAndSeconds> results;
@@ -115,7 +116,7 @@ std::vector<std::string> all_keys(int ranks) {
   return keys;
 }
 
-// Nothing where the key was not measured, or by a version that kept no spread.
+// Returns an empty value if the key was not measured, or was measured by a version that stored no spread.
 std::optional<double> spread_of(const Measurements& measurements, const std::string& key) {
   const std::vector<double>* values = measurements.find(key);
   if (values == nullptr || values->size() % 2 == 0) return {};

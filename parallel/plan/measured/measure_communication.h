@@ -1,4 +1,4 @@
-// The communication between ranks of this machine timed, and the alpha-beta model of it.
+// Times the communication between ranks of this machine and fits the alpha-beta model to it.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,24 @@ namespace trainctl {
 class Backend;
 class Communicator;
 
-// The key of a kind of communication between so many ranks of one host, in memory that all of them see or in a rank's
-// own: {bytes, seconds, bytes, seconds, ..., spread}, the last one as of a step (measure_step.h).
+// Returns the key of a kind of communication between `ranks` ranks of one host, in memory that all of them share or in
+// a rank's own. Its values are {bytes, seconds, bytes, seconds, ..., spread}, with the spread as in measure_step.h.
 std::string communication_key(int ranks, Communication::Kind kind, bool shared);
-// The same of copies within a rank's memory while the others copy, too.
+// Returns the key of copies within a rank's memory while the other ranks also copy, with the same values.
 std::string copy_key(int ranks);
 
-// The largest spread of every kind between so many ranks, and of copies; nothing where one is missing.
+// Returns the largest spread of all kinds between `ranks` ranks and of copies; empty if one is missing.
 std::optional<double> communication_spread(const Measurements& measurements, int ranks);
-// Whether the measurements have every kind, and copies, with a spread of at most `wide_spread` (repeated.h).
+// Whether the measurements have all kinds and copies with a spread of at most `wide_spread` (repeated.h).
 bool has_communication(const Measurements& measurements, int ranks);
 
-// Times every kind, and copies, that `known` lacks or has with a wide spread, for growing sizes up to the largest, a
-// few seconds in all: twice each, and again until two results agree (Repeated). `beat` is called before each kind.
+// Times all kinds and copies that are missing in `known` or have a wide spread there, for growing sizes, in a few
+// seconds altogether: each twice, and again until two results agree (Repeated). Calls `beat` before each kind.
 // Collective; `known` and the result are equal on all ranks.
 Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
                                    const std::function<void()>& beat);
 
-// The model of a kind, or of copies, by its key; nothing where it was not measured.
+// Returns the model of a kind, or of copies, by its key; empty if it was not measured.
 std::optional<AlphaBeta> communication_model(const Measurements& measurements, const std::string& key);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Timing a source of batches.
+// Times a batch source.
 #include "parallel/plan/measured/measure_loading.h"
 
 #include "core/backend/communicator.h"
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// While batches are taken for so many seconds; the mean over the ranks.
+// Requests batches for `seconds`; returns the seconds of a sample, the mean over the ranks.
 double seconds_of_sample(BatchSource& source, Communicator& together, double seconds) {
   ImmediateStream host;
   together.barrier(host);
@@ -41,8 +41,8 @@ bool has_loading(const Measurements& measurements, const std::string& key) {
 }
 
 std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds) {
-  constexpr int warm_up = 16;              // batches, more than are prepared ahead
-  const double beginning = seconds_now();  // until as many workers read as are needed
+  constexpr int warm_up = 16;              // number of batches: more than are prefetched
+  const double beginning = seconds_now();  // the warm-up lets the number of workers adapt
   for (int i = 0; i < warm_up || seconds_now() - beginning < seconds / 2; ++i) source.next();
   Repeated repeated(5, 0.05);
   std::vector<double> times;

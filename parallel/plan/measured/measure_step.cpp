@@ -1,4 +1,4 @@
-// Timing the ops of a step under silent communicators.
+// Times the ops of a step with communicators that have no peers.
 #include "parallel/plan/measured/measure_step.h"
 
 #include <time.h>
@@ -33,7 +33,8 @@ void add_tensors(std::string& text, const PlacedProgram& program, const std::vec
   }
 }
 
-// "dense 1f00c8a5d3e2b497": the kind, and a hash of attributes, shapes, dtypes, layouts and implementation.
+// Returns, for example, "dense 1f00c8a5d3e2b497": the kind, and a hash of attributes, shapes, dtypes, layouts and
+// implementation.
 std::string op_signature(const PlacedProgram& program, const PlacedOp& placed) {
   const Op& op = placed.op;
   std::string text = format("{} {}:", placed.lowering.implementation, op.def->attributes());
@@ -43,10 +44,10 @@ std::string op_signature(const PlacedProgram& program, const PlacedOp& placed) {
   return format("{} {:016x}", op.def->kind(), xxh3(text.data(), text.size()));
 }
 
-constexpr int rounds = 4;                          // of steps as they are and steps with their ops observed, in turn
-constexpr int fewest_steps = 2, most_steps = 250;  // of each kind in a round
+constexpr int rounds = 4;                      // of steps without an observer, then steps with one
+constexpr int min_steps = 2, max_steps = 250;  // of each kind in a round
 
-// Calls the body for every kernel op that a step runs, in order, the refreshing of compute copies first.
+// Calls the body for every kernel op that a step runs, in order: first those that refresh compute copies.
 template <class Body>
 void for_kernels(const PlacedProgram& program, Body body) {
   const auto all_of = [&](int segment) {
@@ -67,14 +68,15 @@ std::int64_t batch_bytes(const Program& program) {
   return bytes;
 }
 
-// Seconds that the calling thread has computed.
+// Returns the CPU seconds of the calling thread.
 double thread_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of the ops by their keys; then of a step outside its ops, and what the later of two ranks needs longer.
+// The seconds of each op, in the order of `keys`, then those of a step outside its ops and the additional seconds of
+// the later of two ranks.
 struct StepTimes {
   std::vector<std::string> keys;
   std::vector<double> seconds;
@@ -95,16 +97,16 @@ class StepTimer {
     engine_.upload();
   }
 
-  // Takes about so many seconds.
+  // Runs steps for about `seconds`.
   void run(double seconds) {
     constexpr int warm_up = 3;
     steps_.clear();
     recorder_ = {};
     cpu_ = wall_ = 0;
-    double one = 0;
-    for (int i = 0; i < warm_up; ++i) one = step();
-    const double of_round = reduced(one, Reduction::maximum) * 2 * rounds;
-    const int count = static_cast<int>(std::clamp(seconds / of_round, 1.0 * fewest_steps, 1.0 * most_steps));
+    double one_step = 0;
+    for (int i = 0; i < warm_up; ++i) one_step = step();
+    const double of_round = reduced(one_step, Reduction::maximum) * 2 * rounds;
+    const int count = static_cast<int>(std::clamp(seconds / of_round, 1.0 * min_steps, 1.0 * max_steps));
     for (int round = 0; round < rounds; ++round) {
       meet();
       for (int i = 0; i < count; ++i) steps_.push_back(step());
@@ -115,30 +117,30 @@ class StepTimer {
     }
   }
 
-  // The median step of the rank that needs longest. Collective.
+  // Returns the median step time of the slowest rank. Collective.
   double step_seconds() { return reduced(median(steps_), Reduction::maximum); }
 
-  // By how much longer the steps took than their thread computed, as a part of the latter: others had its core.
-  // The largest of any rank. Collective.
+  // Returns the time in which the steps' thread waited for its core, as a fraction of the time in which it computed;
+  // the maximum over the ranks. Collective.
   double disturbance() {
     const bool computes_alone = backend_.on_host() && program().program.streams == 1;
     return reduced(computes_alone && cpu_ > 0 ? std::max(wall_ / cpu_ - 1, 0.0) : 0, Reduction::maximum);
   }
 
-  // Collective: means over the ranks.
+  // Returns means over the ranks. Collective.
   StepTimes times() {
-    std::map<std::string, std::pair<double, int>> ops;  // by key: the sum of the medians, and of how many ops
+    std::map<std::string, std::pair<double, int>> ops;  // by key: sum of the medians, number of ops
     for (const OpCost& cost : op_costs(recorder_.runs())) {
       if (cost.op.placed().op.def->trait() != OpTrait::kernel) continue;
       auto& [sum, count] = ops[op_key(together_.size(), program(), cost.op.placed())];
       sum += cost.median_seconds;
       ++count;
     }
-    // A communication's copies are its own: in a run they are a part of what it takes.
+    // Includes the copies of communications, which in a run are part of the communications' time.
     double in_ops = 0;
     for (const OpCost& cost : op_costs(recorder_.runs())) in_ops += cost.median_seconds * runs_of(cost.op);
     const double of_step = median(steps_);
-    // An op that is observed takes longer than in a step as it is: together ops take no longer than that step.
+    // Observed ops take longer, so their times are scaled down to at most the time of an unobserved step.
     const double unobserved = std::min(of_step / in_ops, 1.0);
     std::vector<std::string> keys;
     std::vector<double> values;
@@ -184,14 +186,14 @@ class StepTimer {
     return value;
   }
 
-  double quantile(double part) const {
+  double quantile(double fraction) const {
     std::vector<double> sorted = steps_;
     std::sort(sorted.begin(), sorted.end());
-    return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5)];
+    return sorted[static_cast<std::size_t>(fraction * static_cast<double>(sorted.size() - 1) + 0.5)];
   }
 
-  // How often a step runs an op: once for each item of the schedule that names its segment. The step's own refreshing
-  // of compute copies comes on top where it runs outside of the schedule; the recorder has seen that, too.
+  // Returns how often a step runs an op: once for each item of the schedule with its segment, or once if it refreshes
+  // compute copies outside the schedule; the recorder has recorded these, too.
   double runs_of(const OpRun& op) const {
     double count = 0;
     for (const ScheduleItem& item : program().program.schedule) count += item.segment == op.segment ? 1 : 0;
@@ -208,8 +210,8 @@ class StepTimer {
   OpRecorder recorder_;
   StepResult result_;
   std::int64_t number_ = 0;
-  std::vector<double> steps_;  // seconds of those that were not observed
-  double cpu_ = 0, wall_ = 0;  // seconds of all steps: of their thread on its core, and as a clock sees them
+  std::vector<double> steps_;  // seconds of the unobserved steps
+  double cpu_ = 0, wall_ = 0;  // CPU seconds and wall-clock seconds of all steps
 };
 
 }  // namespace
@@ -217,8 +219,7 @@ class StepTimer {
 std::string measured_beside(int ranks) { return format("{} at once: ", ranks); }
 
 std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op) {
-  const int streams =
-      program.program.streams;  // whose ops take, one after the other, a part of the time they take alone
+  const int streams = program.program.streams;  // ops of several streams overlap, so each counts less than alone
   return measured_beside(ranks) + (streams > 1 ? format("{} streams: ", streams) : "") + "op " +
          op_signature(program, op);
 }
@@ -231,7 +232,7 @@ std::string step_key(int ranks, const PlacedProgram& program) {
 
 std::optional<double> step_spread(const Measurements& measurements, int ranks, const PlacedProgram& program) {
   std::optional<double> spread = 0;
-  const auto take = [&](const std::string& key, std::size_t number) {
+  const auto include = [&](const std::string& key, std::size_t number) {
     const std::vector<double>* values = measurements.find(key);
     if (values == nullptr || values->size() <= number) {
       spread.reset();
@@ -239,8 +240,8 @@ std::optional<double> step_spread(const Measurements& measurements, int ranks, c
       spread = std::max(*spread, values->at(number));
     }
   };
-  take(step_key(ranks, program), 2);
-  for_kernels(program, [&](const PlacedOp& op) { take(op_key(ranks, program, op), 1); });
+  include(step_key(ranks, program), 2);
+  for_kernels(program, [&](const PlacedOp& op) { include(op_key(ranks, program, op), 1); });
   return spread;
 }
 

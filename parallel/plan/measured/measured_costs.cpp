@@ -1,4 +1,4 @@
-// Looking up what was measured.
+// Looks up the costs in the measurements.
 #include "parallel/plan/measured/measured_costs.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 namespace trainctl {
 namespace {
 
-// The median of the largest of so many values of a standard normal distribution.
+// Returns the median of the maximum of `values` values of a standard normal distribution.
 double median_of_largest(int values) {
-  const double part = std::pow(0.5, 1.0 / values);
+  const double probability = std::pow(0.5, 1.0 / values);
   double low = 0, high = 10;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < part ? low : high) = middle;
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < probability ? low : high) = middle;
   }
   return low;
 }
@@ -30,8 +30,8 @@ MeasuredCosts::MeasuredCosts(Measurements measurements, const MeasuredUse& use, 
 
 double MeasuredCosts::op_seconds(const PlacedProgram& program, int segment, int op) const {
   const auto* measured = measurements_.find(op_key(use_.at_once, program, program.op(segment, op)));
-  if (measured != nullptr) return slower() * measured->front();
-  return estimate_ == nullptr ? 0 : slower() * estimate_->op_seconds(program, segment, op);
+  if (measured != nullptr) return slowdown() * measured->front();
+  return estimate_ == nullptr ? 0 : slowdown() * estimate_->op_seconds(program, segment, op);
 }
 
 TrafficSeconds MeasuredCosts::communication_seconds(const Traffic& traffic) const {
@@ -42,27 +42,27 @@ TrafficSeconds MeasuredCosts::communication_seconds(const Traffic& traffic) cons
     if (!model) continue;
     const double ring = (1 - 1.0 / traffic.ranks) / (1 - 1.0 / measured);
     const double tree = std::log2(traffic.ranks) / std::log2(measured);
-    const double latency = slower() * tree * model->latency();
+    const double latency = slowdown() * tree * model->latency();
     double transfer = ring * std::max(model->seconds(bytes) - model->latency(), 0.0);
     if (traffic.copied > 0) {
       const auto copies = communication_model(measurements_, copy_key(measured));
       if (copies) transfer += copies->seconds(static_cast<double>(traffic.copied));
     }
-    return {latency, slower() * transfer};
+    return {latency, slowdown() * transfer};
   }
   return {};
 }
 
 HostSeconds MeasuredCosts::host_seconds(const PlacedProgram& program) const {
-  HostSeconds host{.loads_beside = !use_.on_host};
+  HostSeconds host{.overlaps_loading = !use_.on_host};
   const std::int64_t samples = program.program.micro_batch_samples * program.program.micro_batches;
   const auto* loading = measurements_.find(loading_key(use_.at_once, use_.data, samples));
-  if (loading != nullptr) host.sample = slower() * loading->front();
+  if (loading != nullptr) host.sample = slowdown() * loading->front();
   const auto* measured = measurements_.find(step_key(use_.at_once, program));
   if (measured == nullptr) return host;
   host.step = measured->at(0);
   if (use_.ranks > 1) host.step += measured->at(1) * median_of_largest(use_.ranks) / median_of_largest(2);
-  host.step *= slower();
+  host.step *= slowdown();
   return host;
 }
 

@@ -1,4 +1,4 @@
-// Measurements as text.
+// Reads and writes measurements as text.
 #include "parallel/plan/measured/measurements.h"
 
 #include <cmath>
@@ -13,14 +13,14 @@ namespace {
 
 constexpr const char* file_kind = "measurements";
 
-// Throws Error{data} where the text is no list of finite numbers.
+// Throws Error{data} if the text is not a list of finite numbers.
 std::vector<double> read_numbers(const std::string& text) {
   std::vector<double> numbers;
   for (const char* at = text.c_str(); *at != 0;) {
     char* end = nullptr;
     numbers.push_back(std::strtod(at, &end));
     if (end == at || !std::isfinite(numbers.back())) {
-      throw Error(ErrorKind::data, format("'{}' is no list of numbers", text));
+      throw Error(ErrorKind::data, format("'{}' is not a list of numbers", text));
     }
     at = *end == ' ' ? end + 1 : end;
   }

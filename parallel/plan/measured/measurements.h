@@ -1,4 +1,4 @@
-// Measurements: numbers that were measured on one machine, by what they are of; kept for the user between plans.
+// Measurements of one machine: numbers by key, which are kept in a user's cache between plans.
 #pragma once
 
 #include <map>
@@ -10,22 +10,22 @@ namespace trainctl {
 
 class Measurements {
  public:
-  // The numbers of a key; null where it was not measured.
+  // Returns the numbers of a key, or null if it was not measured.
   const std::vector<double>* find(std::string_view key) const;
   void record(const std::string& key, std::vector<double> values);
-  // Takes over what the other has, in the place of what this has of it.
+  // Adds the other's measurements, which replace those with the same keys.
   void add(const Measurements& other);
-  // Takes over what the other has of keys that this lacks, or has with another number of values or with a last value
-  // (the spread) above `widest`. What was measured for the strategy that a config states is thus not replaced by what
-  // is measured in less time for its alternatives.
+  // Adds the other's measurements of keys that are missing here, or have another number of values, or a last value (the
+  // spread) above `widest`. So the measurements for the config's own strategy are not replaced by shorter ones for its
+  // alternatives.
   void complete(const Measurements& other, double widest);
 
   bool empty() const { return values_.empty(); }
   bool operator==(const Measurements&) const = default;
 
-  // A file with a line for each key, "key<tab>numbers", behind a line with its checksum. add_file() throws Error{data}
-  // and adds nothing where anything of it is damaged.
+  // Writes a file with a line for each key, "key<tab>numbers", after a line with the checksum.
   std::string file_text() const;
+  // Adds the measurements of such a file. Throws Error{data} and adds nothing if the file is damaged.
   void add_file(std::string_view text);
 
  private:

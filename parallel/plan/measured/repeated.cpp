@@ -1,4 +1,4 @@
-// Results of repetitions compared.
+// Compares the results of repeated measurements.
 #include "parallel/plan/measured/repeated.h"
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace {
 
 using Times = std::vector<double>;
 
-// The median of the parts by which their times differ: a few that were disturbed, or that change between two modes as
-// messages of some sizes do, count little.
+// Returns the median of the relative differences of the times. It is hardly affected by a few times that were disturbed
+// or that, like messages of some sizes, alternate between two modes.
 double distance(const Times& a, const Times& b) {
-  std::vector<double> parts;
+  std::vector<double> differences;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     const double shorter = std::min(a[i], b[i]);
-    parts.push_back(shorter > 0 ? std::abs(a[i] - b[i]) / shorter : 0);
+    differences.push_back(shorter > 0 ? std::abs(a[i] - b[i]) / shorter : 0);
   }
-  return parts.empty() ? 0 : median(parts);
+  return differences.empty() ? 0 : median(differences);
 }
 
-// The sum of the first times.
+// Returns the sum of the first `count` times.
 double total(const Times& times, std::size_t count) {
   return std::accumulate(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(count), 0.0);
 }
@@ -51,7 +51,7 @@ Repeated::Pair Repeated::best() const {
 }
 
 bool Repeated::settled() const {
-  return results_.size() >= most_ || (results_.size() > 1 && best().distance <= agreement_);
+  return results_.size() >= max_results_ || (results_.size() > 1 && best().distance <= agreement_);
 }
 
 double Repeated::spread() const { return results_.size() > 1 ? best().distance : 0; }

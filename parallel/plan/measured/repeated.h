@@ -1,4 +1,4 @@
-// Repeating a measurement until two of its results agree: whatever else a machine does slows each one differently.
+// Repeats a measurement until two of its results agree, since other work of the machine disturbs each one differently.
 #pragma once
 
 #include <cstddef>
@@ -6,36 +6,37 @@
 
 namespace trainctl {
 
-// Results of one measurement that differ by more than this part from each other were taken on a busy machine: they are
-// taken again by the next plan.
+// If the results of a measurement differ by more than this fraction, the machine was busy: the next plan repeats the
+// measurement.
 inline constexpr double wide_spread = 0.1;
 
-// The results of one measurement that was taken several times. A result is a list of times; of lists of unequal length
-// the first times are compared.
+// The results of one measurement that was taken several times. A result is a list of times; for lists of different
+// lengths, only the first times are compared.
 class Repeated {
  public:
-  // `most` repetitions at most, and at least two. Two agree if half of their times differ by at most
-  // this part, `agreement`, of the shorter one.
-  explicit Repeated(std::size_t most = 5, double agreement = 0.03) : most_(most), agreement_(agreement) {}
+  // `max_results`: the largest number of repetitions, at least two. Two results agree if the median relative difference
+  // of their times is at most `agreement`.
+  explicit Repeated(std::size_t max_results = 5, double agreement = 0.03)
+      : max_results_(max_results), agreement_(agreement) {}
 
   void add(std::vector<double> seconds) { results_.push_back(std::move(seconds)); }
-  // Whether no further repetition is needed: two agree, or there are as many as may be.
+  // Whether no further repetition is needed: two results agree, or the largest number of repetitions is reached.
   bool settled() const;
-  // The index of the result to keep: the shorter one of the two that agree, of several such pairs of the shortest;
-  // where none agree, of the two that are closest to each other.
+  // Returns the index of the result to keep: the shorter one of the two that agree (of the shortest pair, if several
+  // pairs agree); if none agree, the shorter one of the two closest results.
   std::size_t chosen() const { return best().first; }
-  // How far the two are from each other.
+  // Returns the relative difference of these two results.
   double spread() const;
 
  private:
   struct Pair {
     std::size_t first = 0, second = 0;  // the first is the shorter one
     double distance = 0;
-    double seconds = 0;  // of the first
+    double seconds = 0;  // sum of the first one's times
   };
   Pair best() const;
 
-  std::size_t most_;
+  std::size_t max_results_;
   double agreement_;
   std::vector<std::vector<double>> results_;
 };

@@ -1,4 +1,4 @@
-// Random batches, and communicators without peers.
+// Creates random batches and communicators without peers.
 #include "parallel/plan/measured/stand_ins.h"
 
 #include <algorithm>
@@ -15,17 +15,17 @@ namespace trainctl {
 namespace {
 
 constexpr std::int64_t byte_values = 256;
-constexpr std::int64_t most_numbers = std::int64_t{1} << 30;
+constexpr std::int64_t max_numbers = std::int64_t{1} << 30;
 
 TensorId original_of(const Program& program, TensorId id) {
   while (program.tensor(id).alias_of != no_tensor) id = program.tensor(id).alias_of;
   return id;
 }
 
-// The end of the whole numbers that the ops which read a tensor take: rows of an embedding, classes of a loss. 2 where
-// none says so.
+// Returns the upper bound of the integers in a tensor: the rows of the embedding or the classes of the loss that reads
+// it; 2 if there is none.
 std::int64_t numbers_below(const Program& program, TensorId tensor) {
-  std::int64_t below = most_numbers;
+  std::int64_t below = max_numbers;
   const auto reads = [&](const Op& op, std::size_t input) {
     return op.inputs.size() > input && original_of(program, op.inputs[input]) == tensor;
   };
@@ -37,7 +37,7 @@ std::int64_t numbers_below(const Program& program, TensorId tensor) {
       if (takes_classes && reads(op, 1)) below = std::min(below, shape(op, 0).back());
     }
   }
-  return below == most_numbers ? 2 : std::max<std::int64_t>(below, 1);
+  return below == max_numbers ? 2 : std::max<std::int64_t>(below, 1);
 }
 
 // Writes the count of samples into the results that the stages of a pipeline add up.
@@ -45,14 +45,14 @@ std::function<void(View)> count_of_last_stage(const PlacedProgram& program, Back
   return [&program, &backend](View results) {
     const TensorId count = program.program.step.count;
     if (count == no_tensor) return;
-    const PlacedTensor& place = program.tensor(count);
+    const PlacedTensor& placed = program.tensor(count);
     for (const PlacedSegment& segment : program.segments) {
       for (const PlacedOp& op : segment.ops) {
         const auto* reduce = op.op.get_if<AllReduce>();
         if (reduce == nullptr || reduce->axis != MeshAxis::pipeline) continue;
         const PlacedTensor& bucket = program.tensor(op.op.outputs[0]);
-        const std::int64_t offset = place.offset - bucket.offset;
-        if (bucket.region != place.region || offset < 0 || offset >= results.bytes()) continue;
+        const std::int64_t offset = placed.offset - bucket.offset;
+        if (bucket.region != placed.region || offset < 0 || offset >= results.bytes()) continue;
         if (program.program.tensor(op.op.outputs[0]).type.shape.count() != results.count) continue;
         const auto samples = static_cast<float>(program.program.micro_batch_samples * program.program.micro_batches);
         const auto stream = backend.compute_stream();
@@ -74,7 +74,7 @@ RandomBatch::RandomBatch(const Program& program, Backend& backend) {
   for (const TensorId id : program.batch.targets) batch_.targets.push_back(add(program, id, below(id), backend));
   batch_.weights = add(program, program.batch.weights, 1, backend);
   std::fill_n(batch_.weights.as<float>(), batch_.weights.count, 1.0f);
-  batch_.samples = add(program, program.batch.samples, most_numbers, backend);
+  batch_.samples = add(program, program.batch.samples, max_numbers, backend);
   batch_.count = batch_.global_count = program.micro_batch_samples * program.micro_batches;
 }
 
@@ -82,9 +82,9 @@ View RandomBatch::add(const Program& program, TensorId tensor, std::int64_t belo
   if (tensor == no_tensor) return {};
   const TensorType& type = program.tensor(tensor).type;
   memory_.push_back(backend.allocate_host(type.bytes() * program.micro_batches));
-  const View part{memory_.back().get(), type.dtype, type.shape.count() * program.micro_batches};
-  fill_random(part, memory_.size(), below);
-  return part;
+  const View values{memory_.back().get(), type.dtype, type.shape.count() * program.micro_batches};
+  fill_random(values, memory_.size(), below);
+  return values;
 }
 
 LoopbackAxes::LoopbackAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory) {

@@ -1,4 +1,4 @@
-// What stands in for data and for the other ranks while the step of one rank is measured alone.
+// Replaces the data and the other ranks while the step of one rank is measured alone.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 
 namespace trainctl {
 
-// A batch of random samples for a program whose data is not read.
+// A batch of random samples, used instead of reading the data.
 class RandomBatch {
  public:
-  // As many samples as the program takes in a step. Whole numbers stay below the rows of the embeddings and the classes
-  // that they are meant for, as far as the program tells, so that losses stay finite.
+  // Creates the samples of one step of the program. Integers are less than the rows of the embedding or the classes of
+  // the loss that reads them, if the program has one, so that losses stay finite.
   RandomBatch(const Program& program, Backend& backend);
 
   const Batch& batch() const { return batch_; }
@@ -28,12 +28,12 @@ class RandomBatch {
   Batch batch_;
 };
 
-// The communicators along the axes of a mesh whose other ranks are not there.
+// The communicators along the axes of a mesh whose other ranks do not exist.
 class LoopbackAxes {
  public:
-  // Silent communicators of a rank for a training program of its; `memory` as in loopback_communicator(). A stage of a
-  // pipeline that counts no samples gets the count which the last stage would send: without samples its update would
-  // do nothing. All arguments outlive this.
+  // Creates communicators without peers for a rank's training program; `memory`: as in loopback_communicator(). A
+  // pipeline stage that counts no samples receives the count that the last stage would send, since its update would do
+  // nothing without samples. All arguments must outlive this object.
   LoopbackAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory);
 
   MeshCommunicators communicators() const { return MeshCommunicators(axes_); }

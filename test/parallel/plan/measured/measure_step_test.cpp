@@ -108,7 +108,7 @@ TEST_CASE("every kernel op of a measured step has a time") {
     const HostSeconds host = costs.host_seconds(ready.programs[0]);
     CHECK(host.step >= 0);
     CHECK(host.sample == 0);  // no data was loaded
-    CHECK(!host.loads_beside);
+    CHECK(!host.overlaps_loading);
   }
 }
 
