@@ -1,4 +1,4 @@
-// Buckets of gradients.
+// Forms buckets of gradients and inserts their reductions.
 #include "parallel/strategies/buckets.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace trainctl {
 namespace {
 
-// How many ops of the segment run until all of the gradients are complete; none for a rank without samples.
+// The number of ops of the segment up to the one that completes the last of the gradients; 0 for a rank without
+// samples.
 std::size_t completed_after(const Segment& segment, const std::vector<TensorId>& gradients) {
   const auto writes = [&](const Op& op) {
     return std::find_first_of(op.outputs.begin(), op.outputs.end(), gradients.begin(), gradients.end()) !=
@@ -28,8 +29,8 @@ std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layou
                                                     std::int64_t bytes) {
   std::vector<std::vector<TensorId>> buckets;
   bool full = true;
-  std::int64_t filled = 0;                   // elements of the last bucket, gaps between its gradients included
-  const std::vector<int>* stages = nullptr;  // that hold the bucket's parameters
+  std::int64_t filled = 0;                   // elements of the last bucket, including gaps
+  const std::vector<int>* stages = nullptr;  // stages that hold the bucket's parameters
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
     full = full || entry.stages != *stages;
@@ -79,8 +80,8 @@ Segment& last_backward(Program& program) {
   return program.segments[static_cast<std::size_t>(last->segment)];
 }
 
-void insert_behind(const Program& program, const std::vector<TensorId>& buckets, const OpsOfBucket& ops,
-                   Segment& segment) {
+void insert_after(const Program& program, const std::vector<TensorId>& buckets, const OpsOfBucket& ops,
+                  Segment& segment) {
   std::vector<Op> result;
   std::size_t next = 0;
   for (std::size_t b = 0; b < buckets.size(); ++b) {

@@ -1,4 +1,5 @@
-// Gradients in buckets, whose reduction over the data axis begins as soon as the backward pass has completed them.
+// Groups gradients into buckets, whose reduction over the data axis begins as soon as the backward pass has completed
+// them.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +11,32 @@
 
 namespace trainctl {
 
-// The gradients in backward order, cut into buckets, each of which closes with the gradient that fills it. Those of
-// parameters that the same stages of a pipeline share are one bucket, equal on all of these stages. Sizes in bytes.
+// Divides the gradients, in backward order, into buckets; a bucket ends with the gradient that fills it. The gradients
+// of parameters that the same stages of a pipeline share form one bucket, which is equal on all of these stages. Sizes
+// are in bytes.
 std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, std::int64_t first_bytes,
                                                     std::int64_t bytes);
-// With the sizes of the strategy's options.
+// Uses the bucket sizes of the strategy's options.
 std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, const StrategyOptions& options);
 
-// Adds a bucket as a tensor of role gradient with these members, named "bucket 2"; finish_training gives it its place
-// and size.
+// Adds a bucket as a tensor of role gradient with these members, named, for example, "bucket 2"; finish_training sets
+// its offset and size.
 TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number);
 
-// The elements of a bucket with these gradients, gaps between them and behind the last one included.
+// The number of elements of a bucket with these gradients, including the gaps between them and after the last one.
 std::int64_t elements_of(const Program& program, const std::vector<TensorId>& gradients);
 
-// The segment of the last micro-batch's backward pass, a copy of its own where earlier micro-batches run it too.
+// Returns the segment of the last micro-batch's backward pass, which is copied if earlier micro-batches run it too.
 Segment& last_backward(Program& program);
 
-// The ops that are put behind the op which completes a bucket; `bucket` is its number.
+// Returns the ops to insert after the op that completes a bucket; `bucket` is its number.
 using OpsOfBucket = std::function<std::vector<Op>(std::size_t bucket)>;
 
-// Puts ops behind the op of the segment that completes all members of a bucket, bucket by bucket in their order.
-void insert_behind(const Program& program, const std::vector<TensorId>& buckets, const OpsOfBucket& ops,
-                   Segment& segment);
+// Inserts ops after the op of the segment that completes all members of a bucket, bucket by bucket in order.
+void insert_after(const Program& program, const std::vector<TensorId>& buckets, const OpsOfBucket& ops,
+                  Segment& segment);
 
-// The wait for an asynchronous collective whose output the tensor is.
+// Creates the wait for the asynchronous collective that writes the tensor.
 Op wait_for(const Program& program, TensorId tensor);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Data parallelism as a function from program to program.
+// Adds the reductions of data parallelism to a program.
 #include "parallel/strategies/data.h"
 
 #include <limits>
@@ -34,8 +34,8 @@ void append(std::vector<Op> more, std::vector<Op>& ops) {
   std::move(more.begin(), more.end(), std::back_inserter(ops));
 }
 
-// With gradients that travel as bfloat16. Buckets bound the memory of what is in between, also without overlap. With
-// it, the backward pass has two buckets under way: the summands of one, and the sums of the one before.
+// Reduces gradients as bfloat16. Buckets limit the memory of the temporary tensors, also without overlap. With overlap,
+// two buckets are communicated at a time: the summands of one and the sums of the previous one.
 Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
   const std::vector<TensorId> buckets = add_buckets(program, gradient_buckets(program.flat, strategy.options));
   if (buckets.empty()) return program;
@@ -48,7 +48,7 @@ Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
   if (!strategy.overlap) {
     std::vector<Op>& ops = program.segments[static_cast<std::size_t>(program.find(Phase::update))].ops;
     for (const RoundedSum& sum : sums) {
-      for (auto part : {&RoundedSum::begin, &RoundedSum::gather, &RoundedSum::end}) append((sum.*part)(), ops);
+      for (auto phase : {&RoundedSum::begin, &RoundedSum::gather, &RoundedSum::end}) append((sum.*phase)(), ops);
     }
     return program;
   }
@@ -60,7 +60,7 @@ Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
     return ops;
   };
   Segment& segment = last_backward(program);
-  insert_behind(program, buckets, reduction, segment);
+  insert_after(program, buckets, reduction, segment);
   if (sums.size() > 1) append(sums[sums.size() - 2].end(), segment.ops);
   append(sums.back().gather(), segment.ops);
   append(sums.back().end(), segment.ops);
@@ -77,18 +77,18 @@ Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& 
     return reduce_rounded(std::move(program), rank.size(MeshAxis::data), strategy);
   }
   const std::vector<TensorId> buckets = add_buckets(program, buckets_of(program, strategy));
-  if (buckets.empty()) return program;  // nothing trains
-  const bool beside = strategy.overlap && buckets.size() > 1;
-  if (beside) {
+  if (buckets.empty()) return program;  // all layers are frozen
+  const bool overlaps = strategy.overlap && buckets.size() > 1;
+  if (overlaps) {
     const std::vector<TensorId> early(buckets.begin(), buckets.end() - 1);
     const auto reduction = [&](std::size_t b) { return std::vector<Op>{all_reduce(program, early[b], true)}; };
-    insert_behind(program, early, reduction, last_backward(program));
+    insert_after(program, early, reduction, last_backward(program));
   }
   std::vector<Op>& ops = program.segments[static_cast<std::size_t>(update)].ops;
-  for (std::size_t b = beside ? buckets.size() - 1 : 0; b < buckets.size(); ++b) {
-    ops.push_back(all_reduce(program, buckets[b], beside));
+  for (std::size_t b = overlaps ? buckets.size() - 1 : 0; b < buckets.size(); ++b) {
+    ops.push_back(all_reduce(program, buckets[b], overlaps));
   }
-  if (!beside) return program;
+  if (!overlaps) return program;
   for (TensorId bucket : buckets) ops.push_back(wait_for(program, bucket));
   return program;
 }

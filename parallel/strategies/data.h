@@ -1,4 +1,5 @@
-// Data parallelism: every rank holds all parameters and a share of each batch; gradients are summed over the ranks.
+// Data parallelism: every rank holds all parameters and computes a share of each batch; gradients are summed over the
+// ranks.
 #pragma once
 
 #include "core/program/program.h"
@@ -6,12 +7,12 @@
 
 namespace trainctl {
 
-// Sums the gradients over the data axis, in the order of the flat layout. With overlap, each bucket is reduced behind
-// the op that finishes its last gradient, in the last micro-batch's backward segment ("backward_last" where earlier
-// micro-batches run the same one), all but the last bucket, which the update reduces before it waits for all of them;
-// without, the update reduces one bucket that holds everything. Gradients that travel as bfloat16 (rounded.h) are all
-// reduced in that backward segment with overlap, and without in the update, bucket by bucket. Programs without an
-// update, meshes with one replica and shared updates (sharded.h) stay as they are.
+// Sums the gradients over the data axis, in the order of the flat layout. With overlap, each bucket but the last is
+// reduced after the op that completes its last gradient, in the last micro-batch's backward segment ("backward_last" if
+// earlier micro-batches run the same one); the update reduces the last bucket and then waits for all of them. Without
+// overlap, the update reduces one bucket with all gradients. Gradients that are communicated as bfloat16 (rounded.h)
+// are all reduced in that backward segment with overlap, and in the update, bucket by bucket, without. Programs without
+// an update, meshes with one replica and sharded updates (sharded.h) are not changed.
 Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Gathering as a function from program to program.
+// Adds the gathering of sharded parameters to a program.
 #include "parallel/strategies/gathered.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace trainctl {
 namespace {
 
-// A bucket's parameters in the slot.
+// The gathered parameters of a bucket, in the slot.
 struct Gathered {
   std::string name;  // equal on all ranks
   TensorId whole = no_tensor;
-  std::map<TensorId, TensorId> members;  // by parameter: the tensor that lies in `whole`
+  std::map<TensorId, TensorId> members;  // by parameter: its tensor in `whole`
 };
 
 class Gatherer {
@@ -51,7 +51,7 @@ class Gatherer {
       if (of_phase.empty()) of_phase = add_tensors(segment.phase, rest);
       gather_in(segment, of_phase);
     }
-    // The parameters themselves have no memory of their own: in the forward pass they are what is gathered for it.
+    // The parameters' tensors have no memory of their own: the forward pass uses them as the gathered tensors.
     for (const auto& [parameter, bucket] : bucket_of_) {
       program_.tensors[static_cast<std::size_t>(parameter)].role = Role::activation;
     }
@@ -59,18 +59,18 @@ class Gatherer {
   }
 
  private:
-  // The tensors that a phase gathers, bucket by bucket: of its own, and of its own for the smaller last micro-batch, so
-  // that no lifetime spans another pass. The forward pass takes the parameters' own tensors.
+  // Adds the tensors into which a phase gathers the buckets: one set for equal micro-batches and one for the smaller
+  // last one, so that no lifetime spans another pass. The forward pass uses the parameters' own tensors.
   std::vector<Gathered> add_tensors(Phase phase, bool rest) {
     const auto phase_name = name_of(phase, Variant::first);
     const std::string suffix = format("/{}{}", phase_name, rest ? "/rest" : "");
-    std::vector<Gathered> all;
+    std::vector<Gathered> buckets;
     auto entry = program_.flat.parameters.begin();
     for (const FlatBucket& bucket : program_.flat.buckets) {
       Gathered gathered;
-      gathered.name = format("bucket {}/{}", all.size(), phase_name);
+      gathered.name = format("bucket {}/{}", buckets.size(), phase_name);
       gathered.whole =
-          program_.add(format("bucket {}{}", all.size(), suffix), {bucket.count}, DType::float32, Role::activation);
+          program_.add(format("bucket {}{}", buckets.size(), suffix), {bucket.count}, DType::float32, Role::activation);
       std::int64_t offset = 0;
       std::vector<TensorId> members;
       for (int i = 0; i < bucket.entries; ++i, ++entry) {
@@ -91,12 +91,12 @@ class Gatherer {
         members.push_back(member);
       }
       program_.tensors[static_cast<std::size_t>(gathered.whole)].members = std::move(members);
-      all.push_back(std::move(gathered));
+      buckets.push_back(std::move(gathered));
     }
-    return all;
+    return buckets;
   }
 
-  // The numbers of the buckets that the op reads: none, or those of one layer's parameters, which may lie in several.
+  // The numbers of the buckets that the op reads; one layer's parameters may be in several buckets.
   std::vector<int> buckets_read_by(const Op& op) const {
     std::vector<int> found;
     for (TensorId input : op.inputs) {
@@ -107,26 +107,26 @@ class Gatherer {
     return found;
   }
 
-  // Gathers each bucket in front of the first op that reads it. Ahead: one bucket earlier, beside the ops that read the
-  // bucket before.
+  // Gathers each bucket before the first op that reads it; with `ahead_`, one bucket earlier, in parallel with the ops
+  // that read the previous bucket.
   void gather_in(Segment& segment, const std::vector<Gathered>& gathered) {
-    std::vector<int> order;  // of the buckets, by first use
+    std::vector<int> order;  // numbers of the buckets, by first use
     for (const Op& op : segment.ops) {
       for (int bucket : buckets_read_by(op)) {
         if (std::find(order.begin(), order.end(), bucket) == order.end()) order.push_back(bucket);
       }
     }
     std::vector<Op> ops;
-    std::size_t begun = 0, there = 0;  // of `order`: gathers that were begun, and that have ended
+    std::size_t begun = 0, done = 0;  // number of buckets of `order` whose gathering has begun, and has ended
     const auto begin = [&] {
       if (begun < order.size()) ops.push_back(gather(order[begun++], gathered));
     };
     for (Op& op : segment.ops) {
       for (int bucket : buckets_read_by(op)) {
-        const auto place = static_cast<std::size_t>(std::find(order.begin(), order.end(), bucket) - order.begin());
-        if (place < there) continue;
-        there = place + 1;
-        if (begun < there) begin();
+        const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), bucket) - order.begin());
+        if (position < done) continue;
+        done = position + 1;
+        if (begun < done) begin();
         if (!ahead_) continue;
         ops.push_back(wait_for(program_, gathered[static_cast<std::size_t>(bucket)].whole));
         begin();
@@ -150,7 +150,7 @@ class Gatherer {
   Program program_;
   const int replicas_;
   const bool ahead_;
-  std::map<TensorId, int> bucket_of_;  // by parameter
+  std::map<TensorId, int> bucket_of_;  // number of the bucket, by parameter
 };
 
 }  // namespace

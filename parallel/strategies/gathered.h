@@ -1,4 +1,4 @@
-// Parameters of which each rank of the data axis keeps a part: they are gathered for the ops that read them.
+// Gathers parameters, of which each rank of the data axis keeps a shard, before the ops that read them.
 #pragma once
 
 #include "core/program/program.h"
@@ -6,12 +6,13 @@
 
 namespace trainctl {
 
-// Adds the tensor for this rank's shard of the parameters of a bucket, by the bucket's number.
+// Adds the tensor for this rank's shard of the parameters of bucket number `bucket`.
 TensorId add_parameter_shard(Program& program, std::size_t bucket);
 
-// Where the layout shares parameters (`shard: parameters`), gathers each bucket before the first op that reads it,
-// in the forward pass and again in the backward pass; between the two no rank holds it. With overlap the next bucket is
-// gathered while the ops run that read this one. Training and evaluation alike; other programs stay as they are.
+// If the layout shards parameters (`shard: parameters`), gathers each bucket before the first op that reads it, in the
+// forward pass and again in the backward pass; between the two no rank holds it. With overlap the next bucket is
+// gathered while the ops that read this one run. Applies to training and evaluation programs; other programs are not
+// changed.
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The strategy section's keys, and the mesh they describe.
+// Reads the keys of the strategy section and computes the mesh.
 #include "parallel/strategies/options.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace trainctl {
 namespace {
 
-// The most stages: a network has no more layers.
-constexpr int most_stages = 5000;
-// The most ranks that share a layer: no host has more.
-constexpr int most_parts = 1024;
+// The largest number of stages, since a network has no more layers.
+constexpr int max_stages = 5000;
+// The largest number of ranks that share a layer, since no host has more.
+constexpr int max_tensor_ranks = 1024;
 
 void check_verification(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.verify_every) return;
@@ -24,23 +24,23 @@ void check_verification(const StrategyOptions& options, const Node& node, Reader
       format("verify_every must be none, or a number of steps or epochs, not '{}'", to_string(*options.verify_every)));
 }
 
-// Stages are numbered from 0 without a gap, and each has layers.
+// Checks that stages are numbered from 0 without a gap, and that each has layers.
 void check_place(const StrategyOptions& options, const Node& node, Reader& reader) {
-  const Node* location = node.find("place");
-  if (location == nullptr) return;
+  const Node* place = node.find("place");
+  if (place == nullptr) return;
   const auto count = static_cast<int>(options.place.size());
-  for (const Node::Entry& entry : location->entries) {
+  for (const Node::Entry& entry : place->entries) {
     const int stage = stage_number(entry.key);
     if (stage < 0 || stage >= count) {
       reader.error(entry.key_location,
-                   format("'{}' is no stage: {} stages are numbered from 0 to {}", entry.key, count, count - 1));
+                   format("'{}' is not a stage: {} stages are numbered from 0 to {}", entry.key, count, count - 1));
     } else if (options.place.at(entry.key).empty()) {
       reader.error(entry.value.location, format("stage {} has no layers", stage));
     }
   }
   if (options.pipeline.value > 1 && count > 0 && options.pipeline.value != count) {
     reader.error(options.pipeline.location,
-                 format("pipeline is {}, and place names {} stages", options.pipeline.value, count), location->location,
+                 format("pipeline is {}, but place names {} stages", options.pipeline.value, count), place->location,
                  "place");
   }
 }
@@ -48,54 +48,55 @@ void check_place(const StrategyOptions& options, const Node& node, Reader& reade
 void check_micro_batches(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.micro_batches.is_auto() || options.stages() > 1) return;
   reader.error(node.find("micro_batches")->location,
-               "micro_batches cuts the batch for a pipeline, and there is none: state `pipeline` too, or "
-               "train.gradient_accumulation in its place");
+               "micro_batches divides the batch for a pipeline, but there is no pipeline: set `pipeline` too, or use "
+               "train.gradient_accumulation instead");
 }
 
 void check_share(const StrategyOptions& options, const Node& node, Reader& reader) {
   const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
   if (speeds == nullptr) return;
   const Node& list = *node.find("share");
-  if (speeds->empty()) reader.error(list.location, "share states no speed: one figure for each replica");
+  if (speeds->empty()) reader.error(list.location, "share has no speeds: give one for each replica");
   for (std::size_t i = 0; i < speeds->size(); ++i) {
     if ((*speeds)[i] > 0 && std::isfinite((*speeds)[i])) continue;
     reader.error(list.items[i].location, format("the speed of replica {} must be more than 0", i));
   }
 }
 
-// The order of the sums is that of the logical shards: what computes them in parts that follow from the ranks, or sums
-// in another order, is refused.
+// Refuses options with which sums would be computed in another order than that of the logical shards, or in an order
+// that depends on the ranks.
 void check_reproducible(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.reproducible) return;
   const SourceLocation& mode = node.find("reproducible")->location;
-  const auto refuse = [&](bool stated, const std::string& key, std::string_view why) {
-    if (!stated) return;
+  const auto refuse = [&](bool is_set, const std::string& key, std::string_view why) {
+    if (!is_set) return;
     const Node* other = node.find(key);
     reader.error(other == nullptr ? mode : other->location,
-                 format("`{}` does not go with `reproducible`: {}", key, why), mode, "reproducible");
+                 format("`{}` cannot be combined with `reproducible`: {}", key, why), mode, "reproducible");
   };
-  refuse(options.tensor.value > 1, "tensor", "the sums within a layer follow from its ranks");
-  refuse(options.sync_every.value > 1, "sync_every", "replicas that step alone learn by their own shares of the batch");
+  refuse(options.tensor.value > 1, "tensor", "the sums within a layer depend on its ranks");
+  refuse(options.sync_every.value > 1, "sync_every",
+         "replicas that step independently use only their own shares of the batch");
   refuse(options.share.value != ShareValue(ShareMode::equal), "share",
-         "replicas hold whole logical shards, as many each as their number allows");
+         "the logical shards are divided equally among the replicas");
   refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
 }
 
-// Between averages replicas exchange nothing and differ.
+// Refuses options that require communication between the averages, when replicas do not communicate and differ.
 void check_sync_every(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.sync_every.value == 1) return;
   if (options.shard != Shard::none) {
     reader.error(node.find("shard")->location,
-                 format("`shard: {}` leaves a replica parts, and with `sync_every` each holds all that it learns by "
-                        "between averages; state one of the two",
+                 format("`shard: {}` divides states among the replicas, but with `sync_every` each replica needs all "
+                        "states between averages; set only one of the two",
                         name_of(options.shard)),
                  options.sync_every.location, "sync_every");
   }
   if (options.gradient_dtype != GradientDType::float32) {
     reader.error(node.find("gradient_dtype")->location,
-                 "with `sync_every` replicas are averaged and no gradients travel: state one of the two",
+                 "with `sync_every` replicas are averaged and no gradients are communicated: set only one of the two",
                  options.sync_every.location, "sync_every");
   }
 }
@@ -105,65 +106,61 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
 Keys<ReproducibleOptions> ReproducibleOptions::keys() {
   return Keys<ReproducibleOptions>("reproducible", "The same bits in the weights for any number of ranks.")
       .key("shards", &ReproducibleOptions::shards,
-           "Equal parts of every batch, at least one for each replica: `ranks: auto` starts no more. Results depend on "
-           "their number, not on that of ranks, threads or workers.",
+           "Number of equal logical shards of every batch, at least one for each replica: `ranks: auto` starts no more "
+           "ranks. Results depend on this number, not on the number of ranks, threads or workers.",
            between(1, most_summands));
 }
 
 Keys<StrategyOptions> StrategyOptions::keys() {
-  return Keys<StrategyOptions>("strategy", "How the work is spread over the ranks.")
+  return Keys<StrategyOptions>("strategy", "How the work is distributed over the ranks.")
       .key("data", &StrategyOptions::data,
-           "Replicas of the network, each with its share of every batch; auto: as many as the ranks make.", at_least(1))
+           "Number of replicas of the network, each with its share of every batch; auto: the number of ranks divided "
+           "by pipeline and tensor.",
+           at_least(1))
       .key("pipeline", &StrategyOptions::pipeline,
-           "Stages: runs of consecutive layers, each on a rank of its own, cut so that all take equally long.",
-           between(1, most_stages))
+           "Number of stages: runs of consecutive layers, each on its own rank, chosen so that all take equally long.",
+           between(1, max_stages))
       .key("place", &StrategyOptions::place,
-           "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
-           "layers that are not named themselves; `c1@2` is the second use of c1). Every layer is in one stage.")
+           "Stages set by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name means its "
+           "layers that are not named themselves; `c1@2` is the second use of c1). Every layer must be in one stage.")
       .key("schedule", &StrategyOptions::schedule,
-           "Order of a pipeline's micro-batches: 1f1b holds few in memory, gpipe runs all forward passes first.")
+           "Order of a pipeline's micro-batches: 1f1b keeps few in memory, gpipe runs all forward passes first.")
       .key("micro_batches", &StrategyOptions::micro_batches,
-           "Equal parts of a replica's share of the batch, which follow each other through the pipeline; auto: about "
-           "four for each stage.",
+           "Number of equal micro-batches of a replica's share of the batch, which follow each other through the "
+           "pipeline; auto: about four for each stage.",
            between(1, 65536))
       .key("tensor", &StrategyOptions::tensor,
-           "Ranks of one host that share each layer: each holds and computes a part of its units, filters or vectors "
-           "of tokens.",
-           between(1, most_parts))
+           "Number of ranks of one host that share each layer: each holds and computes some of its units, filters or "
+           "token vectors.",
+           between(1, max_tensor_ranks))
       .key("shard", &StrategyOptions::shard,
-           "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
-           "both; PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
-      .key(
-          "gradient_dtype", &StrategyOptions::gradient_dtype,
-          "Element type in which gradients travel between replicas; bfloat16 halves the bytes: each replica's gradient "
-          "is rounded, sums are taken in float32 and rounded once more.")
-      .key(
-          "sync_every", &StrategyOptions::sync_every,
-          "Replicas take so many steps alone, by their own gradients, before parameters, running statistics and the "
-          "optimizer's states are averaged by samples seen (local SGD): for slow networks. Also averaged at the end of "
-          "an epoch and of the run; checkpoints, log lines and stops that are due wait for the next average. 1: "
-          "gradients are summed in every step.",
-          between(1, 1000000))
-      .key(
-          "recompute", &StrategyOptions::recompute,
-          "Activations that are computed again for the backward pass instead of being kept, for less memory and the "
-          "same results: blocks, those inside residual blocks, bodies of `repeat`, and segments of other layers; auto: "
-          "as few of these as fit into a rank's memory (cluster.memory) with the least time.")
+           "What is sharded over the replicas: optimizer (its states), gradients (and states), parameters (and both; "
+           "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Each rank needs less memory; the results are the same.")
+      .key("gradient_dtype", &StrategyOptions::gradient_dtype,
+           "Element type in which gradients are communicated between replicas; bfloat16 halves the bytes: each "
+           "replica's gradient is rounded, sums are computed in float32 and rounded again.")
+      .key("sync_every", &StrategyOptions::sync_every,
+           "Number of steps that replicas take independently, with their own gradients, before parameters, running "
+           "statistics and the optimizer's states are averaged, weighted by samples seen (local SGD): for slow "
+           "networks. Replicas are also averaged at the end of an epoch and of the run; checkpoints, log lines and "
+           "stops that are due wait for the next average. 1: gradients are summed in every step.",
+           between(1, 1000000))
+      .key("recompute", &StrategyOptions::recompute,
+           "Activations that are recomputed for the backward pass instead of being kept, with less memory and the same "
+           "results: blocks: those inside residual blocks, bodies of `repeat`, and segments of other layers; auto: "
+           "only as many of these as a rank's memory (cluster.memory) requires, chosen for the least time.")
       .key("bucket_size", &StrategyOptions::bucket_size,
-           "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
-           more_than(0))
+           "Gradients are reduced in buckets of about this size if reduction overlaps the backward pass.", more_than(0))
       .key("first_bucket_size", &StrategyOptions::first_bucket_size,
-           "Size of the first bucket, smaller so that reduction starts early.", more_than(0))
+           "Size of the first bucket, which is smaller so that reduction starts early.", more_than(0))
       .key("overlap", &StrategyOptions::overlap,
-           "Whether buckets are reduced during the backward pass; auto: where communication takes no cores from it.")
-      .key(
-          "share", &StrategyOptions::share,
-          "Each replica's share of a batch: equal; auto: in proportion to its speed, which is measured before training "
-          "begins; or a list of relative speeds, one for each replica.")
+           "Whether buckets are reduced during the backward pass; auto: if communication does not need its cores.")
+      .key("share", &StrategyOptions::share,
+           "Each replica's share of a batch: equal; auto: in proportion to its speed, which is measured before "
+           "training begins; or a list of relative speeds, one for each replica.")
       .key("reproducible", &StrategyOptions::reproducible,
-           "Computes the same bits for any number of ranks: batches are cut into logical shards, whose gradients, "
-           "losses "
-           "and metrics are added in one order. none: the fast order of the ranks.")
+           "Computes the same bits for any number of ranks: batches are divided into logical shards, whose gradients, "
+           "losses and metrics are added in a fixed order. none: the order of the ranks, which is faster.")
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
@@ -202,38 +199,40 @@ StrategyOptions for_one_rank(StrategyOptions options) {
 }
 
 int stage_number(const std::string& key) {
-  constexpr std::size_t most_digits = 4;
-  const bool is_number = !key.empty() && key.size() <= most_digits &&
+  constexpr std::size_t max_digits = 4;
+  const bool is_number = !key.empty() && key.size() <= max_digits &&
                          key.find_first_not_of("0123456789") == std::string::npos && (key == "0" || key.front() != '0');
   return is_number ? std::stoi(key) : -1;
 }
 
 Mesh mesh_of(const StrategyOptions& options, int ranks) {
   require(ranks >= 1, "a run has ranks");
-  const int stages = options.stages(), tensor = options.tensor.value, parts = stages * tensor;  // ranks of a replica
+  const int stages = options.stages(), tensor = options.tensor.value;
+  const int ranks_of_replica = stages * tensor;
   const auto refuse = [&](const SourceLocation& location, const std::string& problem, int replicas) {
-    const int below = std::max(replicas, 1) * parts, above = (replicas + 1) * parts;
+    const int below = std::max(replicas, 1) * ranks_of_replica, above = (replicas + 1) * ranks_of_replica;
     const std::string numbers =
         options.data.is_auto() && replicas > 0 ? format("{} or {}", below, above) : std::to_string(below);
     throw Error(ErrorKind::config, location, problem, format("start {} ranks, or change the mesh", numbers));
   };
-  const std::string of_replica = tensor == 1   ? format("the {} stages of a pipeline", stages)
-                                 : stages == 1 ? format("the {} ranks that share each layer", tensor)
-                                               : format("the {} stages times {} ranks of a replica", stages, tensor);
+  const std::string divisor = tensor == 1   ? format("the {} stages of a pipeline", stages)
+                              : stages == 1 ? format("the {} ranks that share each layer", tensor)
+                                            : format("the {} stages times {} ranks of a replica", stages, tensor);
   if (options.data.is_auto()) {
-    if (ranks % parts != 0) {
+    if (ranks % ranks_of_replica != 0) {
       refuse(tensor == 1 ? options.stages_location() : options.tensor.location,
-             format("{} ranks are no multiple of {}", ranks, of_replica), ranks / parts);
+             format("{} ranks are not a multiple of {}", ranks, divisor), ranks / ranks_of_replica);
     }
-    return {ranks / parts, stages, tensor};
+    return {ranks / ranks_of_replica, stages, tensor};
   }
   const Located<int>& replicas = *options.data.stated;
-  if (static_cast<std::int64_t>(replicas.value) * parts != ranks) {
+  if (static_cast<std::int64_t>(replicas.value) * ranks_of_replica != ranks) {
     refuse(replicas.location,
-           parts == 1 ? format("strategy.data is {}, but there are {} ranks", replicas.value, ranks)
-                      : format("{} replicas of {} are {} ranks, but there are {}", replicas.value,
-                               tensor == 1 ? format("{} stages", stages) : format("{} ranks", parts),
-                               static_cast<std::int64_t>(replicas.value) * parts, ranks),
+           ranks_of_replica == 1
+               ? format("strategy.data is {}, but there are {} ranks", replicas.value, ranks)
+               : format("{} replicas of {} are {} ranks, but there are {}", replicas.value,
+                        tensor == 1 ? format("{} stages", stages) : format("{} ranks", ranks_of_replica),
+                        static_cast<std::int64_t>(replicas.value) * ranks_of_replica, ranks),
            replicas.value);
   }
   return {.data = replicas.value, .pipeline = stages, .tensor = tensor};
@@ -249,8 +248,8 @@ std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh) 
   if (speeds == nullptr) return {};
   if (std::ssize(*speeds) == mesh.data) return *speeds;
   throw Error(ErrorKind::config, options.share.location,
-              format("strategy.share states {} speeds, and there are {} replicas", speeds->size(), mesh.data),
-              "state one for each replica, or auto");
+              format("strategy.share has {} speeds, but there are {} replicas", speeds->size(), mesh.data),
+              "give one for each replica, or auto");
 }
 
 void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,
@@ -262,7 +261,7 @@ void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mes
     if (here == there) continue;
     throw CollectiveError(
         ErrorKind::config, options.tensor.location,
-        format("strategy.tensor is {}: ranks {} and {} would share layers, and lie on the hosts {} and {}", mesh.tensor,
+        format("strategy.tensor is {}: ranks {} and {} would share layers, but are on the hosts {} and {}", mesh.tensor,
                first, rank, there, here),
         "choose a strategy.tensor that divides the ranks of each host: layers are shared within a host");
   }

@@ -1,4 +1,4 @@
-// The strategy section of the config: how the work is spread over the ranks.
+// The strategy section of the config: how the work is distributed over the ranks.
 #pragma once
 
 #include <map>
@@ -13,8 +13,7 @@
 
 namespace trainctl {
 
-// What the ranks of the data axis share, each of them holding a part: nothing, the optimizer's states, gradients too,
-// parameters too.
+// What is sharded over the ranks of the data axis: nothing, the optimizer's states, also gradients, also parameters.
 enum class Shard { none, optimizer, gradients, parameters };
 
 template <>
@@ -25,10 +24,10 @@ struct EnumNames<Shard> {
                                               {Shard::parameters, "parameters"}};
 };
 
-// Whether whole gradients stay in memory from one micro-batch to the next.
+// Whether each rank keeps whole gradients in memory from one micro-batch to the next.
 inline bool keeps_gradients(Shard shard) { return shard <= Shard::optimizer; }
 
-// The element type in which gradients travel between replicas.
+// The element type in which gradients are communicated between replicas.
 enum class GradientDType { float32, bfloat16 };
 
 template <>
@@ -39,7 +38,7 @@ struct EnumNames<GradientDType> {
 
 // The order of a pipeline's micro-batches.
 enum class PipelineSchedule {
-  one_forward_one_backward,  // backward passes as early as possible: few micro-batches are in flight (PipeDream-Flush)
+  one_forward_one_backward,  // backward passes as early as possible: few micro-batches are in memory (PipeDream-Flush)
   gpipe,                     // all forward passes, then all backward passes
 };
 
@@ -49,7 +48,7 @@ struct EnumNames<PipelineSchedule> {
                                                          {PipelineSchedule::gpipe, "gpipe"}};
 };
 
-// The blocks whose activations are computed again for the backward pass instead of being kept.
+// The blocks whose activations are recomputed for the backward pass instead of being kept.
 enum class Recompute { none, blocks, automatic };
 
 template <>
@@ -58,7 +57,7 @@ struct EnumNames<Recompute> {
       {Recompute::none, "none"}, {Recompute::blocks, "blocks"}, {Recompute::automatic, "auto"}};
 };
 
-// How a batch is shared among the replicas, where the config states no speeds.
+// How a batch is divided among the replicas if the config sets no speeds.
 enum class ShareMode { equal, automatic };
 
 template <>
@@ -68,7 +67,7 @@ struct EnumNames<ShareMode> {
 
 // Reproducible mode: the same bits for any number of ranks.
 struct ReproducibleOptions {
-  Located<int> shards{8, {}};  // parts of every batch that are computed alike, whichever rank holds them
+  Located<int> shards{8, {}};  // logical shards of every batch
 
   static Keys<ReproducibleOptions> keys();
 };
@@ -77,35 +76,35 @@ using ShareValue = std::variant<ShareMode, std::vector<double>>;
 
 struct StrategyOptions {
   Auto<Located<int>> data;
-  Located<int> pipeline{1, {}};                         // stages, where `place` names none
-  std::map<std::string, std::vector<Reference>> place;  // by stage: patterns of layer names
+  Located<int> pipeline{1, {}};                         // number of stages, if `place` is not set
+  std::map<std::string, std::vector<Reference>> place;  // patterns of layer names, by stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   Auto<Located<int>> micro_batches;
-  Located<int> tensor{1, {}};  // ranks that share each layer
+  Located<int> tensor{1, {}};  // number of ranks that share each layer
   Shard shard = Shard::none;
   GradientDType gradient_dtype = GradientDType::float32;
-  Located<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
+  Located<int> sync_every{1, {}};  // number of steps that replicas take independently before they are averaged
   Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;
-  Located<ShareValue> share{ShareMode::equal, {}};  // or speeds, by replica
+  Located<ShareValue> share{ShareMode::equal, {}};  // a ShareMode, or the speed of each replica
   std::optional<ReproducibleOptions> reproducible;
   std::optional<Duration> verify_every = Duration::steps(100);
-  bool automatic =
-      false;  // `strategy: auto`: the ranks take the best of what a plan finds; the other options are defaults
+  // `strategy: auto`: the ranks use the best strategy that a plan finds; the other options are defaults.
+  bool automatic = false;
 
   static Keys<StrategyOptions> keys();
 
   bool shares_by_measuring() const { return share.value == ShareValue(ShareMode::automatic); }
-  // The stages of the pipeline, and the line that states them.
+  // The number of stages of the pipeline, and the line of the config that sets it.
   int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const SourceLocation& stages_location() const {
     return place.empty() ? pipeline.location : place.begin()->second.front().location;
   }
 };
 
-// The section, or `auto` in its place.
+// The section, or `auto` instead.
 template <>
 struct Value<StrategyOptions> {
   static TypeInfo type();
@@ -113,24 +112,26 @@ struct Value<StrategyOptions> {
   static Node write(const StrategyOptions& value);
 };
 
-// The options without what asks for several ranks, for what one rank does alone.
+// Returns the options without those that require several ranks, for work that one rank does alone.
 StrategyOptions for_one_rank(StrategyOptions options);
 
-// The number that a key of `place` states; -1 where it is none.
+// Returns the stage number of a key of `place`, or -1 if it is not a number.
 int stage_number(const std::string& key);
 
-// The mesh of so many ranks, data x pipeline x tensor. Throws Error{config} with the line where the sizes that the
-// config states do not multiply to the ranks.
+// Returns the mesh of `ranks` ranks, data x pipeline x tensor. Throws Error{config} with the line if the product of the
+// sizes in the config is not `ranks`.
 Mesh mesh_of(const StrategyOptions& options, int ranks);
 
-// The most ranks that the strategy goes with, one replica for each logical shard; nothing: any number.
+// Returns the largest number of ranks that the strategy supports: one replica for each logical shard; empty if it
+// supports any number.
 std::optional<int> most_ranks(const StrategyOptions& options);
 
-// The speeds of the replicas that the config states; empty where it states none. Throws Error{config} with the line
-// where it states another number of them than there are replicas.
+// Returns the speeds of the replicas that the config sets; empty if it sets none. Throws Error{config} with the line if
+// their number is not the number of replicas.
 std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh);
 
-// Throws CollectiveError{config} where ranks that share layers lie on several hosts. `hosts`: of each rank of the mesh.
+// Throws CollectiveError{config} if ranks that share layers are on several hosts. `hosts`: the host of each rank of the
+// mesh.
 void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,
                                  const std::vector<std::string>& hosts);
 

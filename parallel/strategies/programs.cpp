@@ -1,4 +1,4 @@
-// The programs of one rank's run.
+// Builds the programs of a rank and checks the communications of all ranks.
 #include "parallel/strategies/programs.h"
 
 #include <algorithm>
@@ -12,22 +12,23 @@
 namespace trainctl {
 namespace {
 
-// What the programs of a rank follow from: its shares of batches, and which part of the network it holds.
+// The values that determine the programs of a rank: its shares of batches, and its stage and tensor shard of the
+// network.
 using Shares = std::array<std::int64_t, 8>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
-  const auto part = [&](std::int64_t global) { return share_of(global, sizes.training_division(rank)).count; };
+  const auto trained = [&](std::int64_t global) { return share_of(global, sizes.training_division(rank)).count; };
   const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_division(rank)).count; };
-  return {part(sizes.training),
-          part(sizes.training_last),
-          part(sizes.training_resumed_last),
+  return {trained(sizes.training),
+          trained(sizes.training_last),
+          trained(sizes.training_resumed_last),
           evaluated(sizes.evaluation),
           evaluated(sizes.evaluation_last),
-          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // which decides what its shards' sums are added to
+          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // determines the sums to which its shards are added
           rank.along(MeshAxis::pipeline),
           rank.along(MeshAxis::tensor)};
 }
 
-// The logical shards that a replica has of a batch: all of one size but, perhaps, the last.
+// Returns the logical shards of a batch that a replica has: all of one size, except perhaps the last.
 MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
   const std::int64_t held = share_of(batch, {rank, {}, shards}).count, whole = held / shards.samples;
   if (held == 0) return {};
@@ -35,7 +36,7 @@ MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, 
   return {shards.samples, static_cast<int>(whole), held % shards.samples};
 }
 
-// What a replica does in a step: by its own gradients alone, or with the others.
+// Returns the parallelism of a step: with sync_every, that of one replica alone.
 Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
   if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
   strategy.mesh.data = 1;
@@ -59,31 +60,33 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
   const Parallelism parallel = parallelism_of_step(strategy, rank_);
-  // Of the share that a replica has of a batch. Shares of a full batch make micro-batches of one sample at least. What
-  // ranks reduce in every micro-batch lies in a slot, whose memory micro-batches of two sizes would not share.
-  const auto micro_batches = [&](std::int64_t global, const MeshRank& who) -> MicroBatches {
-    if (sizes.shards.any()) return shards_of_replica(sizes.shards, global, who);
-    const std::int64_t samples = share_of(global, {who, sizes.speeds}).count;
+  // Returns the micro-batches of a replica's share of a batch. Those of a full batch have at least one sample. If ranks
+  // reduce gradients in every micro-batch, micro-batches have equal sizes, since the gradients are in a slot, whose
+  // memory micro-batches of two sizes would not share.
+  const auto micro_batches = [&](std::int64_t global, const MeshRank& of_rank) -> MicroBatches {
+    if (sizes.shards.any()) return shards_of_replica(sizes.shards, global, of_rank);
+    const std::int64_t samples = share_of(global, {of_rank, sizes.speeds}).count;
     if (global == sizes.training && samples > 0) {
       return {samples / sizes.gradient_accumulation, sizes.gradient_accumulation};
     }
-    const std::int64_t full = share_of(sizes.training, {who, sizes.speeds}).count;
+    const std::int64_t full = share_of(sizes.training, {of_rank, sizes.speeds}).count;
     const std::int64_t largest = std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1);
     return parallel.keeps_gradients ? cut_micro_batches(samples, largest) : cut_equally(samples, largest);
   };
-  std::map<std::array<std::int64_t, 4>, int> known;  // by what the program follows from
+  std::map<std::array<std::int64_t, 4>, int> known;  // by the values that determine the program
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const MicroBatches own = micro_batches(global, rank_);
     const ShardedStep step{sizes.shards, sizes.shards.any() ? sizes.shards.of_batch(global) : 0};
-    int most = 0;
+    int max_micro_batches = 0;
     for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
-      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({.data = r}))).all());
+      max_micro_batches = std::max(
+          max_micro_batches, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({.data = r}))).all());
     }
-    const auto [entry, added] =
-        known.try_emplace({own.total(), own.all(), most, step.present}, static_cast<int>(programs_.size()));
+    const auto [entry, added] = known.try_emplace({own.total(), own.all(), max_micro_batches, step.present},
+                                                  static_cast<int>(programs_.size()));
     training_[global] = entry->second;
-    if (added) programs_.push_back(training_program(spec, own, reader, parallel, most, step));
+    if (added) programs_.push_back(training_program(spec, own, reader, parallel, max_micro_batches, step));
   };
   const auto add_evaluation = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, sizes.evaluation_division(rank_)).count;

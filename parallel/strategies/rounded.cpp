@@ -1,4 +1,4 @@
-// The ops of a bucket's sum that travels as bfloat16.
+// Creates the ops that sum a bucket as bfloat16.
 #include "parallel/strategies/rounded.h"
 
 #include <utility>
@@ -19,11 +19,11 @@ RoundedSum::RoundedSum(Program& program, TensorId whole, int ranks, bool asynchr
       count_(program.tensor(whole).type.shape.count()),
       ranks_(ranks),
       asynchronous_(asynchronous) {
-  const std::int64_t all = round_up(count_, ranks);
-  summands_ = program.add(name_ + "/summands", {all}, half, Role::activation);
-  received_ = program.add(name_ + "/received", {all}, half, Role::activation);
-  part_ = program.add(name_ + "/sum", {all / ranks}, half, Role::activation);
-  gathered_ = program.add(name_ + "/gathered", {all}, half, Role::activation);
+  const std::int64_t padded = round_up(count_, ranks);
+  summands_ = program.add(name_ + "/summands", {padded}, half, Role::activation);
+  received_ = program.add(name_ + "/received", {padded}, half, Role::activation);
+  sum_ = program.add(name_ + "/sum", {padded / ranks}, half, Role::activation);
+  gathered_ = program.add(name_ + "/gathered", {padded}, half, Role::activation);
 }
 
 std::vector<Op> RoundedSum::begin() const {
@@ -31,18 +31,18 @@ std::vector<Op> RoundedSum::begin() const {
           op(std::make_shared<AllToAll>(MeshAxis::data, ranks_, asynchronous_), summands_, received_)};
 }
 
-std::vector<Op> RoundedSum::add_into(TensorId part) const {
+std::vector<Op> RoundedSum::add_into(TensorId shard) const {
   std::vector<Op> ops;
   wait_for(received_, ops);
-  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, DType::float32), received_, part));
+  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, DType::float32), received_, shard));
   return ops;
 }
 
 std::vector<Op> RoundedSum::gather() const {
   std::vector<Op> ops;
   wait_for(received_, ops);
-  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, half), received_, part_));
-  ops.push_back(op(std::make_shared<AllGather>(MeshAxis::data, ranks_, asynchronous_), part_, gathered_));
+  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, half), received_, sum_));
+  ops.push_back(op(std::make_shared<AllGather>(MeshAxis::data, ranks_, asynchronous_), sum_, gathered_));
   return ops;
 }
 

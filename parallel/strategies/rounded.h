@@ -1,5 +1,5 @@
-// Gradients that travel as bfloat16 (`gradient_dtype: bfloat16`): the ops that sum a bucket over the data axis in that
-// way (core/graph/ops/training/rounded_sum.h).
+// Creates the ops that sum a bucket over the data axis as bfloat16 (`gradient_dtype: bfloat16`;
+// core/graph/ops/training/rounded_sum.h).
 #pragma once
 
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace trainctl {
 
-// The sum of one bucket. begin() rounds the bucket and sends each rank the summands of its part; the further functions
-// follow in their order. Where collectives run beside other ops, each waits for the one before.
+// The sum of one bucket. begin() rounds the bucket and sends each rank the summands of its shard; the ops of the other
+// functions follow in order. If collectives overlap with other ops, each function first waits for the previous
+// collective.
 class RoundedSum {
  public:
-  // Adds the tensors in between to the program. `whole`: the bucket, whose size is known.
+  // Adds the temporary tensors to the program. `whole`: the bucket, whose size must be known.
   RoundedSum(Program& program, TensorId whole, int ranks, bool asynchronous);
 
   std::vector<Op> begin() const;
-  // Adds the summands of this rank's part, in float32.
-  std::vector<Op> add_into(TensorId part) const;
-  // Adds them, and gathers the sums, rounded once more.
+  // Adds the summands of this rank's shard, in float32.
+  std::vector<Op> add_into(TensorId shard) const;
+  // Adds the summands, rounds the sums and gathers them.
   std::vector<Op> gather() const;
   // Writes the gathered sums to the bucket.
   std::vector<Op> end() const;
@@ -27,8 +28,8 @@ class RoundedSum {
   Op op(std::shared_ptr<const OpDef> def, TensorId input, TensorId output) const;
   void wait_for(TensorId tensor, std::vector<Op>& ops) const;
 
-  std::string name_;  // of the bucket
-  TensorId whole_, summands_, received_, part_, gathered_;
+  std::string name_;  // name of the bucket
+  TensorId whole_, summands_, received_, sum_, gathered_;
   std::int64_t count_;
   int ranks_;
   bool asynchronous_;

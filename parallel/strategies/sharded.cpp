@@ -1,4 +1,4 @@
-// Sharding as a function from program to program.
+// Adds the sharded reduction and update to a program.
 #include "parallel/strategies/sharded.h"
 
 #include <iterator>
@@ -27,11 +27,11 @@ class Sharder {
         shares_parameters_(strategy.options.shard == Shard::parameters) {
     const bool reproducible = strategy.options.reproducible.has_value();
     if (reproducible) program_.flat.alignment = norm_chunk;
-    // One bucket, where nothing is gained by more: neither time nor memory.
+    // One bucket suffices if several would save neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-    const bool cuts = shares_gradients_ || ((overlap_ || rounds_) && !reproducible);
-    for (std::vector<TensorId>& gradients : cuts ? gradient_buckets(program_.flat, strategy.options)
-                                                 : gradient_buckets(program_.flat, unlimited, unlimited)) {
+    const bool has_buckets = shares_gradients_ || ((overlap_ || rounds_) && !reproducible);
+    for (std::vector<TensorId>& gradients : has_buckets ? gradient_buckets(program_.flat, strategy.options)
+                                                        : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
     }
     const Quantity last = shares_parameters_  ? Quantity::parameters
@@ -65,7 +65,7 @@ class Sharder {
       Tensor& tensor = program_.tensors[static_cast<std::size_t>(gradient)];
       bucket.count = round_up(bucket.count, alignment);
       if (shares_gradients_) {
-        tensor.alias_of = static_cast<TensorId>(program_.tensors.size());  // the bucket, which follows
+        tensor.alias_of = static_cast<TensorId>(program_.tensors.size());  // the bucket, which is added below
         tensor.alias_offset = bucket.count;
       }
       bucket.count += tensor.type.shape.count();
@@ -98,8 +98,8 @@ class Sharder {
     if (shares_parameters_ && flat.averages) bucket.average = add_state("averages");
   }
 
-  // Gathers each bucket of parameters after the update of this rank's shard, for all ranks to hold it: of several
-  // buckets one beside the update of the next.
+  // Gathers each bucket of parameters on all ranks after the update of this rank's shard; with several buckets, the
+  // gathering of one overlaps the update of the next.
   void gather_after_update() {
     ParameterLayout& flat = program_.flat;
     const bool several = flat.buckets.size() > 1;
@@ -117,31 +117,31 @@ class Sharder {
     if (several) std::ranges::move(waits, std::back_inserter(flat.buckets.back().after_update));
   }
 
-  Op scatter(std::size_t bucket, TensorId part, bool asynchronous) const {
+  Op scatter(std::size_t bucket, TensorId shard, bool asynchronous) const {
     auto def = std::make_shared<ReduceScatter>(MeshAxis::data, replicas_, asynchronous);
     def->consumes = true;
-    return {std::move(def), {wholes_[bucket]}, {part}, program_.tensor(wholes_[bucket]).name, {}};
+    return {std::move(def), {wholes_[bucket]}, {shard}, program_.tensor(wholes_[bucket]).name, {}};
   }
 
-  // Reduces whole gradients once: with overlap in the last micro-batch all buckets but the last one, which the update
-  // reduces before it waits for all of them; without in the update.
+  // Reduces whole gradients once. With overlap, the last micro-batch reduces all buckets but the last one, which the
+  // update reduces before it waits for all of them; without overlap, the update reduces all buckets.
   void reduce_at_end() {
     const std::size_t count = wholes_.size();
     if (count == 0) return;
-    const bool beside = overlap_ && count > 1;
-    const auto part = [this](std::size_t b) { return program_.flat.buckets[b].gradient; };
-    if (beside) {
+    const bool overlaps = overlap_ && count > 1;
+    const auto shard = [this](std::size_t b) { return program_.flat.buckets[b].gradient; };
+    if (overlaps) {
       const std::vector<TensorId> early(wholes_.begin(), wholes_.end() - 1);
-      const auto reduction = [&](std::size_t b) { return std::vector<Op>{scatter(b, part(b), true)}; };
+      const auto reduction = [&](std::size_t b) { return std::vector<Op>{scatter(b, shard(b), true)}; };
       Segment& segment = last_backward(program_);
-      insert_behind(program_, early, reduction, segment);
+      insert_after(program_, early, reduction, segment);
     }
     std::vector<Op>& ops = program_.segments[static_cast<std::size_t>(program_.find(Phase::update))].ops;
-    for (std::size_t b = beside ? count - 1 : 0; b < count; ++b) ops.push_back(scatter(b, part(b), beside));
-    for (std::size_t b = 0; b < count && beside; ++b) ops.push_back(wait_for(program_, part(b)));
+    for (std::size_t b = overlaps ? count - 1 : 0; b < count; ++b) ops.push_back(scatter(b, shard(b), overlaps));
+    for (std::size_t b = 0; b < count && overlaps; ++b) ops.push_back(wait_for(program_, shard(b)));
   }
 
-  // The same for gradients that travel as bfloat16: with overlap in the last micro-batch, without in the update.
+  // Reduces whole gradients once as bfloat16: with overlap in the last micro-batch, without overlap in the update.
   void reduce_rounded_at_end() {
     const auto reduction = [&](std::size_t b) {
       std::vector<Op> ops;
@@ -151,16 +151,16 @@ class Sharder {
     };
     Segment& segment =
         overlap_ ? last_backward(program_) : program_.segments[static_cast<std::size_t>(program_.find(Phase::update))];
-    insert_behind(program_, wholes_, reduction, segment);
+    insert_after(program_, wholes_, reduction, segment);
     if (sums_.empty()) return;
     for (Op& op : sums_.back().add_into(program_.flat.buckets.back().gradient)) segment.ops.push_back(std::move(op));
   }
 
-  // Reduces each bucket in a micro-batch's backward pass. With overlap, a bucket is waited for when the next one is
-  // complete, so that two of them are there at once.
+  // Reduces each bucket in a micro-batch's backward pass. With overlap, the wait for a bucket follows when the next one
+  // is complete, so that two buckets are in memory at once.
   void reduce_in(Segment& segment) {
     const bool adds = segment.variant != Variant::first;
-    std::vector<TensorId> reduced;  // by bucket: what the reduction writes
+    std::vector<TensorId> reduced;  // output of the reduction, by bucket
     for (std::size_t b = 0; b < wholes_.size(); ++b) {
       const FlatBucket& bucket = program_.flat.buckets[b];
       reduced.push_back(adds ? program_.add(format("bucket {}/summand", b), {bucket.count / replicas_}, DType::float32,
@@ -188,17 +188,17 @@ class Sharder {
       if (!overlap_ || b + 1 == wholes_.size()) end(b, ops);
       return ops;
     };
-    insert_behind(program_, wholes_, reduction, segment);
+    insert_after(program_, wholes_, reduction, segment);
   }
 
   Program program_;
   const bool overlap_;
-  const bool rounds_;  // gradients travel as bfloat16
+  const bool rounds_;  // gradients are communicated as bfloat16
   const int replicas_;
   const bool shares_gradients_, shares_parameters_;
   std::vector<FlatBucket> buckets_;
-  std::vector<TensorId> wholes_;  // by bucket
-  std::vector<RoundedSum> sums_;  // by bucket, where they are rounded
+  std::vector<TensorId> wholes_;  // whole gradients, by bucket
+  std::vector<RoundedSum> sums_;  // by bucket, if gradients are rounded
 };
 
 }  // namespace

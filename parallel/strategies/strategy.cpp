@@ -1,4 +1,4 @@
-// The table of strategies, and all of them as one.
+// The table of strategies and their combination.
 #include "parallel/strategies/strategy.h"
 
 #include <utility>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// In the order in which they act.
+// The strategies in the order in which they are applied.
 constexpr StrategyEntry strategies[] = {
     {split_layers, nullptr},            // tensor parallelism
     {cut_stage, schedule_stage},        // pipeline
@@ -25,29 +25,29 @@ constexpr StrategyEntry strategies[] = {
     {nullptr, share_update},      // sharding
     {nullptr, add_in_tree},       // reproducible mode
     {nullptr, gather_parameters},
-    {nullptr, sum_shared_gradients},  // of layers on several stages
+    {nullptr, sum_shared_gradients},  // gradients of layers on several stages
 };
 
 }  // namespace
 
 Parallelism parallelism(const Strategy& strategy, int rank) {
-  Parallelism all;
-  all.rank = MeshRank(strategy.mesh, rank);
-  all.keeps_gradients = strategy.mesh.data == 1 || keeps_gradients(strategy.options.shard);
-  all.equal_micro_batches = !all.keeps_gradients;
-  all.cut = [strategy, where = all.rank](Graph graph) {
+  Parallelism combined;
+  combined.rank = MeshRank(strategy.mesh, rank);
+  combined.keeps_gradients = strategy.mesh.data == 1 || keeps_gradients(strategy.options.shard);
+  combined.equal_micro_batches = !combined.keeps_gradients;
+  combined.cut = [strategy, position = combined.rank](Graph graph) {
     for (const StrategyEntry& entry : strategies) {
-      if (entry.cut != nullptr) graph = entry.cut(std::move(graph), where, strategy);
+      if (entry.cut != nullptr) graph = entry.cut(std::move(graph), position, strategy);
     }
     return graph;
   };
-  all.distribute = [strategy, where = all.rank](Program program) {
+  combined.distribute = [strategy, position = combined.rank](Program program) {
     for (const StrategyEntry& entry : strategies) {
-      if (entry.distribute != nullptr) program = entry.distribute(std::move(program), where, strategy);
+      if (entry.distribute != nullptr) program = entry.distribute(std::move(program), position, strategy);
     }
     return program;
   };
-  return all;
+  return combined;
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Strategies: how the work of a network is spread over the ranks of a mesh. One table of them.
+// The strategies, which distribute the work of a network over the ranks of a mesh.
 #pragma once
 
 #include <set>
@@ -13,23 +13,23 @@ namespace trainctl {
 struct Strategy {
   Mesh mesh;
   StrategyOptions options;
-  bool overlap = false;     // reductions run beside the backward pass
-  int compute_streams = 1;  // of each rank, on which logical shards are computed side by side
-  Stages stages = {};       // of a mesh with a pipeline
-  // With recompute: auto, the names of the blocks that are computed again, of all stages (recomputable_blocks()).
+  bool overlap = false;     // whether reductions overlap the backward pass
+  int compute_streams = 1;  // number of streams of each rank, which compute logical shards in parallel
+  Stages stages = {};       // set for a mesh with a pipeline
+  // With `recompute: auto`, the names of the recomputed blocks of all stages (recomputable_blocks()).
   std::set<std::string> recomputed = {};
 };
 
-// One of the strategies, as two functions, either of which may be null; both change nothing where the mesh or the
-// options have no part for the strategy.
+// A strategy consists of two functions, either of which may be null. They change nothing if the mesh or the options do
+// not use the strategy.
 struct StrategyEntry {
-  // From the forward graph to this rank's part of it.
+  // Returns this rank's shard of the forward graph.
   Graph (*cut)(Graph graph, const MeshRank& rank, const Strategy& strategy) = nullptr;
-  // From a program before its flat layout to one that shares its work.
+  // Adds the rank's communication to a program that has no flat layout yet.
   Program (*distribute)(Program program, const MeshRank& rank, const Strategy& strategy) = nullptr;
 };
 
-// What all strategies in the order of the table do to the programs of a rank.
+// Combines all strategies, in the order of the table, into the functions applied to the graphs and programs of a rank.
 Parallelism parallelism(const Strategy& strategy, int rank);
 
 }  // namespace trainctl

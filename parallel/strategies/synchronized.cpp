@@ -1,4 +1,4 @@
-// Synchronised batch normalisation as a function from graph to graph.
+// Adds synchronized batch normalization to a graph.
 #include "parallel/strategies/synchronized.h"
 
 #include <utility>
@@ -16,13 +16,14 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
     return graph.add_op(std::move(def), std::move(inputs), op.name, op.location, {name})[0];
   };
   const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.samples}, "moments");
-  const TensorId all = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
+  const TensorId gathered = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
   Tensor share;
   share.name = op.name + "/share";
   share.location = op.location;
   const TensorId of_one = graph.add_tensor(std::move(share));
   const TensorId mean = op.outputs[1], variance = op.outputs[2];
-  graph.ops.push_back({std::make_shared<MergeMoments>(), {all, own}, {mean, variance, of_one}, op.name, op.location});
+  graph.ops.push_back(
+      {std::make_shared<MergeMoments>(), {gathered, own}, {mean, variance, of_one}, op.name, op.location});
 
   std::vector<TensorId> inputs = op.inputs;
   inputs.insert(inputs.end(), {mean, variance, of_one});
@@ -30,15 +31,16 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
   graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.location});
 }
 
-// Replicas that take steps alone exchange no moments, and logical shards have moments of their own.
+// Replicas that take steps independently do not exchange moments, and in reproducible mode each logical shard has its
+// own moments.
 void refuse_with(const Graph& graph, const StrategyOptions& options) {
   for (const Op& op : graph.ops) {
     const auto* norm = op.get_if<BatchNorm>();
     if (norm == nullptr || !norm->synchronized) continue;
     if (options.reproducible) {
       throw Error(ErrorKind::config, op.location,
-                  format("batch_normalization '{}' is synchronized, and strategy.reproducible takes the statistics of "
-                         "each logical shard alone",
+                  format("batch_normalization '{}' is synchronized, but strategy.reproducible computes the statistics "
+                         "of each logical shard alone",
                          op.name),
                   "leave `synchronized` or `reproducible` out");
     }

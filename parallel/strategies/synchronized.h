@@ -1,4 +1,5 @@
-// Synchronised batch normalisation: the replicas normalise a micro-batch by the statistics of all their samples.
+// Synchronized batch normalization: replicas normalize a micro-batch with the statistics of the samples of all
+// replicas.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -6,10 +7,10 @@
 
 namespace trainctl {
 
-// Puts, in the place of each BatchNorm that is `synchronized`, the ops that gather and merge the moments of all
-// replicas and normalise by these (core/graph/ops/normalization/synchronized_batch_norm.h). Collectives then lie within
-// micro-batches, of which every replica runs as many. Graphs on a mesh with one replica stay as they are. Throws
-// Error{config} at the layer's line where replicas take steps alone (`sync_every`).
+// Replaces each BatchNorm that is `synchronized` by the ops that gather and merge the moments of all replicas and
+// normalize with these (core/graph/ops/normalization/synchronized_batch_norm.h). Micro-batches then contain
+// collectives, so that every replica runs the same number of them. Graphs on a mesh with one replica are not changed.
+// Throws Error{config} at the layer's line if replicas take steps independently (`sync_every`) or in reproducible mode.
 Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -74,7 +74,7 @@ TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one r
   // The first stage feeds the last one past the second.
   compare(one,
           train_on(folder, config, 3,
-                   {"strategy.location={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
+                   {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
 }
 
 TEST_CASE("layers of two stages that share an input are split on each") {
@@ -93,7 +93,7 @@ model:
     - flatten
     - dense: {units: 5}
 )" + train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, learning_rate: 0.02, momentum: 0.9}"));
-  const std::vector<std::string> stages{"strategy.location={0: [first, block/inner], 1: [block, flatten, dense]}",
+  const std::vector<std::string> stages{"strategy.place={0: [first, block/inner], 1: [block, flatten, dense]}",
                                         "strategy.tensor=2"};
   const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", stages[0], "--set", stages[1]});
   for (const char* kernel : {"block/inner/kernel", "block/shortcut/projection/kernel"})
@@ -110,7 +110,7 @@ TEST_CASE("a stage in which nothing trains has nothing to share") {
   const std::string one = train_on(folder, config, 1, {});
   for (const char* shard : {"optimizer", "gradients", "parameters"}) {
     compare(one, train_on(folder, config, 4,
-                          {"strategy.location={0: [flatten], 1: [dense*, dropout*]}",
+                          {"strategy.place={0: [flatten], 1: [dense*, dropout*]}",
                            std::string("strategy.shard=") + shard}));
   }
 }
@@ -241,7 +241,7 @@ model:
     - dense: 5
 )" + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
   const auto refuses = [&](const std::string& place, const std::string& further, const std::string& message) {
-    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.location=" + place,
+    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.place=" + place,
                                              "--set", "strategy.sync_every=" + further});
     INFO(check.errors);
     CHECK(check.code == 2);
@@ -250,7 +250,7 @@ model:
   };
   refuses("{0: [c, n], 1: ['c@2', 'n@2', flatten, dense]}", "1",
           "layer 'n@2' moves 'n/moving_mean' in stage 1, and 'n' does in stage 0: let one stage hold all uses");
-  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.location");
+  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.place");
   refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
           "'c' and 'c@2', which share 'c/kernel', lie in stages 0 and 1");
   const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
@@ -281,8 +281,8 @@ TEST_CASE("check shows the stages of a pipeline, and refuses what does not go to
     std::string message;
   };
   const Refused refused[] = {
-      {"3", {}, "3 ranks are no multiple of the 2 stages of a pipeline; start 2 or 4 ranks"},
-      {"1", {}, "1 ranks are no multiple of the 2 stages of a pipeline; start 2 ranks"},
+      {"3", {}, "3 ranks are not a multiple of the 2 stages of a pipeline; start 2 or 4 ranks"},
+      {"1", {}, "1 ranks are not a multiple of the 2 stages of a pipeline; start 2 ranks"},
       {"2", {"strategy.micro_batches=3"}, "strategy.micro_batches: 3 does not divide the 20 samples"},
       {"2", {"strategy.micro_batches=4", "train.gradient_accumulation=2"}, "both cut the batch"},
       {"11", {"strategy.pipeline=11"}, "too few for 11 stages: use at most 10"},

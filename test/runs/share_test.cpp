@@ -135,9 +135,9 @@ TEST_CASE("a list of speeds that does not fit is refused with its line") {
     CHECK(check.code == 2);
     return check.out + check.errors;
   };
-  CHECK(contains(refused("share: [1, 2, 1]", 2), "strategy.share states 3 speeds, and there are 2 replicas"));
+  CHECK(contains(refused("share: [1, 2, 1]", 2), "strategy.share has 3 speeds, but there are 2 replicas"));
   CHECK(contains(refused("share: [1, 0]", 2), "the speed of replica 1 must be more than 0"));
-  CHECK(contains(refused("share: []", 2), "share states no speed"));
+  CHECK(contains(refused("share: []", 2), "share has no speeds"));
   CHECK(contains(refused("share: fast", 2), "share"));
   const std::string accumulated = folder.write(
       "accumulated.yaml", uneven_data + skip_model +

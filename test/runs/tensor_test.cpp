@@ -176,7 +176,7 @@ TEST_CASE("what cannot be shared is refused before anything starts, with the lin
   const Finished odd = trainctl(folder, {"run", config, "--ranks", "3", "--run-dir", "odd"});
   CHECK(odd.code == 2);
   CHECK(contains(odd.errors, "mlp.yaml:"));
-  CHECK(contains(odd.errors, "3 ranks are no multiple of the 2 ranks that share each layer; start 2 or 4 ranks"));
+  CHECK(contains(odd.errors, "3 ranks are not a multiple of the 2 ranks that share each layer; start 2 or 4 ranks"));
   const Finished lamb =
       trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "lamb", "--set", "train.optimizer=lamb"});
   CHECK(lamb.code == 2);

@@ -1,4 +1,4 @@
-// Simulates the communications of all ranks: each ends when all of its ranks have come to it.
+// Simulates the communications of all ranks: each ends when all of its ranks have reached it.
 #include "parallel/strategies/communication_check/check.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace {
 
 using Kind = Communication::Kind;
 
-class Play {
+class Simulation {
  public:
-  Play(const Mesh& mesh, const RankLists& lists) : whole_(mesh), mesh_(lists.different()) {
+  Simulation(const Mesh& mesh, const RankLists& lists) : whole_(mesh), mesh_(lists.different()) {
     for (int r = 0; r < mesh_.ranks(); ++r) {
       const int number = mesh.rank(mesh_.position(r));
       ranks_.push_back({number, &lists.of(number)});
@@ -25,36 +25,36 @@ class Play {
   }
 
   void run() {
-    for (int r = 0; r < mesh_.ranks(); ++r) go_on_.push_back(r);
-    while (!go_on_.empty()) {
-      const int r = go_on_.front();
-      go_on_.pop_front();
+    for (int r = 0; r < mesh_.ranks(); ++r) ready_.push_back(r);
+    while (!ready_.empty()) {
+      const int r = ready_.front();
+      ready_.pop_front();
       advance(r);
     }
-    check_nothing_is_left();
+    check_all_ended();
   }
 
  private:
   struct Rank {
-    int number = 0;  // in the whole mesh
+    int number = 0;  // its rank in the whole mesh
     const RankList* list = nullptr;
-    std::size_t next = 0;                   // what it has come to, and is held up by
-    std::array<int, mesh_axes> done{};      // along each axis
-    std::array<bool, mesh_axes> arrived{};  // whether what is next along the axis waits for others
+    std::size_t next = 0;                   // index of the communication that it has reached and waits for
+    std::array<int, mesh_axes> done{};      // number of ended communications along each axis
+    std::array<bool, mesh_axes> arrived{};  // whether the next communication along the axis waits for other ranks
 
     bool ended() const { return next == list->all.size(); }
     bool is_done(int communication) const {
       return list->number[index(communication)] < done[index(list->all[index(communication)].axis)];
     }
-    // What is next along an axis.
+    // The next communication along an axis.
     const Communication& at(MeshAxis axis) const {
       return list->all[index(list->along_axis[index(axis)][index(done[index(axis)])])];
     }
   };
-  // The ranks along an axis, by the first of them.
+  // A group of ranks along an axis, which is identified by its first rank.
   struct Group {
-    int arrived = 0;  // at a collective
-    int first = 0;    // to arrive
+    int arrived = 0;  // number of ranks that have reached the collective
+    int first = 0;    // the first rank that has reached it
   };
 
   void advance(int r) {
@@ -97,12 +97,12 @@ class Play {
   void finish(int r, MeshAxis axis) {
     ++ranks_[index(r)].done[index(axis)];
     ranks_[index(r)].arrived[index(axis)] = false;
-    go_on_.push_back(r);
+    ready_.push_back(r);
   }
 
   int member(int r, MeshAxis axis, int along) const { return mesh_.rank(mesh_.position(r).with(axis, along)); }
 
-  // Whether a communication of the ranks that `r` waits for is of the kind that it waits for.
+  // Whether `other`, a communication of a rank that `r` waits for, is of the kind that `r` waits for.
   bool answers(int r, MeshAxis axis, const Communication& other) const {
     const Communication& mine = ranks_[index(r)].at(axis);
     if (mine.is_collective()) return other.is_collective();
@@ -121,27 +121,27 @@ class Play {
                                                                               : "";
     if (differs.empty()) return;
     fail(a, axis,
-         format("the {} of what meets on the {} axis differ: {}, and {}", differs, name_of(axis), stand(a, axis),
-                stand(b, axis)));
+         format("the {} of communications that meet on the {} axis differ: {}, and {}", differs, name_of(axis),
+                state_text(a, axis), state_text(b, axis)));
   }
 
-  void check_nothing_is_left() const {
-    int held_up = -1;
+  void check_all_ended() const {
+    int waiting = -1;
     for (int r = 0; r < mesh_.ranks(); ++r) {
       if (ranks_[index(r)].ended()) continue;
-      if (held_up < 0) held_up = r;
+      if (waiting < 0) waiting = r;
       for (int other : awaited(r)) {
         if (!ever_answers(r, other)) fail_left_over(r, other);
       }
     }
-    if (held_up >= 0) fail_deadlock(held_up);
+    if (waiting >= 0) fail_deadlock(waiting);
   }
 
-  MeshAxis axis_of_hold(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].axis; }
+  MeshAxis awaited_axis(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].axis; }
 
-  // The ranks that one which is held up waits for.
+  // The ranks that a waiting rank waits for.
   std::vector<int> awaited(int r) const {
-    const MeshAxis axis = axis_of_hold(r);
+    const MeshAxis axis = awaited_axis(r);
     const Communication& mine = ranks_[index(r)].at(axis);
     if (!mine.is_collective()) return {member(r, axis, mine.peer)};
     std::vector<int> missing;
@@ -152,9 +152,9 @@ class Play {
     return missing;
   }
 
-  // Whether the rest of a rank's list has something for what `r` waits for.
+  // Whether the rest of the list of rank `other` has a communication that `r` waits for.
   bool ever_answers(int r, int other) const {
-    const MeshAxis axis = axis_of_hold(r);
+    const MeshAxis axis = awaited_axis(r);
     const Rank& rank = ranks_[index(other)];
     const std::vector<int>& all = rank.list->along_axis[index(axis)];
     return std::any_of(all.begin() + rank.done[index(axis)], all.end(),
@@ -162,17 +162,17 @@ class Play {
   }
 
   [[noreturn]] void fail_left_over(int r, int other) const {
-    const MeshAxis axis = axis_of_hold(r);
+    const MeshAxis axis = awaited_axis(r);
     const Communication& mine = ranks_[index(r)].at(axis);
     const std::string_view answer = mine.is_collective() ? "collective" : mine.kind == Kind::send ? "receive" : "send";
     fail(r, axis,
-         format("{} and waits for rank {}, whose '{}' has no {} for it on the {} axis", hold(r),
+         format("{} and waits for rank {}, whose '{}' has no {} for it on the {} axis", wait_text(r),
                 ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis)));
   }
 
-  // Everyone waits for somebody who is held up as well: whoever follows that comes back.
+  // Each rank waits for another waiting rank: following them leads back to a rank, which closes the circle.
   [[noreturn]] void fail_deadlock(int r) const {
-    constexpr std::size_t most_shown = 8;
+    constexpr std::size_t max_shown = 8;
     std::vector<int> path;
     auto again = path.end();
     for (; again == path.end(); again = std::find(path.begin(), path.end(), r)) {
@@ -181,34 +181,35 @@ class Play {
     }
     path.erase(path.begin(), again);
     std::string text = "the ranks wait for each other: ";
-    for (std::size_t i = 0; i < std::min(path.size(), most_shown); ++i) {
-      text += format("{}{} and waits for rank {}", i == 0 ? "" : "; ", hold(path[i]),
+    for (std::size_t i = 0; i < std::min(path.size(), max_shown); ++i) {
+      text += format("{}{} and waits for rank {}", i == 0 ? "" : "; ", wait_text(path[i]),
                      ranks_[index(path[(i + 1) % path.size()])].number);
     }
-    if (path.size() > most_shown) text += format("; and so on around {} ranks", path.size());
-    fail(path.front(), axis_of_hold(path.front()), text);
+    if (path.size() > max_shown) text += format("; and so on around {} ranks", path.size());
+    fail(path.front(), awaited_axis(path.front()), text);
   }
 
-  // "rank 1 is at send 'cut' in forward of 'train 8' (100 float32 to rank 2)".
-  std::string stand(int r, MeshAxis axis) const {
-    return format("rank {} is at {}", ranks_[index(r)].number, full(r, axis));
+  // Returns, for example, "rank 1 is at send 'cut' in forward of 'train 8' (100 float32 to rank 2)".
+  std::string state_text(int r, MeshAxis axis) const {
+    return format("rank {} is at {}", ranks_[index(r)].number, communication_text(r, axis));
   }
-  std::string full(int r, MeshAxis axis) const {
+  std::string communication_text(int r, MeshAxis axis) const {
     const Rank& rank = ranks_[index(r)];
     const Communication& c = rank.at(axis);
     std::string text = format("{} ({} {}", describe(*rank.list->program, c), c.count, name_of(c.dtype));
     if (c.peer >= 0) {
-      const std::string_view how = c.kind == Kind::send ? " to" : " from";
-      text += format("{} rank {}", how, whole_.rank(whole_.position(rank.number).with(axis, c.peer)));
+      const std::string_view direction = c.kind == Kind::send ? " to" : " from";
+      text += format("{} rank {}", direction, whole_.rank(whole_.position(rank.number).with(axis, c.peer)));
     }
     return text + ")";
   }
-  // The same, behind the wait where it is one that holds the rank up.
-  std::string hold(int r) const {
+  // Returns the same, after the wait if the rank is at a wait.
+  std::string wait_text(int r) const {
     const Rank& rank = ranks_[index(r)];
     const Communication& at = rank.list->all[rank.next];
-    if (at.kind != Kind::wait) return stand(r, at.axis);
-    return format("rank {} is at {} for {}", rank.number, describe(*rank.list->program, at), full(r, at.axis));
+    if (at.kind != Kind::wait) return state_text(r, at.axis);
+    return format("rank {} is at {} for {}", rank.number, describe(*rank.list->program, at),
+                  communication_text(r, at.axis));
   }
 
   [[noreturn]] void fail(int r, MeshAxis axis, const std::string& problem) const {
@@ -217,17 +218,17 @@ class Play {
   }
 
   const Mesh& whole_;
-  const Mesh mesh_;  // of the ranks that are played
+  const Mesh mesh_;  // mesh of the ranks that are simulated
   std::vector<Rank> ranks_;
   std::array<std::vector<Group>, mesh_axes> groups_;
-  std::deque<int> go_on_;  // ranks for which something has ended
+  std::deque<int> ready_;  // ranks that may advance, since one of their communications has ended
 };
 
 }  // namespace
 
 void check_communications(const Mesh& mesh, const std::vector<const Program*>& programs) {
   const RankLists lists(mesh, programs);
-  Play(mesh, lists).run();
+  Simulation(mesh, lists).run();
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Communications of a program, read off its schedule.
+// Lists the communications of a program in the order of its schedule.
 #include "parallel/strategies/communication_check/communications.h"
 
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Communication::Kind;
 
-// Of a collective, send or receive.
+// Describes the communication of a collective, send or receive.
 Communication communication(const Program& program, const Op& op, const ScheduleItem& item) {
   const auto& def = op.as<Collective>();
   Communication result{.axis = def.axis, .asynchronous = def.asynchronous, .op = &op, .item = item};
@@ -57,7 +57,7 @@ Communication communication(const Program& program, const Op& op, const Schedule
 
 std::vector<Communication> communications_of(const Program& program) {
   std::vector<Communication> list;
-  std::map<TensorId, int> latest;  // by output: the asynchronous communication that made it last
+  std::map<TensorId, int> latest;  // by output: the last asynchronous communication that wrote it
   std::set<TensorId> unawaited;
   for (const ScheduleItem& item : program.schedule) {
     for (const Op& op : program.segment(item.segment).ops) {
@@ -71,7 +71,8 @@ std::vector<Communication> communications_of(const Program& program) {
       }
       Communication wait{.kind = Kind::wait, .op = &op, .item = item};
       const auto found = latest.find(op.inputs[0]);
-      if (found == latest.end()) fail(program, wait, "no asynchronous communication before it makes what it waits for");
+      if (found == latest.end())
+        fail(program, wait, "no earlier asynchronous communication writes the tensor that it waits for");
       wait.awaited = found->second;
       wait.axis = list[static_cast<std::size_t>(wait.awaited)].axis;
       list.push_back(wait);

@@ -1,4 +1,4 @@
-// The ordered list of a rank's collectives, sends and receives, which follows from its program.
+// The ordered list of the collectives, sends and receives of a rank's program.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@
 
 namespace trainctl {
 
-// One execution of an op that communicates, or that waits for one that does. The op is the program's.
+// One execution of an op that communicates or waits for a communication. `op` points into the program.
 struct Communication {
   enum class Kind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, send, receive, wait };
   Kind kind = Kind::all_reduce;
-  MeshAxis axis = MeshAxis::data;  // of a wait: that of what it waits for
-  int ranks = 0;                   // along the axis, as the op states them; 0 where it states none
-  int peer = -1;           // along the axis: to or from whom a send or receive is, the root of a broadcast; else -1
-  std::int64_t count = 0;  // elements that the communicator is given: the whole of what is gathered or scattered
+  MeshAxis axis = MeshAxis::data;  // for a wait, the axis of the awaited communication
+  int ranks = 0;                   // number of ranks along the axis that the op specifies; 0 if it specifies none
+  int peer = -1;           // rank along the axis: of a send or receive the peer, of a broadcast the root; else -1
+  std::int64_t count = 0;  // number of elements passed to the communicator: all that are gathered or scattered
   DType dtype = DType::float32;
   bool asynchronous = false;
-  int awaited = -1;  // of a wait: the place in the list of the asynchronous communication whose end it waits for
+  int awaited = -1;  // for a wait, the index in the list of the awaited communication
   const Op* op = nullptr;
-  ScheduleItem item;  // in which it runs
+  ScheduleItem item;  // item of the schedule in which it runs
 
   bool is_collective() const { return kind < Kind::send; }
 };
 
-// The communications of a program in the order of its schedule. The program outlives them. As in the executor, a wait
-// is for the latest communication before it that has made its input. Throws Error{internal}, which names op and config
-// line, where there is none, or where nothing waits for an asynchronous communication: a defect of the strategy that
-// made the program.
+// Returns the communications of a program, which must outlive them, in the order of its schedule. As in the executor, a
+// wait is for the last earlier communication that wrote its input. Throws Error{internal}, which names the op and the
+// line of the config, if there is none, or if no wait follows an asynchronous communication: a defect of the strategy
+// that built the program.
 std::vector<Communication> communications_of(const Program& program);
 
-// "all_reduce 'bucket 1' in backward of 'train 64'", with the micro-batch where the program has several.
+// Returns, for example, "all_reduce 'bucket 1' in backward of 'train 64'", with the micro-batch if the program has
+// several.
 std::string describe(const Program& program, const Communication& communication);
 
 }  // namespace trainctl

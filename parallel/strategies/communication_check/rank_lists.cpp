@@ -1,4 +1,4 @@
-// Lists of all ranks.
+// Builds the lists of communications of all ranks and finds equal ones.
 #include "parallel/strategies/communication_check/rank_lists.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace {
 
 using Kind = Communication::Kind;
 
-bool do_the_same(const Communication& a, const Communication& b) {
+bool are_equal(const Communication& a, const Communication& b) {
   return a.kind == b.kind && a.axis == b.axis && a.ranks == b.ranks && a.peer == b.peer && a.count == b.count &&
          a.dtype == b.dtype && a.asynchronous == b.asynchronous && a.awaited == b.awaited && a.op->name == b.op->name;
 }
-bool do_the_same(const RankList& a, const RankList& b) {
+bool are_equal(const RankList& a, const RankList& b) {
   return std::equal(a.all.begin(), a.all.end(), b.all.begin(), b.all.end(),
-                    [](const Communication& x, const Communication& y) { return do_the_same(x, y); });
+                    [](const Communication& x, const Communication& y) { return are_equal(x, y); });
 }
 
 bool addresses_ranks(const RankList& list, MeshAxis axis) {
@@ -55,7 +55,7 @@ Mesh RankLists::different() const {
 const RankList* RankLists::add(const Program& program) {
   RankList& list = lists_.emplace_back(program);
   const auto first = std::find_if(different_.begin(), different_.end(),
-                                  [&](const RankList* other) { return do_the_same(*other, list); });
+                                  [&](const RankList* other) { return are_equal(*other, list); });
   if (first != different_.end()) {
     list.alike = *first;
   } else {
@@ -75,7 +75,7 @@ bool RankLists::all_alike(MeshAxis axis) const {
   return true;
 }
 
-// The sizes and numbers of ranks that ops state.
+// Checks the numbers of ranks and the peers that ops specify.
 void RankLists::check(const RankList& list) const {
   for (const Communication& c : list.all) {
     const int size = mesh_.size(c.axis);

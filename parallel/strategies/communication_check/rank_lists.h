@@ -1,4 +1,4 @@
-// The communications of all ranks of a mesh, and which ranks do the same.
+// The communications of all ranks of a mesh, and which ranks have equal ones.
 #pragma once
 
 #include <array>
@@ -13,28 +13,28 @@ namespace trainctl {
 inline std::size_t index(int number) { return static_cast<std::size_t>(number); }
 inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
 
-// What one program communicates, as a whole and along each axis.
+// The communications of one program, all together and along each axis.
 struct RankList {
   const Program* program = nullptr;
-  const RankList* alike = this;  // the first one that is equal
+  const RankList* alike = this;  // the first equal list
   std::vector<Communication> all;
-  std::vector<int> number;                             // of each communication but waits: how many precede on its axis
-  std::array<std::vector<int>, mesh_axes> along_axis;  // places in `all`
+  std::vector<int> number;                             // by communication: how many precede it on its axis; 0 for waits
+  std::array<std::vector<int>, mesh_axes> along_axis;  // indices in `all`, by axis
 
   explicit RankList(const Program& of);
   RankList(const RankList&) = delete;
 };
 
-// The lists of all ranks, those of one program once. Programs outlive them.
+// The lists of all ranks, one for each program. The programs must outlive them.
 class RankLists {
  public:
-  // `programs`: of each rank. Throws Error{internal} where an op is made for another number of ranks than its axis has,
-  // or names a rank that is not there.
+  // `programs`: the program of each rank. Throws Error{internal} if an op is made for another number of ranks than its
+  // axis has, or names a rank that does not exist.
   RankLists(const Mesh& mesh, const std::vector<const Program*>& programs);
 
   const RankList& of(int rank) const { return *of_ranks_[index(rank)]; }
-  // The ranks that stand for all: along an axis on which all ranks have equal lists and address nobody by number, each
-  // of them does what the first one does at the same time, so that the axis has one rank.
+  // The mesh of the ranks that represent all: if all ranks along an axis have equal lists without peers, each does the
+  // same as the first one at the same time, so that the axis is reduced to one rank.
   Mesh different() const;
 
  private:

@@ -184,7 +184,7 @@ class PlacedByHand {
     }
     for (std::size_t i = 0; i < units_.size(); ++i) {
       if (stage_of_[i] >= 0) continue;
-      reader_.error(units_[i].location, format("layer '{}' is in no stage of strategy.location", units_[i].path));
+      reader_.error(units_[i].location, format("layer '{}' is in no stage of strategy.place", units_[i].path));
     }
     if (reader_.count() == before) check_order();
     return std::move(stage_of_);

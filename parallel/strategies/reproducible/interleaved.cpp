@@ -189,7 +189,7 @@ class InterleavedReduction {
     // The sums are complete long before the last gradient, and come last all the same: stages of a pipeline without
     // outputs have sums of nothing.
     const std::vector<TensorId> gradients(leaf.wholes.begin(), leaf.wholes.end() - 1);
-    insert_behind(program_, gradients, reduction, segment);
+    insert_after(program_, gradients, reduction, segment);
     std::ranges::move(reduction(gradients.size()), std::back_inserter(segment.ops));
     program_.segments.push_back(std::move(segment));
     return static_cast<int>(program_.segments.size()) - 1;

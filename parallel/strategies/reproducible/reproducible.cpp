@@ -179,7 +179,7 @@ class TreeReduction {
                                 program_.tensor(groups[g]).name,
                                 {}}};
       };
-      insert_behind(program_, groups, sum, segment);
+      insert_after(program_, groups, sum, segment);
     }
     program_.segments.push_back(std::move(segment));
     return static_cast<int>(program_.segments.size()) - 1;

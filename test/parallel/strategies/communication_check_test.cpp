@@ -96,7 +96,8 @@ TEST_CASE("ranks whose shares differ must reduce the same buckets") {
   programs[1] = RunPrograms(job.spec, strategy_of(mesh, true, 4000), sizes, 0, reader);
   const Problem problem = problem_of([&] { check_steps(programs, sizes, mesh); });
   CAPTURE(problem.text);
-  CHECK(contains(problem.text, "the sizes of what meets on the data axis differ: rank 0 is at all_reduce 'bucket 2'"));
+  CHECK(contains(problem.text,
+                 "the sizes of communications that meet on the data axis differ: rank 0 is at all_reduce 'bucket 2'"));
   CHECK(contains(problem.text, "of 'train 2"));
   CHECK(contains(problem.text, "rank 1 is at all_reduce 'bucket 2' in backward of 'train 3"));
   CHECK(problem.location.known());
@@ -231,7 +232,8 @@ TEST_CASE("a send and a receive need each other") {
   CHECK(contains(problem.text, "rank 1 is at receive 'cut' in forward of 'step' (100 float32 from rank 0) and waits "));
   CHECK(contains(problem.text, "waits for rank 0, whose 'alone' has no send for it"));
   problem = problem_of(mesh, std::vector{first, middle, Script().receive("cut2", stages, 1, 99)});
-  CHECK(contains(problem.text, "the sizes of what meets on the pipeline axis differ: rank 1 is at send 'cut2'"));
+  CHECK(contains(problem.text,
+                 "the sizes of communications that meet on the pipeline axis differ: rank 1 is at send 'cut2'"));
   CHECK(contains(problem.text, "rank 2 is at receive 'cut2' in forward of 'step' (99 float32 from rank 1)"));
   problem = problem_of(mesh, std::vector{Script().send("cut", stages, 2), middle, last});
   CHECK(contains(problem.text, "whose 'step' has no"));
@@ -287,8 +289,9 @@ TEST_CASE("collectives of two axes in another order on some ranks hold all of th
 TEST_CASE("each wait has its communication, and each asynchronous one its wait") {
   const Mesh mesh{2, 1, 1};
   const Script early = Script().reduce("x", data_axis).wait("x");
-  CHECK(contains(problem_of(mesh, std::vector{early, early}).text,
-                 "wait 'x' in forward of 'step': no asynchronous communication before it makes what it waits for"));
+  CHECK(contains(
+      problem_of(mesh, std::vector{early, early}).text,
+      "wait 'x' in forward of 'step': no earlier asynchronous communication writes the tensor that it waits for"));
   const Script without = Script().reduce("x", data_axis, 100, true);
   CHECK(contains(problem_of(mesh, std::vector{without, without}).text,
                  "all_reduce 'x' in forward of 'step': it is asynchronous, and nothing waits for it"));
@@ -327,7 +330,7 @@ TEST_CASE("a pipeline on thousands of ranks plays to the end, and the one wrong 
   const int wrong = mesh.rank({77, 5, 9});
   programs[static_cast<std::size_t>(wrong)] = &swapped.program();
   const std::string text = problem_of(mesh, programs).text;
-  CHECK(contains(text, "the sizes of what meets on the pipeline axis differ"));
+  CHECK(contains(text, "the sizes of communications that meet on the pipeline axis differ"));
   CHECK(contains(text, "rank " + std::to_string(wrong) + " is at receive 'in' in forward of 'stage 5' (11 float32"));
   CHECK(contains(text, "rank " + std::to_string(mesh.rank({77, 4, 9})) + " is at send 'out'"));
 }
