@@ -249,13 +249,13 @@ model:
     CHECK(contains(check.errors, "shared.yaml:"));
   };
   refuses("{0: [c, n], 1: ['c@2', 'n@2', flatten, dense]}", "1",
-          "layer 'n@2' moves 'n/moving_mean' in stage 1, and 'n' does in stage 0: let one stage hold all uses");
+          "layer 'n@2' updates 'n/moving_mean' in stage 1, and 'n' in stage 0: put all uses");
   refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.place");
   refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
-          "'c' and 'c@2', which share 'c/kernel', lie in stages 0 and 1");
+          "'c' and 'c@2', which share 'c/kernel', are in stages 0 and 1");
   const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
   CHECK(contains(check.errors,
-                 "cannot be cut between the uses of a batch normalization, which one stage holds: use at "
+                 "cannot be cut between the uses of a batch normalization, which must be in one stage: use at "
                  "most 4 stages"));
 }
 

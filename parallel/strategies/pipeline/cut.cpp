@@ -1,4 +1,4 @@
-// Cutting a graph into stages.
+// Cuts a graph into stages.
 #include "parallel/strategies/pipeline/pipeline.h"
 
 #include <algorithm>
@@ -22,13 +22,14 @@ class StageCut {
     maker_.assign(tensors, no_stage);
     readers_.resize(tensors);
     for (const Op& op : graph_.ops) {
-      const bool floats = prepares_input(graph_, op);
-      const int stage = floats ? no_stage : stages.at(op.name);
+      const bool is_in_every_stage = prepares_input(graph_, op);
+      const int stage = is_in_every_stage ? no_stage : stages.at(op.name);
       stage_of_.push_back(stage);
       for (TensorId id : op.outputs) maker_[index(id)] = stage;
       for (TensorId id : op.inputs) {
-        if (!floats) readers_[index(id)].insert(stage);
-        require(floats || maker_[index(id)] <= stage, format("stages follow the order of layers: '{}'", op.name));
+        if (!is_in_every_stage) readers_[index(id)].insert(stage);
+        require(is_in_every_stage || maker_[index(id)] <= stage,
+                format("stages follow the order of layers: '{}'", op.name));
       }
     }
   }
@@ -52,7 +53,7 @@ class StageCut {
       if (stage_of_[i] == own_) append_sends(graph_.ops[i], ops);
     }
     graph_.ops = std::move(ops);
-    leave_what_others_hold();
+    remove_tensors_of_other_stages();
     return std::move(graph_);
   }
 
@@ -85,17 +86,17 @@ class StageCut {
     }
   }
 
-  void leave_what_others_hold() {
+  void remove_tensors_of_other_stages() {
     std::set<TensorId> held;
     for (const Op& op : graph_.ops) {
       held.insert(op.inputs.begin(), op.inputs.end());
       if (op.get_if<Receive>() == nullptr) held.insert(op.outputs.begin(), op.outputs.end());
     }
-    const auto leave = [&](TensorId& id) {
+    const auto drop_unused = [&](TensorId& id) {
       if (!held.contains(id)) id = no_tensor;
     };
-    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), leave);
-    leave(graph_.step);
+    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), drop_unused);
+    drop_unused(graph_.step);
     for (TensorId& output : graph_.outputs) {
       if (maker_[index(output)] != own_) output = no_tensor;
     }
@@ -111,10 +112,10 @@ class StageCut {
 
   Graph graph_;
   const int own_;
-  std::vector<int> stage_of_;  // by op; no_stage: of every stage that reads what it makes
-  std::vector<int> maker_;     // by tensor: the stage that makes it; no_stage: none, or every one that reads it
-  std::vector<std::set<int>> readers_;  // by tensor: stages
-  std::set<TensorId> trained_;          // whose gradients travel back
+  std::vector<int> stage_of_;  // by op; no_stage: in every stage that reads its output
+  std::vector<int> maker_;     // by tensor: the stage that computes it; no_stage: no stage, or each stage that reads it
+  std::vector<std::set<int>> readers_;  // by tensor: the stages that read it
+  std::set<TensorId> trained_;          // tensors whose gradients are sent back
 };
 
 }  // namespace

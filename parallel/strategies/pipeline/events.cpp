@@ -1,4 +1,5 @@
-// GPipe (Huang et al., 2019) and 1F1B (Narayanan et al., 2019), and the one order of all messages.
+// Computes the schedules GPipe (Huang et al., 2019) and 1F1B (Narayanan et al., 2019) and a common order of all
+// messages.
 #include "parallel/strategies/pipeline/events.h"
 
 #include <algorithm>
@@ -16,10 +17,10 @@ struct Pass {
   int micro_batch = 0;
 };
 
-// The passes of one stage in their order.
+// Returns the passes of one stage in order.
 std::vector<Pass> passes_of(PipelineSchedule schedule, int stages, int stage, int micro_batches, bool training) {
   std::vector<Pass> passes;
-  // Micro-batches whose forward pass runs before the first backward pass, besides the one that this belongs to.
+  // Number of micro-batches whose forward pass runs before the first backward pass, without that of this backward pass.
   const bool early = training && schedule == PipelineSchedule::one_forward_one_backward;
   const int ahead = early ? std::min(stages - 1 - stage, micro_batches) : micro_batches;
   int begun = 0;
@@ -31,7 +32,7 @@ std::vector<Pass> passes_of(PipelineSchedule schedule, int stages, int stage, in
   return passes;
 }
 
-// When each pass of each stage begins in the simulated step.
+// Computes when each pass of each stage begins in a simulated step.
 class SimulatedStep {
  public:
   SimulatedStep(PipelineSchedule schedule, int stages, int micro_batches, bool training)
@@ -41,9 +42,9 @@ class SimulatedStep {
       passes_.push_back(passes_of(schedule, stages, stage, micro_batches, training));
     }
     std::vector<std::size_t> next(passes_.size());
-    std::vector<int> free(passes_.size());  // when the stage has ended its last pass
-    for (bool goes_on = true; goes_on;) {
-      goes_on = false;
+    std::vector<int> free(passes_.size());  // when the stage's previous pass ends
+    for (bool has_advanced = true; has_advanced;) {
+      has_advanced = false;
       for (std::size_t stage = 0; stage < passes_.size(); ++stage) {
         while (next[stage] < passes_[stage].size()) {
           const Pass pass = passes_[stage][next[stage]];
@@ -52,7 +53,7 @@ class SimulatedStep {
           start(stage, pass) = std::max(free[stage], ready);
           free[stage] = end(stage, pass);
           ++next[stage];
-          goes_on = true;
+          has_advanced = true;
         }
       }
     }
@@ -73,7 +74,7 @@ class SimulatedStep {
     return (pass.forward ? forward_ : backward_)[stage][static_cast<std::size_t>(pass.micro_batch)];
   }
   int end(std::size_t stage, const Pass& pass) const { return end(static_cast<int>(stage), pass); }
-  // When the stage that comes before in this direction has ended the pass; -1: not yet known.
+  // Returns when the previous stage in this direction ends the pass; -1 if not yet known.
   int ready_at(std::size_t stage, const Pass& pass) const {
     if (pass.forward && stage == 0) return 0;
     if (!pass.forward && stage + 1 == passes_.size()) {
@@ -85,7 +86,7 @@ class SimulatedStep {
   }
 
   std::vector<std::vector<Pass>> passes_;             // by stage
-  std::vector<std::vector<int>> forward_, backward_;  // by stage and micro-batch; -1: not yet known
+  std::vector<std::vector<int>> forward_, backward_;  // start by stage and micro-batch; -1: not yet known
 };
 
 }  // namespace
@@ -93,7 +94,7 @@ class SimulatedStep {
 std::vector<PipelineEvent> pipeline_events(PipelineSchedule schedule, int stages, int own, int micro_batches,
                                            bool training, const std::vector<StageMessage>& messages) {
   const SimulatedStep step(schedule, stages, micro_batches, training);
-  // Time; then gradients, activations, passes; then what tells messages of one time apart.
+  // Ordered by time; then gradients, activations, passes; then by sender, receiver and micro-batch.
   using Order = std::tuple<int, int, int, int, int>;
   std::vector<std::pair<Order, PipelineEvent>> ordered;
   for (const Pass& pass : step.passes(own)) {

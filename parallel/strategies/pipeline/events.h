@@ -1,4 +1,4 @@
-// The order in which a stage of a pipeline computes micro-batches and exchanges tensors with other stages.
+// Computes the order in which a stage of a pipeline computes micro-batches and exchanges tensors with other stages.
 #pragma once
 
 #include <vector>
@@ -15,21 +15,20 @@ struct StageMessage {
   bool operator==(const StageMessage&) const = default;
 };
 
-// What a stage does next for a micro-batch: a pass, or its part in a message.
+// An action of a stage for a micro-batch: a pass, or the sending or receiving of a message.
 struct PipelineEvent {
   enum class Kind { forward, backward, message };
   Kind kind = Kind::forward;
   int micro_batch = 0;
-  int message = -1;  // its number, of Kind::message
+  int message = -1;  // for Kind::message, its number
 };
 
-// The events of stage `own` of `stages` in a step of so many micro-batches; `messages` are those that the stage sends
-// or receives. With `training` each forward pass is followed by a backward pass, in the order of the schedule.
-//
-// All stages order what they exchange alike, by a simulated step in which a backward pass takes twice as long as a
-// forward pass: activations travel when their reader begins, gradients when they are made, gradients first. A stage's
-// events are a part of that one order, so that stages never wait for each other in a circle, even where a send ends
-// with its receive; and a micro-batch has left a stage before the next one needs its memory.
+// Returns the events of stage `own` of `stages` in a step of `micro_batches` micro-batches. `messages`: those that the
+// stage sends or receives. With `training` each micro-batch also has a backward pass, in the order of the schedule. All
+// stages order their messages in the same way, by a simulated step in which a backward pass takes twice as long as a
+// forward pass: activations are sent when their reader begins, gradients when they are computed, gradients first. A
+// stage's events are a subsequence of that common order, so that stages never wait for each other in a circle, even if
+// a send ends only with its receive; and a micro-batch has left a stage before the next one needs its memory.
 std::vector<PipelineEvent> pipeline_events(PipelineSchedule schedule, int stages, int own, int micro_batches,
                                            bool training, const std::vector<StageMessage>& messages);
 

@@ -1,5 +1,5 @@
-// Scheduling a stage's micro-batches, and what it exchanges in between. All exchanges are asynchronous: a send runs
-// beside the passes behind it, a receive beside those before its reader, and a pass waits for what its slot exchanges.
+// Schedules a stage's micro-batches and exchanges. All exchanges are asynchronous: a send overlaps the passes after it,
+// a receive those before its reader, and a pass waits for the exchanges of its slot.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -15,14 +15,14 @@ namespace {
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-// A stage's program, taken apart into passes and exchanges.
+// A stage's program, divided into passes and exchanges.
 class StageSchedule {
  public:
   StageSchedule(Program program, const MeshRank& rank)
       : program_(std::move(program)), own_(rank.along(MeshAxis::pipeline)), stages_(rank.size(MeshAxis::pipeline)) {
     const std::set<int> of_rest = program_.segments_of_rest();
     const auto passes = static_cast<int>(program_.segments.size());
-    for (int s = 0; s < passes; ++s) take_exchanges(program_.segments[index(s)], of_rest.contains(s));
+    for (int s = 0; s < passes; ++s) move_exchanges(program_.segments[index(s)], of_rest.contains(s));
     for (const bool waits : {false, true}) {
       for (Exchange& exchange : exchanges_) {
         for (Transfer* transfer : {&exchange.equal, &exchange.rest}) {
@@ -64,35 +64,36 @@ class StageSchedule {
   }
 
  private:
-  // The passes of a micro-batch in the schedule without a pipeline. Several that have no samples may have one number.
+  // The passes of a micro-batch in the schedule without a pipeline. Several micro-batches without samples may have the
+  // same number.
   struct Passes {
     int number = 0;
     std::vector<ScheduleItem> forward, backward;
   };
   std::vector<Passes> passes_of(const std::vector<ScheduleItem>& schedule) const {
     std::vector<Passes> all;
-    bool is_complete = true;  // the forward pass of the last one
+    bool is_complete = true;  // whether the last micro-batch has its forward pass
     for (const ScheduleItem& item : schedule) {
       const Segment& segment = program_.segment(item.segment);
       if (segment.phase == Phase::backward) all.back().backward.push_back(item);
       if (segment.phase != Phase::forward) continue;
       if (is_complete) all.push_back({item.micro_batch, {}, {}});
       all.back().forward.push_back(item);
-      is_complete = segment.variant == Variant::first;  // zeros in the place of samples come before it
+      is_complete = segment.variant == Variant::first;  // a segment of zeros instead of samples precedes it
     }
     return all;
   }
 
-  // The ops of an exchange, for micro-batches of one size.
+  // The ops of an exchange and their waits, for micro-batches of one size.
   struct Transfer {
     std::vector<Op> ops, waits;
     int segment = -1, wait_segment = -1;
   };
-  // What the stage sends another one, or receives from it, for a micro-batch.
+  // The tensors that the stage sends to another one, or receives from it, for a micro-batch.
   struct Exchange {
     StageMessage message;
-    Transfer equal, rest;                   // of equal micro-batches, and of a smaller one behind them
-    std::optional<ScheduleItem> under_way;  // the wait for the one that was begun last
+    Transfer equal, rest;                      // of equal micro-batches, and of a smaller last one
+    std::optional<ScheduleItem> pending_wait;  // the wait for the last exchange that was begun
   };
 
   int add_segment(std::vector<Op> ops) {
@@ -100,15 +101,15 @@ class StageSchedule {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Moves the sends and receives of a pass to their exchanges. The variants of the backward pass exchange the same;
-  // a smaller micro-batch has one of them.
-  void take_exchanges(Segment& segment, bool of_rest) {
+  // Moves the sends and receives of a pass to their exchanges. All variants of the backward pass exchange the same
+  // tensors, so one variant is moved; a smaller micro-batch has only one.
+  void move_exchanges(Segment& segment, bool of_rest) {
     const auto transfer = [&](const StageMessage& message) -> Transfer& {
       Exchange& exchange = exchange_of(message);
       return of_rest ? exchange.rest : exchange.equal;
     };
     if (segment.phase != Phase::forward && segment.phase != Phase::backward) return;
-    const bool forward = segment.phase == Phase::forward, counts = of_rest || segment.variant == Variant::first;
+    const bool forward = segment.phase == Phase::forward, is_moved = of_rest || segment.variant == Variant::first;
     std::vector<Op> kept;
     for (Op& op : segment.ops) {
       const auto* send = op.get_if<Send>();
@@ -116,15 +117,15 @@ class StageSchedule {
       if ((send == nullptr || send->axis != MeshAxis::pipeline) &&
           (receive == nullptr || receive->axis != MeshAxis::pipeline)) {
         kept.push_back(std::move(op));
-      } else if (counts && send != nullptr) {
-        auto beside = std::make_shared<Send>(*send);
-        beside->asynchronous = true;
-        add(transfer({forward, own_, send->peer}), op, std::move(beside));
-      } else if (counts) {
-        place_received(op.outputs[0]);
-        auto beside = std::make_shared<Receive>(*receive);
-        beside->asynchronous = true;
-        add(transfer({forward, receive->peer, own_}), op, std::move(beside));
+      } else if (is_moved && send != nullptr) {
+        auto asynchronous_def = std::make_shared<Send>(*send);
+        asynchronous_def->asynchronous = true;
+        add(transfer({forward, own_, send->peer}), op, std::move(asynchronous_def));
+      } else if (is_moved) {
+        set_placement(op.outputs[0]);
+        auto asynchronous_def = std::make_shared<Receive>(*receive);
+        asynchronous_def->asynchronous = true;
+        add(transfer({forward, receive->peer, own_}), op, std::move(asynchronous_def));
       }
     }
     segment.ops = std::move(kept);
@@ -144,45 +145,47 @@ class StageSchedule {
     transfer.ops.push_back(std::move(op));
   }
 
-  // What is received is of a micro-batch: each replica has its own samples.
-  void place_received(TensorId id) {
+  // Marks a received tensor as split over the data axis, since each replica receives its own samples.
+  void set_placement(TensorId id) {
     std::vector<Placement>& placements = program_.tensors[static_cast<std::size_t>(id)].placements;
     placements.resize(mesh_axes);
     placements[static_cast<std::size_t>(MeshAxis::data)] = split_along(0);
   }
 
-  // A receive begins before the passes of other slots that its event follows; no exchange passes another one.
+  // Adds an exchange to the schedule. A receive is moved before the preceding passes of other slots, but not before
+  // another exchange.
   void begin(Exchange& exchange, int micro_batch, int slot) {
     await(exchange);
     auto at = program_.schedule.end();
     if (exchange.message.to == own_) {
       await_all_of(slot, true);
       at = program_.schedule.end();
-      const auto is_passed = [&](const ScheduleItem& item) {
+      const auto may_overtake = [&](const ScheduleItem& item) {
         return program_.segment(item.segment).phase != Phase::exchange && item.slot != slot;
       };
-      while (at != program_.schedule.begin() && is_passed(*std::prev(at))) --at;
+      while (at != program_.schedule.begin() && may_overtake(*std::prev(at))) --at;
     }
     ScheduleItem item{0, micro_batch, slot};
     const Transfer& transfer = program_.is_rest(item) ? exchange.rest : exchange.equal;
     item.segment = transfer.segment;
     program_.schedule.insert(at, item);
-    exchange.under_way = ScheduleItem{transfer.wait_segment, micro_batch, slot};
+    exchange.pending_wait = ScheduleItem{transfer.wait_segment, micro_batch, slot};
   }
 
-  // Waits for the end of what was begun last, if it is still under way.
+  // Adds the wait for the last exchange that was begun, if it is pending.
   void await(Exchange& exchange) {
-    if (exchange.under_way) program_.schedule.push_back(*std::exchange(exchange.under_way, std::nullopt));
+    if (exchange.pending_wait) program_.schedule.push_back(*std::exchange(exchange.pending_wait, std::nullopt));
   }
-  // Before the slot's tensors are read, or others take their memory; of sends alone where more is received for it.
-  void await_all_of(int slot, bool sends_alone = false) {
+  // Adds the waits for all exchanges of a slot, before its tensors are read or their memory is reused; with
+  // `sends_only`, the waits for sends alone, if further tensors are received in the slot.
+  void await_all_of(int slot, bool sends_only = false) {
     for (Exchange& exchange : exchanges_) {
-      const bool counts = !sends_alone || exchange.message.from == own_;
-      if (counts && exchange.under_way && exchange.under_way->slot == slot) await(exchange);
+      const bool matches = !sends_only || exchange.message.from == own_;
+      if (matches && exchange.pending_wait && exchange.pending_wait->slot == slot) await(exchange);
     }
   }
 
-  // The slot that the micro-batch lies in, else a free one.
+  // Returns the slot of the micro-batch, or assigns it a free one.
   int take_slot(int micro_batch) {
     auto slot = std::find(slots_.begin(), slots_.end(), micro_batch);
     if (slot == slots_.end()) slot = std::find(slots_.begin(), slots_.end(), -1);
@@ -194,7 +197,7 @@ class StageSchedule {
   Program program_;
   const int own_, stages_;
   std::vector<Exchange> exchanges_;
-  std::vector<int> slots_;  // the micro-batch in each; -1: none
+  std::vector<int> slots_;  // micro-batch, by slot; -1: free
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gradients of parameters that layers on several stages share.
+// Sums the gradients of parameters that layers on several stages share.
 #include <iterator>
 #include <utility>
 
@@ -9,31 +9,32 @@
 namespace trainctl {
 namespace {
 
-// A gradient that several stages have a summand of, or this rank's shard of a bucket of such gradients.
+// A gradient of which several stages have a summand, or this rank's shard of a bucket of such gradients.
 struct SharedGradient {
   std::vector<int> stages;
   TensorId sum = no_tensor;
 };
 
-// In the order of the layout, which is one order of all sets of stages: no two stages wait for each other in a circle.
+// Returns them in the order of the layout. It orders all sets of stages, so that no stages wait for each other in a
+// circle.
 std::vector<SharedGradient> shared_gradients(Program& program) {
-  std::vector<SharedGradient> all;
+  std::vector<SharedGradient> shared;
   const ParameterLayout& flat = program.flat;
   if (!flat.shares(Quantity::states)) {
     for (const FlatEntry& entry : flat.parameters) {
-      if (entry.gradient != no_tensor && !entry.stages.empty()) all.push_back({entry.stages, entry.gradient});
+      if (entry.gradient != no_tensor && !entry.stages.empty()) shared.push_back({entry.stages, entry.gradient});
     }
-    return all;
+    return shared;
   }
   auto entry = flat.parameters.begin();
   for (const FlatBucket& bucket : flat.buckets) {
     if (!entry->stages.empty()) {
-      all.push_back({entry->stages, bucket.gradient});
+      shared.push_back({entry->stages, bucket.gradient});
       program.tensors[static_cast<std::size_t>(bucket.gradient)].placements = {split_along(0), replicated, replicated};
     }
     entry += bucket.entries;
   }
-  return all;
+  return shared;
 }
 
 Op receive(const Program& program, TensorId tensor, int stage) {
@@ -46,8 +47,8 @@ Op send(const Program& program, TensorId tensor, int stage) {
   return {std::make_shared<Send>(MeshAxis::pipeline, stage), {tensor}, {tensor}, program.tensor(tensor).name, {}};
 }
 
-// The first of the stages adds up what all have, in their order, and gives the others the sum, so that all have the
-// same bits.
+// The first of the stages adds the summands of all stages, in order, and sends the sum to the others, so that all have
+// the same bits.
 void add_up(Program& program, const SharedGradient& shared, int own, std::vector<Op>& ops) {
   const int first = shared.stages.front();
   if (own != first) {

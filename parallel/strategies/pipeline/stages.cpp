@@ -1,4 +1,4 @@
-// Stages by hand, from patterns, and balanced, by dynamic programming over contiguous cuts.
+// Assigns layers to stages: by the patterns of the config, or balanced, by dynamic programming over contiguous cuts.
 #include "parallel/strategies/pipeline/stages.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace trainctl {
 namespace {
 
-// What an op's backward pass costs, of its forward pass: it computes gradients by inputs and by weights, without those
-// of frozen weights, and none in front of all that trains.
+// Returns the cost of an op's backward pass relative to its forward pass, for the gradients by inputs and by weights:
+// 2, or 1 if the weights are frozen, or 0 if no layer up to this one is trained.
 double backward_costs(const Graph& graph, const Op& op, const std::set<TensorId>& trained) {
   bool any = false, weights = false, frozen = false;
   for (TensorId id : op.inputs) {
@@ -27,23 +27,23 @@ double backward_costs(const Graph& graph, const Op& op, const std::set<TensorId>
   return !any ? 0 : frozen && !weights ? 1 : 2;
 }
 
-// A layer with ops: its place in the order, its line and its cost.
+// A layer with ops: its path, its line in the config and its cost.
 struct Unit {
   std::string path;
   SourceLocation location;
-  double cost = 0;        // of a stage that computes it
-  double sent_after = 0;  // of a cut behind it: what all later layers read of it and of those before it
+  double cost = 0;        // cost that it adds to its stage
+  double sent_after = 0;  // cost of a cut after it: of sending all tensors that later layers read
   bool ends = true;       // whether a stage may end with it
 };
 
-// The weights that several layers share, by name: the numbers of these layers, ascending.
+// Weights that several layers share, and the numbers of these layers, ascending.
 struct SharedWeights {
   const Tensor* tensor = nullptr;
   std::set<std::size_t> units;
 };
 
 std::vector<SharedWeights> shared_weights(const Graph& graph, const std::map<std::string, std::size_t>& number) {
-  std::map<TensorId, TensorId> moving;  // by a batch's value
+  std::map<TensorId, TensorId> moving;  // running statistic, by the value of a batch
   for (const GraphStatistic& statistic : graph.statistics) moving[statistic.batch_value] = statistic.moving;
   std::map<TensorId, std::set<std::size_t>> units;
   for (const Op& op : graph.ops) {
@@ -70,7 +70,7 @@ std::map<std::string, std::size_t> numbers_of(const std::vector<Unit>& units) {
 
 std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   std::vector<Unit> units;
-  std::map<std::string, std::size_t> last;  // op of a layer
+  std::map<std::string, std::size_t> last;  // number of the last op, by layer
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (!prepares_input(graph, graph.ops[i])) last[graph.ops[i].name] = i;
   }
@@ -84,7 +84,8 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
     if (shared.tensor->role != Role::statistic) continue;
     for (std::size_t i = *shared.units.begin(); i < *shared.units.rbegin(); ++i) units[i].ends = false;
   }
-  // What an op takes after it costs nothing more: an addition at the end of a residual block, say.
+  // Costs are those of the fused graph, since ops that are fused into others cost nothing: for example, the addition at
+  // the end of a residual block.
   const Graph fused = fuse(graph);
   const std::set<TensorId> trained = trained_tensors(fused);
   for (const Op& op : fused.ops) {
@@ -108,33 +109,35 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   return units;
 }
 
-// The stage of each unit such that the costliest stage costs least.
+// Returns the stage of each unit such that the cost of the costliest stage is minimal.
 std::vector<int> balance(const std::vector<Unit>& units, int stages) {
   const std::size_t count = units.size();
-  const auto ways = static_cast<std::size_t>(stages);
-  // The least cost of the costliest of the first k stages when these hold the first n units, and where the last begins.
-  std::vector<std::vector<double>> least(ways + 1, std::vector<double>(count + 1, std::numeric_limits<double>::max()));
-  std::vector<std::vector<std::size_t>> begin(ways + 1, std::vector<std::size_t>(count + 1));
+  const auto stage_count = static_cast<std::size_t>(stages);
+  // The minimal cost of the costliest of the first k stages if they contain the first n units, and where the last
+  // begins.
+  std::vector<std::vector<double>> least(stage_count + 1,
+                                         std::vector<double>(count + 1, std::numeric_limits<double>::max()));
+  std::vector<std::vector<std::size_t>> begin(stage_count + 1, std::vector<std::size_t>(count + 1));
   least[0][0] = 0;
-  for (std::size_t k = 1; k <= ways; ++k) {
+  for (std::size_t k = 1; k <= stage_count; ++k) {
     for (std::size_t end = k; end <= count; ++end) {
       double computed = 0;
       for (std::size_t first = end; first-- > k - 1;) {
         computed += units[first].cost;
-        if (computed >= least[k][end]) break;  // a longer stage only costs more
+        if (computed >= least[k][end]) break;  // a longer stage costs more
         if (first > 0 && !units[first - 1].ends) continue;
         const double sent =
             (first > 0 ? units[first - 1].sent_after : 0) + (end < count ? units[end - 1].sent_after : 0);
-        const double most = std::max(least[k - 1][first], computed + sent);
-        if (most >= least[k][end]) continue;
-        least[k][end] = most;
+        const double costliest = std::max(least[k - 1][first], computed + sent);
+        if (costliest >= least[k][end]) continue;
+        least[k][end] = costliest;
         begin[k][end] = first;
       }
     }
   }
   std::vector<int> stage_of(count);
   std::size_t end = count;
-  for (std::size_t k = ways; k > 0; --k) {
+  for (std::size_t k = stage_count; k > 0; --k) {
     const std::size_t first = begin[k][end];
     std::fill(stage_of.begin() + static_cast<std::ptrdiff_t>(first),
               stage_of.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(k) - 1);
@@ -143,7 +146,7 @@ std::vector<int> balance(const std::vector<Unit>& units, int stages) {
   return stage_of;
 }
 
-// Reports weights that the stages which share them cannot keep equal.
+// Reports shared weights that their stages cannot keep equal.
 void check_shared(const Graph& graph, const std::vector<Unit>& units, const std::vector<int>& stage_of,
                   const StrategyOptions& options, Reader& reader) {
   for (const SharedWeights& shared : shared_weights(graph, numbers_of(units))) {
@@ -151,18 +154,17 @@ void check_shared(const Graph& graph, const std::vector<Unit>& units, const std:
     const int begin = stage_of[*shared.units.begin()], end = stage_of[*shared.units.rbegin()];
     if (begin == end) continue;
     if (shared.tensor->role == Role::statistic) {
-      reader.error(
-          last.location,
-          format("layer '{}' moves '{}' in stage {}, and '{}' does in stage {}: let one stage hold all uses of "
-                 "a batch normalization, or give each a name of its own",
-                 last.path, shared.tensor->name, end, first.path, begin),
-          first.location, "first use");
+      reader.error(last.location,
+                   format("layer '{}' updates '{}' in stage {}, and '{}' in stage {}: put all uses of a batch "
+                          "normalization in one stage, or give each its own name",
+                          last.path, shared.tensor->name, end, first.path, begin),
+                   first.location, "first use");
       return;
     }
     if (options.sync_every.value > 1) {
       reader.error(options.sync_every.location,
-                   format("with `sync_every` stages average their replicas apart, and '{}' and '{}', which share '{}', "
-                          "lie in stages {} and {}: let one stage hold both, or leave `sync_every` out",
+                   format("with `sync_every` each stage averages its replicas separately, but '{}' and '{}', which "
+                          "share '{}', are in stages {} and {}: put both in one stage, or leave `sync_every` out",
                           first.path, last.path, shared.tensor->name, begin, end),
                    last.location, "last use");
       return;
@@ -170,17 +172,17 @@ void check_shared(const Graph& graph, const std::vector<Unit>& units, const std:
   }
 }
 
-// The stage that the config gives each unit; -1 after a report. Of a layer and the blocks around it the innermost that
-// a pattern names decides.
-class PlacedByHand {
+// Computes the stage that the config assigns to each unit; -1 after an error. Of a layer and the blocks around it, the
+// innermost one that a pattern matches decides.
+class ConfiguredStages {
  public:
-  PlacedByHand(const std::vector<Unit>& units, const StrategyOptions& options, Reader& reader)
+  ConfiguredStages(const std::vector<Unit>& units, const StrategyOptions& options, Reader& reader)
       : units_(units), options_(options), reader_(reader), stage_of_(units.size(), -1), found_(units.size()) {}
 
   std::vector<int> run() {
     const std::size_t before = reader_.count();
     for (const auto& [stage, patterns] : options_.place) {
-      for (const Reference& pattern : patterns) take(pattern, stage_number(stage));
+      for (const Reference& pattern : patterns) match(pattern, stage_number(stage));
     }
     for (std::size_t i = 0; i < units_.size(); ++i) {
       if (stage_of_[i] >= 0) continue;
@@ -193,10 +195,10 @@ class PlacedByHand {
  private:
   struct Found {
     const Reference* pattern = nullptr;
-    int above = 0;
+    int above = 0;  // as blocks_above() returns
   };
 
-  void take(const Reference& pattern, int stage) {
+  void match(const Reference& pattern, int stage) {
     bool found = false;
     for (std::size_t i = 0; i < units_.size(); ++i) {
       const int above = blocks_above(pattern.name, units_[i].path);
@@ -219,15 +221,14 @@ class PlacedByHand {
     reader_.error(pattern.location, format("'{}' matches no layer{}", pattern.name, suggestion(pattern.name, paths)));
   }
 
-  // Tensors travel forward, to later stages.
+  // Checks the order of the stages, since tensors are sent to later stages only.
   void check_order() {
     for (std::size_t i = 1; i < units_.size(); ++i) {
       if (stage_of_[i] >= stage_of_[i - 1]) continue;
-      reader_.error(
-          found_[i].pattern->location,
-          format("layer '{}' of stage {} comes behind '{}' of stage {}: a stage is a run of consecutive layers, "
-                 "and a block ends behind the layers in it",
-                 units_[i].path, stage_of_[i], units_[i - 1].path, stage_of_[i - 1]));
+      reader_.error(found_[i].pattern->location,
+                    format("layer '{}' of stage {} comes after '{}' of stage {}: a stage is a run of consecutive "
+                           "layers, and a block comes after the layers in it",
+                           units_[i].path, stage_of_[i], units_[i - 1].path, stage_of_[i - 1]));
       return;
     }
   }
@@ -236,7 +237,7 @@ class PlacedByHand {
   const StrategyOptions& options_;
   Reader& reader_;
   std::vector<int> stage_of_;
-  std::vector<Found> found_;  // by unit: what decides its stage
+  std::vector<Found> found_;  // by unit: the pattern that decides its stage
 };
 
 }  // namespace
@@ -263,15 +264,14 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
   }
   const auto ends = std::count_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ends; });
   if (options.place.empty() && ends < stages) {
-    reader.error(options.stages_location(),
-                 format("the network cannot be cut between the uses of a batch normalization, which one stage holds: "
-                        "use at most {} stages",
-                        ends));
+    reader.error(options.stages_location(), format("the network cannot be cut between the uses of a batch "
+                                                   "normalization, which must be in one stage: use at most {} stages",
+                                                   ends));
     return {};
   }
   const std::size_t before = reader.count();
   const std::vector<int> stage_of =
-      options.place.empty() ? balance(units, stages) : PlacedByHand(units, options, reader).run();
+      options.place.empty() ? balance(units, stages) : ConfiguredStages(units, options, reader).run();
   if (reader.count() == before) check_shared(graph, units, stage_of, options, reader);
   Stages result;
   for (std::size_t i = 0; i < units.size(); ++i) result[units[i].path] = stage_of[i];

@@ -1,4 +1,4 @@
-// Which stage of a pipeline computes which layer: as the config places them, or balanced by what they cost.
+// Assigns layers to the stages of a pipeline: as the config specifies, or balanced by cost.
 #pragma once
 
 #include <map>
@@ -15,17 +15,18 @@ namespace trainctl {
 // The stage of each layer by its path, for every layer that has ops. A stage is a run of consecutive layers.
 using Stages = std::map<std::string, int>;
 
-// The layers of a forward graph that have ops, in the order in which they end: blocks come behind the layers in them.
+// Returns the paths of the layers of a forward graph that have ops, in the order in which they end: a block comes after
+// the layers in it.
 std::vector<std::string> layers_of(const Graph& graph);
 
-// Whether an op prepares an input of the model (casts or normalises it) and is no part of a layer: every stage that
-// takes the input runs the op itself.
+// Whether an op prepares an input of the model (casts or normalizes it) and does not belong to a layer: every stage
+// that reads the input runs the op itself.
 bool prepares_input(const Graph& graph, const Op& op);
 
-// Cuts a whole forward training graph into so many stages: by strategy.location, else so that the costliest stage costs
-// least, sending included. Problems go to the reader with their lines: a pattern that matches no layer, a layer in two
-// stages or in none, stages out of order, more stages than layers, uses of a batch normalization in several stages.
-// Balanced stages are not cut between these.
+// Cuts a whole forward training graph into `stages` stages: by strategy.place, else such that the cost of the costliest
+// stage, including sending, is minimal. Reports problems to the reader with their lines: a pattern that matches no
+// layer, a layer in two stages or in none, stages out of order, more stages than layers, uses of a batch normalization
+// in several stages. Balanced stages are not cut between these uses.
 Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, const ByteCosts& bytes,
                      Reader& reader);
 

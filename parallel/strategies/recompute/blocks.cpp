@@ -1,4 +1,4 @@
-// Blocks from the paths of layers, and their activations from who reads them.
+// Finds the blocks from the paths of layers, and their activations from the readers of each tensor.
 #include "parallel/strategies/recompute/blocks.h"
 
 #include <algorithm>
@@ -8,12 +8,12 @@ namespace trainctl {
 namespace {
 
 constexpr int no_block = -1;
-// An output beside an op's first one is kept where it has less than this part of the first one's bytes.
-constexpr std::int64_t small_part = 16;
+// A further output of an op is kept if it has at most 1 / small_fraction of the first one's bytes.
+constexpr std::int64_t small_fraction = 16;
 
 std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
-// The innermost block that the op of this name lies in; "" if it lies in none.
+// Returns the innermost block that contains the op with this name; "" if there is none.
 std::string enclosing_block(std::string path, const std::set<std::string>& blocks) {
   while (!blocks.contains(path)) {
     const std::size_t slash = path.rfind('/');
@@ -57,11 +57,11 @@ class BlockFinder {
   }
 
  private:
-  // Who reads a tensor, or an alias of it.
+  // The readers of a tensor and its aliases.
   struct Reads {
     std::vector<int> forward;        // ops of the forward pass
     std::set<std::string> backward;  // names of ops of the backward pass
-    bool otherwise = false;          // others: what is sent to other stages, say
+    bool otherwise = false;          // whether other ops read it: for example, those that send it to another stage
   };
 
   const Tensor& tensor(TensorId id) const { return program_.tensor(id); }
@@ -71,36 +71,36 @@ class BlockFinder {
   }
   std::int64_t bytes_of(TensorId id) const { return tensor(id).type.bytes(); }
 
-  // Collectives stay as they are: all ranks of an axis would have to run them again. What is made of a batch alone,
-  // such as normalized images, is kept as the batch is.
-  bool can_run_again(const Op& op) const {
+  // Whether an op may be recomputed. Collectives may not, since all ranks of an axis would have to run them again. The
+  // output of ops on a batch alone, such as normalized images, is kept like the batch.
+  bool can_recompute(const Op& op) const {
     const auto is_input = [this](TensorId id) { return tensor(id).role == Role::input; };
     return op.def->trait() != OpTrait::collective && !std::all_of(op.inputs.begin(), op.inputs.end(), is_input);
   }
 
-  // Gives each op the number of its block.
+  // Sets the number of each op's block.
   void cut() {
-    std::vector<std::string> around;
-    for (const Op& op : ops_) around.push_back(enclosing_block(op.name, program_.blocks));
+    std::vector<std::string> enclosing;
+    for (const Op& op : ops_) enclosing.push_back(enclosing_block(op.name, program_.blocks));
     block_of_.assign(ops_.size(), no_block);
     for (std::size_t first = 0, end = 0; first < ops_.size(); first = end) {
-      if (!can_run_again(ops_[first]) && around[first].empty()) {
+      if (!can_recompute(ops_[first]) && enclosing[first].empty()) {
         ++end;
         continue;
       }
-      while (end < ops_.size() && around[end] == around[first]) ++end;
-      if (around[first].empty()) {
-        cut_plain(first, end);
+      while (end < ops_.size() && enclosing[end] == enclosing[first]) ++end;
+      if (enclosing[first].empty()) {
+        cut_segments(first, end);
       } else {
-        names_.push_back(around[first]);
+        names_.push_back(enclosing[first]);
         std::fill(block_of_.begin() + static_cast<std::ptrdiff_t>(first),
                   block_of_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(names_.size()) - 1);
       }
     }
   }
 
-  // The bytes that an op leaves for the backward pass.
-  std::int64_t left_by(const Op& op) const {
+  // The bytes of an op's outputs that the backward pass reads.
+  std::int64_t saved_bytes(const Op& op) const {
     std::int64_t bytes = 0;
     for (TensorId id : op.outputs) {
       if (owner(id) == id && !reads_[index(id)].backward.empty()) bytes += bytes_of(id);
@@ -108,23 +108,23 @@ class BlockFinder {
     return bytes;
   }
 
-  // Cuts ops outside of blocks into segments: a segment ends with the op that fills it (Chen et al., algorithm 3). Of
-  // segments of a k-th of all bytes, for each k, those are taken that take least memory.
-  void cut_plain(std::size_t first, std::size_t end) {
-    std::vector<std::int64_t> left;
-    std::int64_t all = 0;
-    for (std::size_t i = first; i < end; ++i) all += left.emplace_back(left_by(ops_[i]));
+  // Divides ops outside of blocks into segments, each of which ends with the op that fills it (Chen et al., algorithm
+  // 3). Tries segments of a k-th of all bytes for each k and chooses those that need the least memory.
+  void cut_segments(std::size_t first, std::size_t end) {
+    std::vector<std::int64_t> bytes;
+    std::int64_t total = 0;
+    for (std::size_t i = first; i < end; ++i) total += bytes.emplace_back(saved_bytes(ops_[i]));
     std::vector<std::size_t> best;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::int64_t k = 1; k <= std::ssize(left); ++k) {
+    for (std::int64_t k = 1; k <= std::ssize(bytes); ++k) {
       std::vector<std::size_t> ends;
       std::int64_t inside = 0, largest = 0, kept = 0;
-      for (std::size_t i = 0; i < left.size(); ++i) {
-        inside += left[i];
-        if (inside * k < all && i + 1 < left.size()) continue;
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        inside += bytes[i];
+        if (inside * k < total && i + 1 < bytes.size()) continue;
         ends.push_back(first + i + 1);
-        kept += left[i];
-        largest = std::max(largest, inside - left[i]);
+        kept += bytes[i];
+        largest = std::max(largest, inside - bytes[i]);
         inside = 0;
       }
       if (kept + largest >= least) continue;
@@ -137,15 +137,15 @@ class BlockFinder {
     }
   }
 
-  // Whether the tensor, which an op of the block makes, stays in memory: an output beside the first one that is small,
-  // or one that others than the block's ops and their gradients read.
+  // Whether the tensor, an output of an op of the block, stays in memory: a small further output, or one that is read
+  // outside of the block's ops and their gradients.
   bool is_kept(TensorId id, int block, const std::set<std::string>& layers) const {
     const TensorId memory = owner(id);
     const int made_by = maker_[index(memory)];
     if (made_by < 0 || block_of_[index(made_by)] != block) return true;
     const Op& op = ops_[index(made_by)];
-    if (tensor(memory).role != Role::activation || !can_run_again(op)) return true;
-    if (memory != op.outputs[0] && bytes_of(memory) * small_part <= bytes_of(op.outputs[0])) return true;
+    if (tensor(memory).role != Role::activation || !can_recompute(op)) return true;
+    if (memory != op.outputs[0] && bytes_of(memory) * small_fraction <= bytes_of(op.outputs[0])) return true;
     const Reads& reads = reads_[index(memory)];
     const auto is_outside = [&](int reader) { return block_of_[index(reader)] != block; };
     const auto is_other = [&](const std::string& name) { return !layers.contains(name); };
@@ -166,11 +166,11 @@ class BlockFinder {
         if (owner(id) == id) block.inside += bytes_of(id);
       }
     }
-    std::set<TensorId> read;  // of what is kept
+    std::set<TensorId> read;  // kept tensors that the recomputed ops read
     for (std::size_t i = end; i-- > first;) {
       const Op& op = ops_[i];
-      const auto is_wanted = [&](TensorId id) { return block.activations.contains(id); };
-      if (std::none_of(op.outputs.begin(), op.outputs.end(), is_wanted)) continue;
+      const auto is_recomputed = [&](TensorId id) { return block.activations.contains(id); };
+      if (std::none_of(op.outputs.begin(), op.outputs.end(), is_recomputed)) continue;
       for (TensorId id : op.inputs) {
         if (is_kept(id, number, layers)) {
           read.insert(owner(id));
@@ -189,11 +189,11 @@ class BlockFinder {
   }
 
   const Program& program_;
-  const std::vector<Op>& ops_;  // of the forward pass
-  std::vector<int> maker_;      // by tensor: the op that makes it
-  std::vector<Reads> reads_;    // by tensor that has memory of its own
-  std::vector<int> block_of_;   // by op
-  std::vector<std::string> names_;
+  const std::vector<Op>& ops_;      // ops of the forward pass
+  std::vector<int> maker_;          // by tensor: the op that computes it
+  std::vector<Reads> reads_;        // by tensor with memory of its own
+  std::vector<int> block_of_;       // number of the block, by op
+  std::vector<std::string> names_;  // by block
 };
 
 }  // namespace

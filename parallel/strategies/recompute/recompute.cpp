@@ -1,4 +1,4 @@
-// Recomputation as a function from program to program.
+// Adds recomputation to a program.
 #include "parallel/strategies/recompute/recompute.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace trainctl {
 namespace {
 
-// Leaves out the last blocks: their turn comes first in the backward pass, when the blocks before them hold nothing but
-// their outputs. Together they may have as many bytes as the largest of the others has inside.
-void leave_last(std::vector<RecomputableBlock>& blocks) {
-  std::vector<std::int64_t> largest{0};  // of the first n blocks
+// Removes the last blocks from the list, since the backward pass runs them first, when the blocks before them hold only
+// their outputs. Together they may have at most the bytes of the largest remaining block.
+void remove_last(std::vector<RecomputableBlock>& blocks) {
+  std::vector<std::int64_t> largest{0};  // largest of the first n blocks
   for (const RecomputableBlock& block : blocks) largest.push_back(std::max(largest.back(), block.inside));
   std::int64_t held = 0;
   for (bool is_last = true; !blocks.empty(); is_last = false) {
@@ -38,36 +38,37 @@ class Recomputation {
   }
 
  private:
-  // Gives what the block's ops compute again tensors of its own.
+  // Adds tensors for the outputs of the block's recomputed ops.
   void duplicate(RecomputableBlock& block, std::size_t number) {
-    std::map<TensorId, TensorId> again;
+    std::map<TensorId, TensorId> recomputed;
     for (Op& op : block.ops) {
       for (TensorId& input : op.inputs) {
-        if (const auto found = again.find(input); found != again.end()) input = found->second;
+        if (const auto found = recomputed.find(input); found != recomputed.end()) input = found->second;
       }
       for (TensorId& output : op.outputs) {
         Tensor tensor = program_.tensor(output);
         tensor.name += "/again";
-        if (const auto found = again.find(tensor.alias_of); found != again.end()) tensor.alias_of = found->second;
+        if (const auto found = recomputed.find(tensor.alias_of); found != recomputed.end())
+          tensor.alias_of = found->second;
         program_.tensors.push_back(std::move(tensor));
         const auto copy = static_cast<TensorId>(program_.tensors.size() - 1);
-        if (block.activations.contains(output)) again[output] = copy;
+        if (block.activations.contains(output)) recomputed[output] = copy;
         output = copy;
       }
     }
-    for (const auto& [id, copy] : again) again_[id] = {copy, number};
+    for (const auto& [id, copy] : recomputed) recomputed_[id] = {copy, number};
   }
 
   void insert_in(Segment& segment) {
-    std::vector<bool> is_there(blocks_.size());
+    std::vector<bool> is_inserted(blocks_.size());
     std::vector<Op> ops;
     for (Op& op : segment.ops) {
       for (TensorId& input : op.inputs) {
-        const auto found = again_.find(input);
-        if (found == again_.end()) continue;
+        const auto found = recomputed_.find(input);
+        if (found == recomputed_.end()) continue;
         const auto& [copy, block] = found->second;
-        if (!is_there[block]) ops.insert(ops.end(), blocks_[block].ops.begin(), blocks_[block].ops.end());
-        is_there[block] = true;
+        if (!is_inserted[block]) ops.insert(ops.end(), blocks_[block].ops.begin(), blocks_[block].ops.end());
+        is_inserted[block] = true;
         input = copy;
       }
       ops.push_back(std::move(op));
@@ -77,7 +78,7 @@ class Recomputation {
 
   Program program_;
   std::vector<RecomputableBlock> blocks_;
-  std::map<TensorId, std::pair<TensorId, std::size_t>> again_;  // by activation: its copy, and the block
+  std::map<TensorId, std::pair<TensorId, std::size_t>> recomputed_;  // by activation: its copy and the block
 };
 
 }  // namespace
@@ -86,7 +87,7 @@ Program recompute_activations(Program program, const MeshRank&, const Strategy& 
   if (strategy.options.recompute == Recompute::none) return program;
   std::vector<RecomputableBlock> blocks = recomputable_blocks(program);
   if (strategy.options.recompute == Recompute::blocks) {
-    leave_last(blocks);
+    remove_last(blocks);
   } else {
     std::erase_if(blocks, [&](const RecomputableBlock& block) { return !strategy.recomputed.contains(block.name); });
   }

@@ -1,5 +1,5 @@
-// Recomputation: activations inside a block are computed again for the backward pass instead of being kept (Chen et
-// al., 2016: Training Deep Nets with Sublinear Memory Cost).
+// Recomputation: activations inside a block are recomputed for the backward pass instead of being kept (Chen et al.,
+// 2016: Training Deep Nets with Sublinear Memory Cost).
 #pragma once
 
 #include "core/program/program.h"
@@ -7,11 +7,11 @@
 
 namespace trainctl {
 
-// Puts the forward ops of a block in front of the first op of each backward segment that reads what they compute. The
-// results are the same bit for bit: the same ops run on the same values, running statistics take the first pass's, and
-// dropout's masks are a function of the step and the sample. With `blocks` all blocks are computed again but for the
-// last ones, as far as they take no more memory than the largest one does when its turn comes; with `auto` those of
-// strategy.recomputed. Programs without a backward pass stay as they are.
+// Inserts the forward ops of a block before the first op of each backward segment that reads their outputs. The results
+// are bitwise equal: the same ops run on the same values, running statistics are updated by the first pass only, and
+// dropout masks are a function of the step and the sample. With `blocks` all blocks are recomputed except the last
+// ones, as long as these need no more memory than the largest block during its recomputation; with `auto` those of
+// strategy.recomputed. Programs without a backward pass are not changed.
 Program recompute_activations(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The exchange of sums, piece by piece.
+// Creates the ops that exchange sums, piece by piece.
 #include "parallel/strategies/reproducible/exchange.h"
 
 #include <algorithm>
@@ -36,35 +36,35 @@ TensorId SumExchange::whole(const std::vector<TensorId>& tensors, std::int64_t c
   return whole;
 }
 
-// A sum of two is the same in either order, and so whoever adds them.
-void SumExchange::reduce_two(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_part) {
+// The sum of two summands is the same in either order, so the ordinary reductions can compute it.
+void SumExchange::reduce_two(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_shard) {
   const TensorId both = whole(tensors, count, 0);
-  if (own_part == no_tensor) {
+  if (own_shard == no_tensor) {
     ops_.push_back({std::make_shared<AllReduce>(MeshAxis::data), {both}, {both}, "sums", {}});
     return;
   }
   auto scatter = std::make_shared<ReduceScatter>(MeshAxis::data, replicas_);
   scatter->consumes = true;
-  ops_.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
+  ops_.push_back({std::move(scatter), {both}, {own_shard}, "sums", {}});
 }
 
-// The gaps between tensors that lie one behind the other, and behind the last one.
+// Returns the gaps between consecutive tensors and after the last one.
 std::vector<ZeroGaps::Gap> SumExchange::gaps_of(const std::vector<TensorId>& tensors, std::int64_t count) const {
   std::vector<ZeroGaps::Gap> gaps;
   std::int64_t end = 0;
-  const auto reach = [&](std::int64_t place) {
-    if (place > end) gaps.push_back({end, place - end});
+  const auto reach = [&](std::int64_t offset) {
+    if (offset > end) gaps.push_back({end, offset - end});
   };
   for (const TensorId tensor : tensors) {
-    const std::int64_t place = layout_.gradient_offset(tensor) - layout_.gradient_offset(tensors.front());
-    reach(place);
-    end = place + program_.tensor(tensor).type.shape.count();
+    const std::int64_t offset = layout_.gradient_offset(tensor) - layout_.gradient_offset(tensors.front());
+    reach(offset);
+    end = offset + program_.tensor(tensor).type.shape.count();
   }
   reach(count);
   return gaps;
 }
 
-// What the replica receives in a round, in a slot or in the arena.
+// Adds the tensor that the replica receives in a round, in a slot or in the arena.
 TensorId SumExchange::received(std::size_t round, const std::vector<TensorId>& tensors, std::int64_t count,
                                std::optional<int> slot) {
   std::string name = format("received {}", round);
@@ -72,15 +72,15 @@ TensorId SumExchange::received(std::size_t round, const std::vector<TensorId>& t
   return program_.add(std::move(name), {count}, DType::float32, Role::activation);
 }
 
-void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_part) {
-  if (order_.size() == 2 && rounds_ == 1 && replicas_ == 2) return reduce_two(tensors, count, own_part);
-  // In a round for which it has no sum, a replica sends what lies in slot 0, and nobody uses it.
+void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_shard) {
+  if (order_.size() == 2 && rounds_ == 1 && replicas_ == 2) return reduce_two(tensors, count, own_shard);
+  // In a round for which it has no sum, a replica sends slot 0, and no replica uses it.
   std::vector<int> free_slots;
   for (int slot = 1; slot < program_.flat.gradient_slots; ++slot) {
     if (std::ranges::find(own_, slot, &LeafSum::slot) == own_.end()) free_slots.push_back(slot);
   }
   std::vector<TensorId> inputs;
-  std::map<int, TensorId> in_slot;  // what is received in slots
+  std::map<int, TensorId> in_slot;  // received tensors, by slot
   for (std::size_t round = 0; round < rounds_; ++round) {
     std::optional<int> slot;
     if (!free_slots.empty()) {
@@ -97,16 +97,16 @@ void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, 
                     {}});
     if (round < own_.size() && (sent > 0 || own_.size() == rounds_)) free_slots.push_back(sent);
   }
-  const bool gathers = own_part == no_tensor;
+  const bool gathers = own_shard == no_tensor;
   if (gathers) {
-    const std::int64_t part = count / replicas_;
-    own_part = slots_.add("own part", part, tensors.front(), 0, replica_ * part);
+    const std::int64_t shard_count = count / replicas_;
+    own_shard = slots_.add("own part", shard_count, tensors.front(), 0, replica_ * shard_count);
   }
-  ops_.push_back({std::make_shared<TreeSum>(order_, replicas_, true), std::move(inputs), {own_part}, "sums", {}});
+  ops_.push_back({std::make_shared<TreeSum>(order_, replicas_, true), std::move(inputs), {own_shard}, "sums", {}});
   if (gathers) {
-    const TensorId all = whole(tensors, count, 0);
-    ops_.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_part}, {all}, "sums", {}});
-    in_slot.erase(0);  // it holds the sum again
+    const TensorId gathered = whole(tensors, count, 0);
+    ops_.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_shard}, {gathered}, "sums", {}});
+    in_slot.erase(0);  // it holds the sum now
   }
   const std::vector<ZeroGaps::Gap> gaps = gaps_of(tensors, count);
   for (const auto& [slot, used] : in_slot) {

@@ -1,4 +1,4 @@
-// Leaves that are added round by round, as a function from program to program.
+// Adds the round-by-round reduction of interleaved leaves to a program.
 #include "parallel/strategies/reproducible/interleaved.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 using Round = std::vector<SlotSum>;
 
-// What a leaf's backward pass writes and receives, in the slot: buckets of gradients, and the sums as the last one. All
+// The tensors that a leaf's backward pass writes and receives, in the slot: buckets of gradients, then the sums. All
 // rounds use the same tensors, so that they share memory.
 struct LeafTensors {
-  std::map<TensorId, TensorId> renamed;  // by tensor of the program: what takes its place
+  std::map<TensorId, TensorId> renamed;  // by tensor of the program: the tensor that replaces it
   std::vector<TensorId> wholes;
   std::vector<TensorId> received;
 };
@@ -37,8 +37,8 @@ class InterleavedReduction {
     layout_.assign_offsets(program_.tensors);
     sum_count_ = all - layout_.trainable_count;
     for (const FlatTensor& sum : layout_.reduced) sums_.push_back(sum.tensor);
-    for (const FlatBucket& bucket : layout_.buckets) parts_.push_back({bucket.gradient});
-    parts_.emplace_back();  // of the sums: added with the first of them
+    for (const FlatBucket& bucket : layout_.buckets) shards_.push_back({bucket.gradient});
+    shards_.emplace_back();  // shards of the sums: added when the first one is used
   }
 
   Program run() {
@@ -49,16 +49,17 @@ class InterleavedReduction {
       }
     }
     auto round = rounds.begin();
-    std::map<int, std::vector<std::pair<Round, int>>> known;  // by pass: the segments that were made of it
+    std::map<int, std::vector<std::pair<Round, int>>> known;  // by pass: the segments created from it
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward) continue;
       require(round != rounds.end(), "each round has one leaf of a replica");
       const int pass = pass_of_leaf(program_, item);
-      auto& made = known[pass];
-      auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *round; });
-      if (found == made.end()) {
+      auto& created = known[pass];
+      auto found =
+          std::find_if(created.begin(), created.end(), [&](const auto& entry) { return entry.first == *round; });
+      if (found == created.end()) {
         const int segment = add_segment(pass, program_.is_rest(item), *round);
-        found = made.insert(made.end(), {*round, segment});
+        found = created.insert(created.end(), {*round, segment});
       }
       item.segment = found->second;
       ++round;
@@ -67,13 +68,13 @@ class InterleavedReduction {
     const TensorId sums = add_bucket(program_, sums_, layout_.buckets.size());
     add_exchange(
         program_,
-        {{std::make_shared<AllGather>(MeshAxis::data, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}}});
+        {{std::make_shared<AllGather>(MeshAxis::data, replicas_), {shard(shards_.size() - 1, 0)}, {sums}, "sums", {}}});
     program_.flat.sums_are_reduced = true;
     return std::move(program_);
   }
 
  private:
-  // A copy of a tensor in the slot, which lies `offset` elements behind the start of `whole`.
+  // Copies a tensor into the slot, `offset` elements after the start of `whole`.
   TensorId copy_into(TensorId whole, TensorId tensor, std::int64_t offset, std::string_view suffix) {
     Tensor copy = program_.tensor(tensor);
     copy.name += suffix;
@@ -84,7 +85,7 @@ class InterleavedReduction {
     return static_cast<TensorId>(program_.tensors.size() - 1);
   }
 
-  // The smaller last leaf has tensors of its own, whose lifetimes do not span its forward pass.
+  // Returns the tensors of a leaf. The smaller last leaf has its own, whose lifetimes do not span its forward pass.
   LeafTensors& tensors_of(bool rest) {
     LeafTensors& leaf = leaves_[rest ? 1 : 0];
     if (!leaf.wholes.empty()) return leaf;
@@ -105,7 +106,7 @@ class InterleavedReduction {
     return leaf;
   }
 
-  // The gradients of a bucket, in their order.
+  // Returns the gradients of a bucket in order.
   std::vector<TensorId> gradients_of(const FlatBucket& bucket) const {
     std::vector<TensorId> gradients;
     for (const FlatEntry& entry : layout_.parameters) {
@@ -133,30 +134,30 @@ class InterleavedReduction {
     program_.tensors[static_cast<std::size_t>(whole)].members.push_back(copy);
   }
 
-  // This replica's part of a bucket, or of the sums, in a slot.
-  TensorId part(std::size_t bucket, int slot) {
-    std::vector<TensorId>& parts = parts_[bucket];
-    const bool of_sums = bucket + 1 == parts_.size();
-    while (static_cast<int>(parts.size()) <= slot) {
-      const int next = static_cast<int>(parts.size());
-      const std::int64_t count = of_sums ? sum_count_ / replicas_ : program_.tensor(parts.front()).type.shape.count();
-      parts.push_back(program_.add(format("{}/part in slot {}", name_of_bucket(bucket), next), {count}, DType::float32,
-                                   Role::gradient));
+  // Returns this replica's shard of a bucket, or of the sums, in a slot.
+  TensorId shard(std::size_t bucket, int slot) {
+    std::vector<TensorId>& shards = shards_[bucket];
+    const bool of_sums = bucket + 1 == shards_.size();
+    while (static_cast<int>(shards.size()) <= slot) {
+      const int next = static_cast<int>(shards.size());
+      const std::int64_t count = of_sums ? sum_count_ / replicas_ : program_.tensor(shards.front()).type.shape.count();
+      shards.push_back(program_.add(format("{}/part in slot {}", name_of_bucket(bucket), next), {count}, DType::float32,
+                                    Role::gradient));
       program_.flat.in_slots.push_back(
-          {parts.back(), of_sums ? sums_.front() : first_gradient(bucket), next, of_sums ? replica_ * count : 0});
+          {shards.back(), of_sums ? sums_.front() : first_gradient(bucket), next, of_sums ? replica_ * count : 0});
     }
-    return parts[static_cast<std::size_t>(slot)];
+    return shards[static_cast<std::size_t>(slot)];
   }
 
-  // Equal on all ranks, whose leaves of a round may be whole or the smaller one.
+  // Returns a name that is equal on all ranks, even if one has the smaller leaf of a round.
   std::string name_of_bucket(std::size_t bucket) const {
-    return bucket + 1 == parts_.size() ? "sums" : format("bucket {}", bucket);
+    return bucket + 1 == shards_.size() ? "sums" : format("bucket {}", bucket);
   }
 
-  // The gradient with which a bucket begins.
+  // Returns the first gradient of a bucket.
   TensorId first_gradient(std::size_t bucket) const { return gradients_of(layout_.buckets[bucket]).front(); }
 
-  // A backward pass of a leaf that exchanges what it wrote, and forms the sums of a round.
+  // Adds a copy of a leaf's backward pass that exchanges the gradients and computes the sums of a round.
   int add_segment(int pass, bool rest, const Round& round) {
     Segment segment = program_.segment(pass);
     const LeafTensors& leaf = tensors_of(rest);
@@ -170,11 +171,11 @@ class InterleavedReduction {
       if (overlap_) ops.push_back(wait_for(program_, received[b]));
       for (const SlotSum& sum : round) {
         std::vector<TensorId> inputs;
-        for (int slot : sum.slots) inputs.push_back(part(b, slot));
+        for (int slot : sum.slots) inputs.push_back(shard(b, slot));
         inputs.push_back(received[b]);
         ops.push_back({std::make_shared<TreeSum>(sum.summands, replicas_, true),
                        std::move(inputs),
-                       {part(b, sum.slot)},
+                       {shard(b, sum.slot)},
                        name_of_bucket(b),
                        {}});
       }
@@ -186,8 +187,8 @@ class InterleavedReduction {
       if (!overlap_ || b + 1 == leaf.wholes.size()) end(b, ops);
       return ops;
     };
-    // The sums are complete long before the last gradient, and come last all the same: stages of a pipeline without
-    // outputs have sums of nothing.
+    // The sums are exchanged last although they are complete before the last gradient: pipeline stages without outputs
+    // do not write any.
     const std::vector<TensorId> gradients(leaf.wholes.begin(), leaf.wholes.end() - 1);
     insert_after(program_, gradients, reduction, segment);
     std::ranges::move(reduction(gradients.size()), std::back_inserter(segment.ops));
@@ -198,11 +199,11 @@ class InterleavedReduction {
   Program program_;
   const int replica_, replicas_;
   const bool overlap_;
-  ParameterLayout layout_;  // with offsets
+  ParameterLayout layout_;  // with offsets assigned
   std::int64_t sum_count_ = 0;
   std::vector<TensorId> sums_;
-  LeafTensors leaves_[2];                     // of whole logical shards, and of the smaller one
-  std::vector<std::vector<TensorId>> parts_;  // by bucket, the sums behind them, and by slot
+  LeafTensors leaves_[2];                      // of whole logical shards, and of the smaller last one
+  std::vector<std::vector<TensorId>> shards_;  // by bucket (the last one: the sums), then by slot
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What both ways of adding logical shards change in their backward passes.
+// Changes the backward passes of logical shards, for replicas with whole and with sharded gradients.
 #include "parallel/strategies/reproducible/leaves.h"
 
 #include <algorithm>
@@ -26,17 +26,17 @@ void rename(const std::map<TensorId, TensorId>& renamed, Segment& segment) {
 std::int64_t pad_sums(Program& program, int replicas) {
   ParameterLayout layout = program.flat;
   layout.assign_offsets(program.tensors);
-  const std::int64_t all = round_up(layout.gradient_count, flat_alignment * replicas);
-  if (all == layout.gradient_count) return all;
-  const std::int64_t missing = all - layout.gradient_count;
+  const std::int64_t padded = round_up(layout.gradient_count, flat_alignment * replicas);
+  if (padded == layout.gradient_count) return padded;
+  const std::int64_t missing = padded - layout.gradient_count;
   const TensorId padding = program.add("padding", {missing}, DType::float32, Role::reduced);
   std::vector<FlatTensor>& reduced = program.flat.reduced;
-  reduced.insert(reduced.begin(), {padding, 0});  // before the results, which stages of a pipeline add up
+  reduced.insert(reduced.begin(), {padding, 0});  // before the results, which the stages of a pipeline add
   for (Segment& segment : program.segments) {
     if (segment.phase != Phase::backward || program.find(Phase::forward) < 0) continue;
     segment.ops.insert(segment.ops.begin(), {std::make_shared<ZeroGradients>(missing), {}, {padding}, "padding", {}});
   }
-  return all;
+  return padded;
 }
 
 void add_exchange(Program& program, std::vector<Op> ops) {

@@ -1,4 +1,4 @@
-// Reproducible mode as a function from program to program.
+// Adds the reductions of reproducible mode to a program.
 #include "parallel/strategies/reproducible/reproducible.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 namespace trainctl {
 namespace {
 
-// Gradients are added in groups of about this many bytes, which the cache of a core holds.
+// Gradients are added in groups of about this many bytes, which fit into the cache of a core.
 constexpr std::int64_t group_bytes = 256 << 10;
-// They are exchanged in pieces of about this many bytes, of which a rank without free slots receives one at a time.
+// Gradients are exchanged in pieces of about this many bytes; a rank without free slots receives one at a time.
 constexpr std::int64_t piece_bytes = 8 << 20;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
@@ -33,9 +33,9 @@ class TreeReduction {
         replica_(rank.along(MeshAxis::data)),
         replicas_(rank.size(MeshAxis::data)) {
     // Stages of a pipeline wait for each other in every micro-batch.
-    most_streams_ = rank.size(MeshAxis::pipeline) == 1 ? compute_streams : 1;
+    max_streams_ = rank.size(MeshAxis::pipeline) == 1 ? compute_streams : 1;
     program_.streams = streams_for(program_.shards.present);
-    // A smaller batch has the slots of a full one, in which it receives what the others have.
+    // A smaller batch has the slots of a full one, in which it receives the sums of the other replicas.
     program_.flat.gradient_slots =
         std::max({1, slots_for(program_.shards.present), slots_for(program_.shards.shards.count)});
     program_.slots = std::max(program_.slots, program_.streams);
@@ -51,14 +51,14 @@ class TreeReduction {
   }
 
   Program run() {
-    std::vector<LeafSum> sums = program_.streams == 1 ? add_in_turn() : add_side_by_side();
+    std::vector<LeafSum> sums = program_.streams == 1 ? add_in_turn() : add_in_parallel();
     if (replicas_ > 1) exchange(std::move(sums));
     program_.flat.sums_are_reduced = true;
     return std::move(program_);
   }
 
  private:
-  // The gradients in groups of about so many bytes, the sums in the last one.
+  // Divides the gradients into groups of about `bytes` bytes; the last one also contains the sums.
   std::vector<std::vector<TensorId>> cut(std::int64_t bytes) const {
     std::vector<std::vector<TensorId>> groups = gradient_buckets(program_.flat, bytes, bytes);
     if (groups.empty()) groups.emplace_back();
@@ -66,16 +66,16 @@ class TreeReduction {
     return groups;
   }
 
-  // This replica's row of a batch of so many shards.
+  // Returns this replica's row of a batch of `present` shards.
   LeafRange row_of(int present) const { return program_.shards.shards.row_of(replica_, replicas_, present); }
-  int streams_for(int present) const { return std::clamp(row_of(present).count(), 1, most_streams_); }
+  int streams_for(int present) const { return std::clamp(row_of(present).count(), 1, max_streams_); }
   int slots_for(int present) const {
     const int streams = streams_for(present);
     return streams == 1 ? sums_of_leaves(row_of(present), present).slots
                         : sums_of_streams(row_of(present), present, streams).slots;
   }
 
-  // One stream adds each leaf to sums of leaves before, within its backward pass.
+  // With one stream: adds each leaf to the sums of previous leaves within its backward pass.
   std::vector<LeafSum> add_in_turn() {
     const int present = program_.shards.present;
     LeafSums own = sums_of_leaves(row_of(present), present);
@@ -83,24 +83,24 @@ class TreeReduction {
     return std::move(own.sums);
   }
 
-  // Several streams compute the leaves of a round, and then form its sums, each of a part of the gradients.
-  std::vector<LeafSum> add_side_by_side() {
+  // With several streams: they compute the leaves of a round and then its sums, each stream for some of the groups.
+  std::vector<LeafSum> add_in_parallel() {
     const int present = program_.shards.present;
     StreamSums own = sums_of_streams(row_of(present), present, program_.streams);
     std::vector<LeafStep> steps;
     for (const int slot : own.leaf_slots) steps.push_back({slot, {}, slot});
     add_leaves(steps);
     const std::vector<ScheduleItem> passes = std::exchange(program_.schedule, {});
-    for (std::size_t round = 0; round < own.formed.size(); ++round) {
+    for (std::size_t round = 0; round < own.computed.size(); ++round) {
       add_round(static_cast<int>(round), passes);
-      add_sums(own.formed[round]);
+      add_sums(own.computed[round]);
     }
     program_.schedule.push_back(passes.back());  // the update
     program_.schedule.back().waits = true;
     return std::move(own.sums);
   }
 
-  // Gives the streams the passes of one leaf each.
+  // Schedules the passes of a round, one leaf on each stream.
   void add_round(int round, const std::vector<ScheduleItem>& passes) {
     const std::size_t begin = program_.schedule.size();
     for (int stream = program_.streams - 1; stream >= 0; --stream) {
@@ -113,14 +113,14 @@ class TreeReduction {
     program_.schedule[begin].waits = true;
   }
 
-  // Gives each stream a part of the groups, to form the sums of a round.
-  void add_sums(const std::vector<SlotSum>& formed) {
+  // Schedules the sums of a round, some of the groups on each stream.
+  void add_sums(const std::vector<SlotSum>& computed) {
     const std::size_t begin = program_.schedule.size(), count = groups_.size();
     for (int stream = program_.streams - 1; stream >= 0; --stream) {
       const auto bound = [&](int s) { return count * index(program_.streams - s) / index(program_.streams); };
       std::vector<Op> ops;
       for (std::size_t g = bound(stream + 1); g < bound(stream); ++g) {
-        for (const SlotSum& sum : formed) ops.push_back(sum_of(g, sum));
+        for (const SlotSum& sum : computed) ops.push_back(sum_of(g, sum));
       }
       if (ops.empty()) continue;
       program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, stream, stream});
@@ -135,28 +135,29 @@ class TreeReduction {
     return {std::make_shared<TreeSum>(sum.summands), std::move(inputs), {group(number, sum.slot)}, "streams", {}};
   }
 
-  // Gives each leaf a backward segment that does its step.
+  // Assigns each leaf a backward segment that executes its LeafStep.
   void add_leaves(const std::vector<LeafStep>& steps) {
     auto leaf = steps.begin();
-    std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: what was made of it
+    std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: the segments created from it
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward || leaf == steps.end()) continue;
       const int base = pass_of_leaf(program_, item);
-      auto& made = known[base];
-      auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *leaf; });
-      if (found == made.end()) found = made.insert(found, {*leaf, add_segment(base, *leaf)});
+      auto& created = known[base];
+      auto found =
+          std::find_if(created.begin(), created.end(), [&](const auto& entry) { return entry.first == *leaf; });
+      if (found == created.end()) found = created.insert(found, {*leaf, add_segment(base, *leaf)});
       item.segment = found->second;
       ++leaf;
     }
     require(leaf == steps.end(), "each logical shard has a backward pass");
   }
 
-  // A group of gradients in a slot.
+  // Returns the tensor of a group of gradients in a slot.
   TensorId group(std::size_t number, int slot) {
     return slots_.whole(groups_[number], slot, format("group {}", number));
   }
 
-  // Adds a copy of a backward segment that writes into the leaf's slot and adds what the leaf completes.
+  // Adds a copy of a backward segment that writes to the leaf's slot and computes the sums that the leaf completes.
   int add_segment(int base, const LeafStep& leaf) {
     Segment segment = program_.segment(base);
     std::map<TensorId, TensorId> renamed;
@@ -185,7 +186,8 @@ class TreeReduction {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Adds the sums of all replicas. Where they share the update, each needs the sum of its part of the gradient alone.
+  // Adds the sums of all replicas. If the update is sharded, each replica needs only the sum of its shard of the
+  // gradient.
   void exchange(std::vector<LeafSum> own) {
     SumExchange exchange(program_, slots_, rank_, std::move(own));
     ParameterLayout layout = program_.flat;
@@ -210,10 +212,11 @@ class TreeReduction {
   Program program_;
   const MeshRank rank_;
   const int replica_, replicas_;
-  int most_streams_ = 1;
+  int max_streams_ = 1;
   std::vector<TensorId> gradients_, sums_;
-  std::vector<TensorId> flat_;                          // both, as they lie one behind the other
-  std::vector<std::vector<TensorId>> groups_, pieces_;  // the same, cut into smaller and larger ones
+  std::vector<TensorId> flat_;  // gradients and sums in the order of the layout
+  // `flat_`, divided by group_bytes and by piece_bytes.
+  std::vector<std::vector<TensorId>> groups_, pieces_;
   SlotTensors slots_{program_};
 };
 
@@ -221,8 +224,8 @@ class TreeReduction {
 
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!strategy.options.reproducible || program.find(Phase::update) < 0) return program;
-  // Pieces of the exchange, which begin with any gradient, are divided among the replicas. Programs without logical
-  // shards have the same layout as the others.
+  // The alignment lets pieces of the exchange, which may begin with any gradient, be divided among the replicas.
+  // Programs without logical shards need the same layout as the others.
   ParameterLayout& flat = program.flat;
   if (!flat.shares(Quantity::states)) flat.alignment = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;

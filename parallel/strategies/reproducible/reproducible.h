@@ -7,13 +7,12 @@
 namespace trainctl {
 
 // Each micro-batch of a program with Program::shards is a logical shard, a leaf of the tree in tree.h. Its backward
-// pass writes gradients, statistics and sums into a slot of their own, and adds them to sums of leaves before as soon
-// as the leaf completes these, group by group of gradients while they are in the cache. A rank with several compute
-// streams computes rounds of as many leaves side by side, and forms the sums that a round completes behind it, each
-// stream a part of the groups. Replicas then exchange the sums that they formed (exchange.h): the bytes of a ring,
-// where the replicas are a power of two. Training programs without logical shards, after which those of evaluation are
-// laid out, get the same alignment of parameters and nothing else; programs outside of reproducible mode stay as they
-// are.
+// pass writes gradients, statistics and sums to a slot and adds them to the sums of previous leaves as soon as the leaf
+// completes these, group by group while the gradients are in the cache. A rank with several compute streams computes
+// rounds of one leaf on each stream in parallel and then the sums that the round completes, each stream some of the
+// groups. Replicas then exchange their sums (exchange.h), with the number of bytes of a ring if the number of replicas
+// is a power of two. Training programs without logical shards, whose layout those of evaluation follow, only have their
+// alignment of parameters changed; programs outside of reproducible mode are not changed.
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Tensors of gradients and sums in the slots of the gradients' region.
+// Creates tensors of gradients and sums in the slots of the gradients' region.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 
 namespace trainctl {
 
-// Makes a program's tensors in slots, each once. The program must outlive it.
+// Adds tensors in slots to a program, each once. The program must outlive the object.
 class SlotTensors {
  public:
   explicit SlotTensors(Program& program) : program_(program) {}
 
-  // The tensor that lies in a slot as this one, a gradient or a sum, lies in slot 0.
+  // Returns the tensor at the same offset in `slot` as `tensor`, a gradient or a sum, in slot 0.
   TensorId in_slot(TensorId tensor, int slot);
-  // Tensors that lie one behind the other, as one tensor in a slot; its name begins with `name`.
+  // Returns consecutive tensors as one tensor in a slot; its name begins with `name`.
   TensorId whole(const std::vector<TensorId>& tensors, int slot, std::string_view name);
-  // A new tensor of `count` elements, whose memory in a slot begins `offset` elements behind the start of `first`.
+  // Adds a tensor of `count` elements, whose memory in a slot begins `offset` elements after the start of `first`.
   TensorId add(std::string name, std::int64_t count, TensorId first, int slot, std::int64_t offset);
 
  private:

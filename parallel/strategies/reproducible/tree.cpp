@@ -1,4 +1,4 @@
-// Sums in the order of a tree, by means of a stack: a node is formed as soon as its right half is there.
+// Computes sums in the order of a tree with a stack: a node is computed as soon as its right half is complete.
 #include "parallel/strategies/reproducible/tree.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace trainctl {
 namespace {
 
-// The slots of a rank's sums: a leaf that completes k sums lies in slot k, or the next that is free, and so does their
-// sum. Leaves of equal positions in the tree are treated alike.
+// The slots of a rank's sums: a leaf that completes k sums is stored in slot k, or the next free one, and so is their
+// sum. So leaves at equal positions in the tree have equal steps.
 class Slots {
  public:
-  int take(int wanted) {
-    while (taken_.contains(wanted)) ++wanted;
-    taken_.insert(wanted);
-    used_ = std::max(used_, wanted + 1);
-    return wanted;
+  int take(int slot) {
+    while (taken_.contains(slot)) ++slot;
+    taken_.insert(slot);
+    used_ = std::max(used_, slot + 1);
+    return slot;
   }
-  void leave(int slot) { taken_.erase(slot); }
+  void release(int slot) { taken_.erase(slot); }
   int used() const { return used_; }
 
  private:
@@ -28,8 +28,8 @@ class Slots {
   int used_ = 0;
 };
 
-// How many of the nodes on the stack the last one completes: each is the left half of a node of which all behind it
-// make the right half. `top` becomes their sum.
+// Returns how many nodes on the stack `top` completes: each is the left half of a node whose right half consists of all
+// nodes after it. Extends `top` to their sum.
 int completed(const std::vector<LeafRange>& stack, int leaves, LeafRange& top) {
   int count = 0;
   for (auto left = stack.rbegin(); left != stack.rend() && are_halves(*left, top, leaves); ++left) {
@@ -62,8 +62,8 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
       step.summed.assign(first, slot_of.end());
       stack.resize(stack.size() - merges);
       slot_of.erase(first, slot_of.end());
-      for (int slot : step.summed) slots.leave(slot);
-      if (stack.empty() && leaf + 1 == own.end) step.sum_slot = 0;  // of all leaves
+      for (int slot : step.summed) slots.release(slot);
+      if (stack.empty() && leaf + 1 == own.end) step.sum_slot = 0;  // the sum of all leaves
     }
     stack.push_back(sum);
     slot_of.push_back(step.sum_slot);
@@ -82,7 +82,7 @@ struct TreeNode {
   std::vector<Summand> summands;
 };
 
-// The nodes that neighbouring sums make, as few and as large as they allow.
+// Combines neighbouring sums into nodes, as few and as large as possible.
 std::vector<TreeNode> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
   std::vector<TreeNode> nodes;
   std::vector<LeafRange> stack;
@@ -102,8 +102,8 @@ std::vector<TreeNode> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
   return nodes;
 }
 
-// A node whose summands' inputs are slots or, negative, what is no slot. A sum's inputs are numbered in the order of
-// the slots, and what is no slot comes behind them.
+// Converts a node whose summands' inputs are slots, or negative for the input that is not a slot. The inputs of the
+// result are numbered in the order of the slots, followed by the other input.
 SlotSum slot_sum(const TreeNode& node, int slot) {
   SlotSum sum{{}, node.summands, slot};
   for (const Summand& summand : node.summands) {
@@ -119,7 +119,7 @@ SlotSum slot_sum(const TreeNode& node, int slot) {
 
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {
   std::vector<TreeNode> nodes = nodes_of(sums, leaves);
-  require(nodes.size() == 1, "the sums of all ranks make the tree");
+  require(nodes.size() == 1, "the sums of all ranks form the tree");
   return std::move(nodes.front().summands);
 }
 
@@ -134,13 +134,13 @@ StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams) {
       placed.push_back({{leaf, leaf + 1}, result.leaf_slots.back(), 0});
     }
     result.sums.clear();
-    std::vector<SlotSum>& formed = result.formed.emplace_back();
+    std::vector<SlotSum>& computed = result.computed.emplace_back();
     for (const TreeNode& node : nodes_of(placed, leaves)) {
       const int slot = node.summands.front().input;
       result.sums.push_back({node.leaves, slot});
       if (node.summands.size() == 1) continue;
-      formed.push_back(slot_sum(node, slot));
-      for (std::size_t i = 1; i < node.summands.size(); ++i) slots.leave(node.summands[i].input);
+      computed.push_back(slot_sum(node, slot));
+      for (std::size_t i = 1; i < node.summands.size(); ++i) slots.release(node.summands[i].input);
     }
   }
   result.slots = slots.used();
@@ -158,15 +158,15 @@ std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas) {
       sums.push_back({{leaf, leaf + 1}, received, leaf - first});
     }
     stack.clear();
-    std::vector<SlotSum>& formed = rounds.emplace_back();
+    std::vector<SlotSum>& computed = rounds.emplace_back();
     for (const TreeNode& node : nodes_of(sums, leaves)) {
       const int slot = static_cast<int>(stack.size());
-      const bool stays = node.summands.size() == 1 && node.summands.front().input == slot;
-      if (!stays) formed.push_back(slot_sum(node, slot));
+      const bool is_unchanged = node.summands.size() == 1 && node.summands.front().input == slot;
+      if (!is_unchanged) computed.push_back(slot_sum(node, slot));
       stack.push_back(node.leaves);
     }
   }
-  require(stack.size() == 1, "the sums of all rounds make the tree");
+  require(stack.size() == 1, "the sums of all rounds form the tree");
   return rounds;
 }
 

@@ -1,5 +1,5 @@
-// The tree in which reproducible mode adds what logical shards contribute: which of its sums a rank forms alone, in
-// what order, and in which memory.
+// The tree in which reproducible mode adds the results of logical shards: which sums a rank computes alone, in what
+// order, and in which slots.
 #pragma once
 
 #include <vector>
@@ -10,70 +10,69 @@
 namespace trainctl {
 
 // The tree has the shards of a batch as leaves, numbered from 0; a node of 2^k leaves begins at a multiple of 2^k. A
-// node whose right half is behind the last leaf is its left half. The value of a node is left half + right half.
+// node whose right half would be after the last leaf is its left half. The value of a node is left half + right half.
 
-// Whether two neighbouring nodes are the halves of a node, in a tree of so many leaves.
+// Whether two neighbouring nodes are the halves of a node, in a tree of `leaves` leaves.
 bool are_halves(const LeafRange& left, const LeafRange& right, int leaves);
 
-// What a rank does behind the backward pass of one of its leaves: it puts the leaf's gradients into a slot, and adds
-// them to sums of leaves before.
+// What a rank does with the gradients of one of its leaves: it stores them in a slot and adds them to the sums of
+// previous leaves.
 struct LeafStep {
-  int leaf_slot = 0;        // where the backward pass writes the leaf's gradients
-  std::vector<int> summed;  // slots of the sums that the leaf completes, in the order of their leaves; may be empty
-  int sum_slot = 0;         // where the sum of all of them and the leaf is put; leaf_slot where nothing is summed
+  int leaf_slot = 0;        // slot to which the backward pass writes the leaf's gradients
+  std::vector<int> summed;  // slots of the sums to which the leaf is added, in the order of their leaves; may be empty
+  int sum_slot = 0;         // slot of the sum of all of them and the leaf; leaf_slot if there is no sum
 
   bool operator==(const LeafStep&) const = default;
 };
 
-// A sum that a rank formed alone, and its slot.
+// A sum that a rank computed alone, and its slot.
 struct LeafSum {
   LeafRange leaves;
   int slot = 0;
 };
 
-// The sums of a rank's leaves: those in which each belongs to the whole tree, as few and as large as its leaves allow.
+// The sums of a rank's leaves: nodes of the whole tree, as few and as large as its leaves allow.
 struct LeafSums {
   std::vector<LeafStep> steps;  // by leaf
-  std::vector<LeafSum> sums;    // in the order of their leaves; of one, its slot is 0
-  int slots = 0;                // that were used
+  std::vector<LeafSum> sums;    // in the order of their leaves; a single one is in slot 0
+  int slots = 0;                // number of used slots
 };
 LeafSums sums_of_leaves(const LeafRange& own, int leaves);
 
-// A sum that is ready, and where: its input and part are those of its Summand.
+// A computed sum and its location: input and part of its Summand.
 struct PlacedSum {
   LeafRange leaves;
   int input = 0;
   int part = 0;
 };
 
-// The order in which the sums of all ranks, which lie in `leaves` one behind the other, are added.
+// Returns the order in which the sums of all ranks are added. `sums`: in the order of their leaves.
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves);
 
-// A sum that is formed of sums in slots: the summands are those of `slots`, in this order, and of one input more behind
-// them, where such a one is.
+// A sum of sums in slots: the inputs of its summands are `slots`, in this order, possibly followed by one other input.
 struct SlotSum {
   std::vector<int> slots;
   std::vector<Summand> summands;
-  int slot = 0;  // where the sum is put: slots[0], or a free one where there are no slots
+  int slot = 0;  // slot of the sum: slots[0], or a free one if there are no slots
 
   bool operator==(const SlotSum&) const = default;
 };
 
-// The sums of a rank's leaves where several streams compute them, one leaf each at a time. Such a round has leaves that
-// follow each other; the sums that they complete are formed behind it.
+// The sums of a rank's leaves if several streams compute them in rounds, one leaf on each stream. A round has
+// consecutive leaves; the sums that they complete are computed after it.
 struct StreamSums {
-  std::vector<int> leaf_slots;               // by leaf: where the backward pass writes the leaf's gradients
-  std::vector<std::vector<SlotSum>> formed;  // by round, in this order
-  std::vector<LeafSum> sums;                 // as in LeafSums
-  int slots = 0;                             // that were used
+  std::vector<int> leaf_slots;                 // by leaf: slot to which the backward pass writes its gradients
+  std::vector<std::vector<SlotSum>> computed;  // by round, in the order of computation
+  std::vector<LeafSum> sums;                   // as in LeafSums
+  int slots = 0;                               // number of used slots
 };
 StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams);
 
 // If the leaves are interleaved (LogicalShards::interleaved), each replica has one leaf of every round, and the leaves
-// of a round follow each other in the tree. A replica adds its part of all of them with a stack that outlives the
-// rounds, whose entries are slots. Returns the sums of every round, in the order in which they are formed. The input
-// after the slots is what was received in the round; its part r is that of replica r's leaf. After the last round slot
-// 0 holds the whole sum.
+// of a round are consecutive in the tree. A replica adds its shard of all of them with a stack that persists across
+// rounds, whose entries are slots. Returns the sums of every round in the order of computation. The input after the
+// slots is the tensor received in the round; its part r is that of replica r's leaf. After the last round slot 0 holds
+// the whole sum.
 std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas);
 
 }  // namespace trainctl

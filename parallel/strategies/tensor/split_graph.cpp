@@ -1,4 +1,4 @@
-// Conversions between whole tensors and parts of them.
+// Converts between whole tensors and shards of them.
 #include "parallel/strategies/tensor/split_graph.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// The shape with all dimensions from this one on as one: the parts of the dimension are then columns.
+// Merges all dimensions from `dimension` on into one, so that the shards along the dimension become columns.
 Shape as_columns(const Shape& shape, int dimension) {
   std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().begin() + dimension + 1);
   for (std::int64_t i = dimension + 1; i < shape.rank(); ++i) sizes.back() *= shape[i];
@@ -34,34 +34,33 @@ std::vector<Placement> split_on_tensor_axis(int dimension) {
 }  // namespace
 
 SplitGraph::SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages)
-    : from_(graph), ranks_(ranks), stages_(stages), forms_(graph.tensors.size()) {}
+    : from_(graph), ranks_(ranks), stages_(stages), versions_(graph.tensors.size()) {}
 
 void SplitGraph::count_exchange(TensorId id) {
-  groups_[forms(id).group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+  groups_[versions(id).group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
 }
 
 TensorId SplitGraph::whole(TensorId id) {
-  if (forms(id).whole != no_tensor) return forms(id).whole;
+  if (versions(id).whole != no_tensor) return versions(id).whole;
   const Tensor& tensor = from_.tensor(id);
-  if (!forms(id).dimension) return forms(id).whole = to_.add_tensor(tensor);
+  if (!versions(id).dimension) return versions(id).whole = to_.add_tensor(tensor);
   count_exchange(id);
-  const int dimension = *forms(id).dimension;
+  const int dimension = *versions(id).dimension;
   const bool columns = is_last(dimension, tensor.type);
   const Op& maker = maker_of(id);
-  TensorId made = forms(id).part;
+  TensorId made = versions(id).shard;
   if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), maker);
   const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_.count, ranks_.index);
   made = emit(gather, {made}, maker, columns ? "/gathered" : "/columns")[0];
   if (!columns) made = reshaped(made, tensor.type.shape, maker);
   to_.tensors[static_cast<std::size_t>(made)].name = tensor.name + "/gathered";
-  return forms(id).whole = made;
+  return versions(id).whole = made;
 }
 
-// Each stage of a pipeline that has such ops adds up the gradients itself, since a whole gradient travels between
-// stages.
+// Each stage of a pipeline that has such ops adds the gradients itself, since whole gradients are sent between stages.
 TensorId SplitGraph::shared(TensorId id, const Op& reader) {
   const TensorId x = whole(id);
-  Forms& of = forms(id);
+  Versions& of = versions(id);
   const int stage = stage_of(reader);
   if (of.shared == no_tensor || of.shared_in != stage) {
     of.shared_in = stage;
@@ -73,13 +72,13 @@ TensorId SplitGraph::shared(TensorId id, const Op& reader) {
   return of.shared;
 }
 
-TensorId SplitGraph::part(TensorId id, int dimension, const Op& reader) {
+TensorId SplitGraph::shard(TensorId id, int dimension, const Op& reader) {
   const Tensor& tensor = from_.tensor(id);
-  if (forms(id).dimension == dimension) return forms(id).part;
-  if (tensor.role == Role::parameter || tensor.role == Role::statistic) return parameter_part(id, dimension);
-  if (forms(id).group < 0) forms(id).group = groups_.add();
+  if (versions(id).dimension == dimension) return versions(id).shard;
+  if (tensor.role == Role::parameter || tensor.role == Role::statistic) return parameter_shard(id, dimension);
+  if (versions(id).group < 0) versions(id).group = groups_.add();
   TensorId x = whole(id);
-  count_exchange(id);  // of its gradient
+  count_exchange(id);  // for its gradient
   const bool columns = is_last(dimension, tensor.type);
   if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), reader);
   x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_.count, ranks_.index), {x}, reader, "/part")[0];
@@ -87,17 +86,18 @@ TensorId SplitGraph::part(TensorId id, int dimension, const Op& reader) {
   return x;
 }
 
-TensorId SplitGraph::parameter_part(TensorId id, int dimension) {
-  require(!forms(id).dimension && forms(id).whole == no_tensor, "a parameter is split along one dimension, or whole");
-  Tensor part = from_.tensor(id);
-  const Shape shape = part.type.shape;
+TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
+  require(!versions(id).dimension && versions(id).whole == no_tensor,
+          "a parameter is split along one dimension, or whole");
+  Tensor shard = from_.tensor(id);
+  const Shape shape = shard.type.shape;
   std::vector<std::int64_t> offsets(shape.sizes().size(), 0);
-  part.type.shape = divided(shape, dimension, ranks_.count);
-  offsets[static_cast<std::size_t>(dimension)] = part.type.shape[dimension] * ranks_.index;
-  part.part = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), part.type.shape.sizes())};
-  part.placements = split_on_tensor_axis(dimension);
-  forms(id).dimension = dimension;
-  return forms(id).part = to_.add_tensor(std::move(part));
+  shard.type.shape = divided(shape, dimension, ranks_.count);
+  offsets[static_cast<std::size_t>(dimension)] = shard.type.shape[dimension] * ranks_.index;
+  shard.part = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), shard.type.shape.sizes())};
+  shard.placements = split_on_tensor_axis(dimension);
+  versions(id).dimension = dimension;
+  return versions(id).shard = to_.add_tensor(std::move(shard));
 }
 
 TensorId SplitGraph::reshaped(TensorId made, Shape shape, const Op& like) {
@@ -117,11 +117,11 @@ std::vector<TensorId> SplitGraph::emit(std::shared_ptr<const OpDef> def, std::ve
   return made;
 }
 
-// The part's placement is stated: where another stage of a pipeline receives it, nothing else tells.
-void SplitGraph::set_part(TensorId id, TensorId made, int dimension) {
+// The placement is set explicitly, since a pipeline stage that receives the shard cannot derive it.
+void SplitGraph::set_shard(TensorId id, TensorId made, int dimension) {
   to_.tensors[static_cast<std::size_t>(made)].placements = split_on_tensor_axis(dimension);
-  forms(id).part = made;
-  forms(id).dimension = dimension;
+  versions(id).shard = made;
+  versions(id).dimension = dimension;
 }
 
 int SplitGraph::stage_of(const Op& op) const {
@@ -137,10 +137,10 @@ const Op& SplitGraph::maker_of(TensorId id) const {
 }
 
 TensorId SplitGraph::output(TensorId id) {
-  const std::optional<int> dimension = forms(id).dimension;
+  const std::optional<int> dimension = versions(id).dimension;
   if (!dimension || !is_last(*dimension, from_.tensor(id).type)) return whole(id);
   count_exchange(id);
-  return forms(id).part;
+  return versions(id).shard;
 }
 
 Graph SplitGraph::finish() {
@@ -158,9 +158,10 @@ Graph SplitGraph::finish() {
   }
   for (GraphStatistic statistic : from_.statistics) {
     const TensorId batch = statistic.batch_value;
-    const bool in_parts = batch != no_tensor && forms(batch).dimension;
-    const bool is_new = in_parts && !forms(statistic.moving).dimension;
-    statistic.moving = is_new ? parameter_part(statistic.moving, *forms(batch).dimension) : present(statistic.moving);
+    const bool is_split = batch != no_tensor && versions(batch).dimension;
+    const bool is_new = is_split && !versions(statistic.moving).dimension;
+    statistic.moving =
+        is_new ? parameter_shard(statistic.moving, *versions(batch).dimension) : present(statistic.moving);
     if (batch != no_tensor) statistic.batch_value = present(batch);
     to_.statistics.push_back(statistic);
   }

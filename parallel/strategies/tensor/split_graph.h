@@ -1,5 +1,5 @@
-// A rank's part of a graph while it is made: for each tensor of the graph the forms in which the rank has it, and the
-// ops that make one form from another.
+// Builds a rank's shard of a graph. Keeps for each tensor of the graph its versions on the rank (whole or a shard), and
+// emits the ops that convert one version to another.
 #pragma once
 
 #include <memory>
@@ -15,56 +15,56 @@ namespace trainctl {
 
 class SplitGraph {
  public:
-  // `stages`: of a pipeline that the graph will be cut into. All that is referred to outlives the object.
+  // `stages`: the pipeline stages into which the graph will be cut. All arguments must outlive the object.
   SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages);
 
-  // The dimension along which the ranks have parts of the tensor; nothing if each has it whole.
-  std::optional<int> split_of(TensorId id) const { return forms(id).dimension; }
-  // The group of layers that the tensor's parts, or its readers, join; -1: none yet.
-  int group_of(TensorId id) const { return forms(id).group; }
+  // The dimension along which the tensor is split; empty if each rank has it whole.
+  std::optional<int> split_of(TensorId id) const { return versions(id).dimension; }
+  // The group of layers that the split tensor, or its readers, belong to; -1: none yet.
+  int group_of(TensorId id) const { return versions(id).group; }
   SplitGroups& groups() { return groups_; }
 
-  // The tensor as all ranks have it; it is gathered if each has a part.
+  // Returns the whole tensor, which is gathered if it is split.
   TensorId whole(TensorId id);
-  // The whole tensor as an input of the op `reader`, whose output each rank computes a part of. In the backward pass
-  // the ranks' gradients of the tensor are added up.
+  // Returns the whole tensor as an input of the op `reader`, of whose output each rank computes a shard. In the
+  // backward pass the ranks' gradients of the tensor are added.
   TensorId shared(TensorId id, const Op& reader);
-  // This rank's part along the dimension: the part that the rank has, or that of a parameter or running statistic, or
-  // one taken from the whole.
-  TensorId part(TensorId id, int dimension, const Op& reader);
+  // Returns this rank's shard along the dimension: the existing one, or that of a parameter or running statistic, or a
+  // slice of the whole tensor.
+  TensorId shard(TensorId id, int dimension, const Op& reader);
 
-  // Appends an op that stands for `like`, an op of the graph. Its outputs have the names of that op's outputs, with
-  // `suffix` appended.
+  // Appends an op that implements `like`, an op of the graph. Its outputs have the names of that op's outputs, followed
+  // by `suffix`.
   std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& like,
                              const std::string& suffix = "");
-  // States that `made` is the tensor `id` of the graph, whole, or in parts along the dimension.
-  void set_whole(TensorId id, TensorId made) { forms(id).whole = made; }
-  void set_part(TensorId id, TensorId made, int dimension);
-  void set_group(TensorId id, int group) { forms(id).group = group; }
+  // Sets `made` as the tensor `id` of the graph, whole, or this rank's shard along the dimension.
+  void set_whole(TensorId id, TensorId made) { versions(id).whole = made; }
+  void set_shard(TensorId id, TensorId made, int dimension);
+  void set_group(TensorId id, int group) { versions(id).group = group; }
 
-  // The whole part: call it once all ops are emitted. Outputs stay in parts along the last dimension: what follows
-  // takes them so, or gathers them, as is assumed here.
+  // Returns the rank's graph, after all ops have been emitted. Outputs that are split along the last dimension stay
+  // split: their readers accept shards or gather them; the exchange counts as if they gathered them.
   Graph finish();
 
  private:
-  struct Forms {
+  struct Versions {
     TensorId whole = no_tensor;    // equal on all ranks
-    TensorId shared = no_tensor;   // the same as the input of ops of which each rank computes a part
+    TensorId shared = no_tensor;   // the same tensor as an input of ops of which each rank computes a shard
     int shared_in = 0;             // the stage of these ops
-    TensorId part = no_tensor;     // this rank's part,
-    std::optional<int> dimension;  // along this dimension
+    TensorId shard = no_tensor;    // this rank's shard
+    std::optional<int> dimension;  // along which the tensor is split
     int group = -1;
   };
 
-  Forms& forms(TensorId id) { return forms_[static_cast<std::size_t>(id)]; }
-  const Forms& forms(TensorId id) const { return forms_[static_cast<std::size_t>(id)]; }
-  // Counts the values of the tensor among those that the ranks exchange on account of its group.
+  Versions& versions(TensorId id) { return versions_[static_cast<std::size_t>(id)]; }
+  const Versions& versions(TensorId id) const { return versions_[static_cast<std::size_t>(id)]; }
+  // Adds the number of the tensor's values to those that the ranks exchange for its group.
   void count_exchange(TensorId id);
   TensorId output(TensorId id);
   TensorId reshaped(TensorId made, Shape shape, const Op& like);
-  TensorId parameter_part(TensorId id, int dimension);
-  // The form of the tensor in the part, whatever it is.
-  TensorId present(TensorId id) { return forms(id).dimension ? forms(id).part : whole(id); }
+  TensorId parameter_shard(TensorId id, int dimension);
+  // Returns the version of the tensor that exists: its shard, or else the whole tensor.
+  TensorId present(TensorId id) { return versions(id).dimension ? versions(id).shard : whole(id); }
   int stage_of(const Op& op) const;
   const Op& maker_of(TensorId id) const;
 
@@ -72,7 +72,7 @@ class SplitGraph {
   const ShardPosition ranks_;
   const Stages& stages_;
   Graph to_;
-  std::vector<Forms> forms_;  // by tensor of the graph
+  std::vector<Versions> versions_;  // by tensor of the graph
   SplitGroups groups_;
 };
 

@@ -1,4 +1,4 @@
-// Groups of layers that are split together, since split tensors join them, and whether splitting them pays.
+// Groups of layers that are split together, since split tensors connect them, and whether splitting them saves time.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,20 @@
 
 namespace trainctl {
 
-// Multiply-adds for each exchanged value from which on a split saves time: a core computes about so many while a host's
-// memory moves a value from rank to rank.
+// The number of multiply-adds per exchanged value from which on a split saves time: about the number that a core
+// computes while a value is moved from rank to rank through a host's memory.
 inline constexpr double least_work = 32;
 
-// Multiply-adds that take as long as the update of a parameter, for which a core moves about three such values.
+// The number of multiply-adds that take as long as the update of a parameter, for which a core moves about three
+// values.
 inline constexpr double work_of_update = 3 * least_work;
 
 struct SplitGroup {
-  double work = 0;                  // multiply-adds of its layers, or what takes as long
-  double exchanged = 0;             // values that the ranks exchange on its account, forward and backward
+  double work = 0;                  // multiply-adds of its layers, or an equivalent
+  double exchanged = 0;             // number of values that the ranks exchange for it, forward and backward
   std::vector<std::size_t> begins;  // numbers of the ops at which tensors become split
 
-  bool pays() const { return work >= least_work * exchanged; }
+  bool is_worthwhile() const { return work >= least_work * exchanged; }
 };
 
 class SplitGroups {
@@ -29,7 +30,7 @@ class SplitGroups {
     entries_.push_back({});
     return static_cast<int>(entries_.size()) - 1;
   }
-  // The group with this number, or the one that it was joined to; valid until the next add().
+  // Returns the group with this number, or the one that it was joined to; valid until the next add().
   SplitGroup& operator[](int number) { return entry(root_of(number)).group; }
 
   void join(int one, int other) {
@@ -42,12 +43,12 @@ class SplitGroups {
     entry(other).joined = one;
   }
 
-  // Where the groups begin that do not pay.
-  std::vector<std::size_t> unpaid() const {
+  // Returns the ops at which the groups begin that do not save time.
+  std::vector<std::size_t> not_worthwhile() const {
     std::vector<std::size_t> ops;
     for (const Entry& entry : entries_) {
       const std::vector<std::size_t>& begins = entry.group.begins;
-      if (entry.joined < 0 && !entry.group.pays()) ops.insert(ops.end(), begins.begin(), begins.end());
+      if (entry.joined < 0 && !entry.group.is_worthwhile()) ops.insert(ops.end(), begins.begin(), begins.end());
     }
     return ops;
   }
@@ -55,7 +56,7 @@ class SplitGroups {
  private:
   struct Entry {
     SplitGroup group;
-    int joined = -1;  // to which other group it was joined; -1: none
+    int joined = -1;  // number of the group to which it was joined; -1: none
   };
   Entry& entry(int number) { return entries_[static_cast<std::size_t>(number)]; }
   int root_of(int number) {

@@ -1,4 +1,4 @@
-// A walk over the ops of a forward graph, which writes this rank's part of it.
+// Walks over the ops of a forward graph and builds this rank's shard of it.
 #include "parallel/strategies/tensor/split_layers.h"
 
 #include <algorithm>
@@ -17,42 +17,46 @@ namespace {
 
 std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 bool is_parameter(const Tensor& tensor) { return tensor.role == Role::parameter || tensor.role == Role::statistic; }
-bool is_number(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
+bool is_integer(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 
 class Walk {
  public:
-  // The ops with the numbers `left` do not begin to split.
-  Walk(const Graph& graph, const ShardPosition& ranks, const std::set<std::size_t>& left, const Stages& stages)
-      : graph_(graph), ranks_(ranks), left_(left), readers_(graph.tensors.size()), part_(graph, ranks, stages) {
+  // The ops with the numbers in `excluded` do not begin to split.
+  Walk(const Graph& graph, const ShardPosition& ranks, const std::set<std::size_t>& excluded, const Stages& stages)
+      : graph_(graph),
+        ranks_(ranks),
+        excluded_(excluded),
+        readers_(graph.tensors.size()),
+        split_(graph, ranks, stages) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (TensorId input : graph.ops[i].inputs) readers_[index(input)].push_back(i);
     }
-    for (const GraphStatistic& statistic : graph.statistics) ++moved_[statistic.moving];
+    for (const GraphStatistic& statistic : graph.statistics) ++updated_[statistic.moving];
   }
 
-  // Walks all ops. Returns the ops that are not to begin to split in another walk: those whose groups do not pay, and
-  // those that split a parameter which another op cannot take in parts. The part is complete if there are none.
+  // Walks over all ops. Returns the ops that must not begin to split in the next walk: those whose groups do not save
+  // time, and those that split a parameter which another op needs whole. If there are none, the graph is complete.
   std::vector<std::size_t> run() {
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       if (!write(graph_.ops[i], i)) return conflicting(graph_.ops[i]);
     }
-    made_ = part_.finish();
-    return part_.groups().unpaid();
+    made_ = split_.finish();
+    return split_.groups().not_worthwhile();
   }
 
   bool splits() const { return splits_; }
   Graph take() { return std::move(made_); }
 
  private:
-  // Appends the op to the part. False if it needs a parameter whole of which the rank has a part.
+  // Appends the op to the rank's graph. Returns false if it needs a whole parameter of which the rank has a shard.
   bool write(const Op& op, std::size_t number) {
     Way way = best_way_of(op, false);
-    const bool reads_parts = reads_parameter_parts(op);
-    if (way.sharing == Sharing::none && reads_parts) way = best_way_of(op, true);
-    const bool may_share = way.sharing == Sharing::begin ? !is_left(op) : !moves_shared(op);
+    const bool reads_split = reads_split_parameters(op);
+    if (way.sharing == Sharing::none && reads_split) way = best_way_of(op, true);
+    const bool may_share = way.sharing == Sharing::begin ? !is_excluded(op) : !updates_shared(op);
     if (way.sharing != Sharing::none && may_share) {
       share(op, way, number);
-    } else if (reads_parts) {
+    } else if (reads_split) {
       return false;
     } else {
       keep(op);
@@ -60,32 +64,32 @@ class Walk {
     return true;
   }
 
-  bool reads_parameter_parts(const Op& op) const {
+  bool reads_split_parameters(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(),
-                       [this](TensorId id) { return is_parameter(graph_.tensor(id)) && part_.split_of(id); });
+                       [this](TensorId id) { return is_parameter(graph_.tensor(id)) && split_.split_of(id); });
   }
 
-  // All readers of the parameters that the op cannot take in parts.
+  // Returns all readers of the split parameters that the op needs whole.
   std::vector<std::size_t> conflicting(const Op& op) const {
     std::vector<std::size_t> ops;
     for (TensorId input : op.inputs) {
-      if (!is_parameter(graph_.tensor(input)) || !part_.split_of(input)) continue;
+      if (!is_parameter(graph_.tensor(input)) || !split_.split_of(input)) continue;
       ops.insert(ops.end(), readers_[index(input)].begin(), readers_[index(input)].end());
     }
     return ops;
   }
 
-  // With `takes_parts` each rank may take its part of an activation that all have.
-  Way best_way_of(const Op& op, bool takes_parts) const {
+  // With `may_slice` each rank may use a slice of an activation that all ranks have.
+  Way best_way_of(const Op& op, bool may_slice) const {
     std::vector<Operand> operands;
     for (TensorId input : op.inputs) {
       const Tensor& tensor = graph_.tensor(input);
       Operand operand{tensor.type, is_parameter(tensor), false, {}};
-      const std::optional<int> split = part_.split_of(input);
+      const std::optional<int> split = split_.split_of(input);
       operand.is_reused = operand.is_parameter && !split && readers_[index(input)].size() > 1;
       if (!operand.is_parameter) operand.alternatives.emplace_back();
       if (split) operand.alternatives.push_back(split);
-      const bool divides = !split && (operand.is_parameter || (takes_parts && !is_number(tensor.type.dtype)));
+      const bool divides = !split && (operand.is_parameter || (may_slice && !is_integer(tensor.type.dtype)));
       for (int i = 0; divides && i < tensor.type.shape.rank(); ++i) {
         if (tensor.type.shape[i] % ranks_.count == 0) operand.alternatives.push_back(i);
       }
@@ -100,71 +104,71 @@ class Walk {
     int group = -1;
     for (std::size_t i = 0; i < way.inputs.size(); ++i) {
       const TensorId input = op.inputs[i];
-      inputs.push_back(way.inputs[i] ? part_.part(input, *way.inputs[i], op) : whole_of(input, op));
-      const int joined = part_.group_of(input);
+      inputs.push_back(way.inputs[i] ? split_.shard(input, *way.inputs[i], op) : whole_of(input, op));
+      const int joined = split_.group_of(input);
       if (joined < 0) continue;
       if (group < 0) group = joined;
-      part_.groups().join(group, joined);
+      split_.groups().join(group, joined);
     }
-    if (group < 0) group = part_.groups().add();
+    if (group < 0) group = split_.groups().add();
     for (TensorId input : op.inputs) {
-      if (is_parameter(graph_.tensor(input))) part_.set_group(input, group);
+      if (is_parameter(graph_.tensor(input))) split_.set_group(input, group);
     }
-    SplitGroup& of = part_.groups()[group];
+    SplitGroup& of = split_.groups()[group];
     if (way.sharing != Sharing::local) of.work += work_of(op);
     if (way.sharing == Sharing::begin) of.begins.push_back(number);
     if (way.sharing == Sharing::sum) return add_up(op, way, std::move(inputs), of);
-    const std::vector<TensorId> made = part_.emit(way.def, std::move(inputs), op);
+    const std::vector<TensorId> made = split_.emit(way.def, std::move(inputs), op);
     for (std::size_t i = 0; i < made.size(); ++i) {
-      part_.set_part(op.outputs[i], made[i], *way.outputs[i]);
-      part_.set_group(op.outputs[i], group);
+      split_.set_shard(op.outputs[i], made[i], *way.outputs[i]);
+      split_.set_group(op.outputs[i], group);
     }
   }
 
-  // The whole tensor as an input of an op that each rank runs on parts. Whole numbers, such as tokens, have no gradient
-  // that the ranks would add up.
+  // Returns the whole tensor as an input of an op that each rank runs on shards. Integers, such as tokens, have no
+  // gradient that the ranks would add.
   TensorId whole_of(TensorId id, const Op& op) {
     const Tensor& tensor = graph_.tensor(id);
-    return is_number(tensor.type.dtype) ? part_.whole(id) : part_.shared(id, op);
+    return is_integer(tensor.type.dtype) ? split_.whole(id) : split_.shared(id, op);
   }
 
-  // The sum of the ranks' summands, to which a bias is added once.
+  // Emits the sum of the ranks' summands, to which a bias is added once.
   void add_up(const Op& op, const Way& way, std::vector<TensorId> inputs, SplitGroup& group) {
     group.exchanged += static_cast<double>(graph_.tensor(op.outputs[0]).type.shape.count());
     const bool bias = inputs.size() < op.inputs.size();
-    const TensorId summand = part_.emit(way.def, std::move(inputs), op, "/summand")[0];
-    TensorId sum = part_.emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, op, bias ? "/sum" : "")[0];
-    if (bias) sum = part_.emit(std::make_shared<AddBias>(), {sum, part_.whole(op.inputs.back())}, op)[0];
-    part_.set_whole(op.outputs[0], sum);
+    const TensorId summand = split_.emit(way.def, std::move(inputs), op, "/summand")[0];
+    TensorId sum = split_.emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, op, bias ? "/sum" : "")[0];
+    if (bias) sum = split_.emit(std::make_shared<AddBias>(), {sum, split_.whole(op.inputs.back())}, op)[0];
+    split_.set_whole(op.outputs[0], sum);
   }
 
   void keep(const Op& op) {
     std::vector<TensorId> inputs;
-    for (TensorId input : op.inputs) inputs.push_back(part_.whole(input));
-    const std::vector<TensorId> made = part_.emit(op.def, std::move(inputs), op);
-    for (std::size_t i = 0; i < made.size(); ++i) part_.set_whole(op.outputs[i], made[i]);
+    for (TensorId input : op.inputs) inputs.push_back(split_.whole(input));
+    const std::vector<TensorId> made = split_.emit(op.def, std::move(inputs), op);
+    for (std::size_t i = 0; i < made.size(); ++i) split_.set_whole(op.outputs[i], made[i]);
   }
 
-  // Ops that share a parameter begin to split it together, or none of them does.
-  bool is_left(const Op& op) const {
+  // Whether the op is excluded: ops that share a parameter begin to split it together, or none of them does.
+  bool is_excluded(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId input) {
       const std::vector<std::size_t>& readers = readers_[index(input)];
       return is_parameter(graph_.tensor(input)) &&
-             std::any_of(readers.begin(), readers.end(), [this](std::size_t i) { return left_.contains(i); });
+             std::any_of(readers.begin(), readers.end(), [this](std::size_t i) { return excluded_.contains(i); });
     });
   }
 
-  // Whether the op makes a batch's value for a running statistic that several layers move.
-  bool moves_shared(const Op& op) const {
+  // Whether the op computes a batch's value for a running statistic that several layers update.
+  bool updates_shared(const Op& op) const {
     return std::any_of(graph_.statistics.begin(), graph_.statistics.end(), [&](const GraphStatistic& statistic) {
-      return moved_.at(statistic.moving) > 1 &&
+      return updated_.at(statistic.moving) > 1 &&
              std::find(op.outputs.begin(), op.outputs.end(), statistic.batch_value) != op.outputs.end();
     });
   }
 
-  // Multiply-adds; of an op that looks up numbers in a table, what takes as long as the update of the table.
+  // Returns the multiply-adds of an op; for a lookup in a table, the equivalent of the update of the table.
   double work_of(const Op& op) const {
-    if (!is_number(graph_.tensor(op.inputs[0]).type.dtype)) {
+    if (!is_integer(graph_.tensor(op.inputs[0]).type.dtype)) {
       return op.def->flops(types_of(op.inputs), types_of(op.outputs)) / 2;
     }
     return work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
@@ -178,10 +182,10 @@ class Walk {
 
   const Graph& graph_;
   const ShardPosition ranks_;
-  const std::set<std::size_t>& left_;
-  std::vector<std::vector<std::size_t>> readers_;  // by tensor: the numbers of the ops that read it
-  std::map<TensorId, int> moved_;                  // by running statistic: the layers that move it
-  SplitGraph part_;
+  const std::set<std::size_t>& excluded_;
+  std::vector<std::vector<std::size_t>> readers_;  // by tensor: numbers of the ops that read it
+  std::map<TensorId, int> updated_;                // by running statistic: number of layers that update it
+  SplitGraph split_;
   bool splits_ = false;
   Graph made_;
 };
@@ -191,20 +195,20 @@ class Walk {
 Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) {
   const ShardPosition ranks{rank.size(MeshAxis::tensor), rank.along(MeshAxis::tensor)};
   if (ranks.count == 1) return graph;
-  std::set<std::size_t> left;
+  std::set<std::size_t> excluded;
   for (;;) {
-    Walk walk(graph, ranks, left, strategy.stages);
+    Walk walk(graph, ranks, excluded, strategy.stages);
     const std::vector<std::size_t> unfit = walk.run();
     if (!walk.splits()) {
       throw Error(ErrorKind::config, strategy.options.tensor.location,
-                  format("strategy.tensor is {}, and no layer of this network can be split among {} ranks", ranks.count,
+                  format("strategy.tensor is {}, but no layer of this network can be split among {} ranks", ranks.count,
                          ranks.count),
-                  format("layers are split where {} divides their units or filters and where they do at least {} "
+                  format("layers are split if {} divides their units or filters and if they do at least {} "
                          "multiply-adds for each value that the ranks would exchange: use strategy.data",
                          ranks.count, least_work));
     }
     if (unfit.empty()) return walk.take();
-    left.insert(unfit.begin(), unfit.end());
+    excluded.insert(unfit.begin(), unfit.end());
   }
 }
 

@@ -1,4 +1,4 @@
-// Tries all combinations of split dimensions on an op's placement rule.
+// Tries an op's placement rule with all combinations of split dimensions.
 #include "parallel/strategies/tensor/ways.h"
 
 #include <algorithm>
@@ -37,18 +37,18 @@ class Search {
 
   void examine(const SplitDimensions& dimensions) {
     if (std::none_of(dimensions.begin(), dimensions.end(), [](const auto& split) { return split.has_value(); })) return;
-    std::vector<TensorType> whole, parts;
+    std::vector<TensorType> whole, shards;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       whole.push_back(operands_[i].type);
-      parts.push_back(operands_[i].type);
-      if (dimensions[i]) parts[i].shape[*dimensions[i]] /= ranks_.count;
+      shards.push_back(operands_[i].type);
+      if (dimensions[i]) shards[i].shape[*dimensions[i]] /= ranks_.count;
     }
     std::shared_ptr<const OpDef> def = op_.def->on_shard(whole, dimensions, ranks_);
     if (def == nullptr) def = op_.def;
-    // The shape rule is not asked: an op that does not take parts may have no shape for them (half of a group of
-    // channels is no group), and says so by its placements.
+    // The shape rule is not called: an op that does not accept shards may have no shape for them (half of a group of
+    // channels is not a group), and reports this in its placements.
     const OutputPlacements made =
-        def->placements({MeshAxis::tensor, placements_of(dimensions), parts, outputs_, {}, {}, {}});
+        def->placements({MeshAxis::tensor, placements_of(dimensions), shards, outputs_, {}, {}, {}});
     if (!made.problem.empty()) return;
     const Sharing sharing = sharing_of(dimensions, made.outputs);
     if (sharing >= best_.sharing) return;

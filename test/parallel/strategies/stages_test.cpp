@@ -99,7 +99,7 @@ TEST_CASE("what a config places wrongly is refused with its line") {
           "strategy.yaml:3:7: layer 'pool' is in stage 0 and in stage 1 ('pool' at 2:18)");
   refuses("place:\n  0: [c1, block]\n  1: [flat, 'd*']\n", "layer 'pool' is in no stage of strategy.place");
   refuses("place:\n  1: [c1, block]\n  0: [pool, flat, 'd*']\n",
-          "layer 'pool' of stage 0 comes behind 'block' of stage 1");
+          "layer 'pool' of stage 0 comes after 'block' of stage 1");
   refuses("place: {0: [c1], 1: [block/c2], 2: [block/n2, pool, flat, 'd*']}", "layer 'block' is in no stage");
   refuses("pipeline: 9", "strategy.yaml:1:11: the network has 8 layers, too few for 9 stages: use at most 8");
   refuses("place: {0: [c1], 2: [block]}", "'2' is not a stage: 2 stages are numbered from 0 to 1");

@@ -137,7 +137,7 @@ TEST_CASE("the sums of compute streams are those of one stream") {
           REQUIRE(std::ssize(sums.leaf_slots) == end - first);
           std::map<int, std::string> slots;
           std::size_t leaf = 0;
-          for (const std::vector<SlotSum>& formed : sums.formed) {
+          for (const std::vector<SlotSum>& computed : sums.computed) {
             std::set<int> of_round;
             for (int s = 0; s < streams && leaf < sums.leaf_slots.size(); ++s, ++leaf) {
               of_round.insert(sums.leaf_slots[leaf]);
@@ -145,7 +145,7 @@ TEST_CASE("the sums of compute streams are those of one stream") {
             }
             CHECK(std::ssize(of_round) ==
                   (leaf % static_cast<std::size_t>(streams) == 0 ? streams : std::ssize(sums.leaf_slots) % streams));
-            for (const SlotSum& sum : formed) {
+            for (const SlotSum& sum : computed) {
               CHECK(sum.slot == sum.slots.front());
               slots[sum.slot] = value_of(sum, slots);
             }
