@@ -1,4 +1,4 @@
-// Agreement by the values and the choices of rank 0.
+// Collects the values that must be equal on all ranks, and broadcasts the kernel choices of rank 0.
 #include "parallel/trainer/agreement.h"
 
 #include "core/backend/choice_changes.h"
@@ -40,8 +40,8 @@ AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunProg
                                Communicator& world, Stream& stream) {
   AgreedKernels agreed;
   if (world.rank() == 0) {
-    // The first program of a run that trains is that of a full batch. Batches of other sizes, as an evaluation's,
-    // depend on the number of ranks.
+    // The first program of a training run is that of a full batch. Other batch sizes, such as those of an evaluation,
+    // depend on the number of ranks and are not part of the hash.
     for (const RunPrograms& own : programs) compile({own.programs().front()}, backend, choices);
     agreed.hash = kernel_hash(backend.fingerprint(), choices.used().text());
     for (const RunPrograms& own : programs) compile(own.programs(), backend, choices);

@@ -1,4 +1,4 @@
-// What all ranks agree on before they compute: that they have the same data and programs, and which kernels they run.
+// Ensures before training that all ranks have the same data and programs, and chooses the kernels that all ranks run.
 #pragma once
 
 #include <string>
@@ -16,18 +16,18 @@ class Stream;
 struct DataInfo;
 struct Program;
 
-// What decides how all ranks compute and communicate, as this rank has found it: for require_same_on_all(). `programs`
-// are those of rank 0.
+// Returns the values, as this rank has found them, that must be equal on all ranks, for require_same_on_all(): device,
+// data and programs. `programs`: those of rank 0.
 RankValues job_values(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
 
 struct AgreedKernels {
-  KernelChoices choices;  // that the programs use
-  std::string hash;       // of the device and of the choices for the programs of full training batches (kernel_hash())
+  KernelChoices choices;  // choices that the programs use
+  std::string hash;       // kernel_hash() of the device and of the choices for the programs of full training batches
 };
 
-// Rank 0 completes its `choices`: it compiles `programs`, those of all ranks that differ, and chooses what was not
-// chosen yet. What it returns is equal on all ranks. Of other ranks than 0 nothing is read, and their choices stay as
-// they are. Collective.
+// Completes the `choices` of rank 0, which compiles `programs`, those of all ranks that differ, and makes the missing
+// choices. The result is equal on all ranks. On other ranks no argument is read, and `choices` is not changed.
+// Collective.
 AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
                                Communicator& world, Stream& stream);
 

@@ -1,4 +1,4 @@
-// Batch arithmetic.
+// Computes batch sizes, micro-batches and logical shards.
 #include "parallel/trainer/batch_sizes.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace trainctl {
 namespace {
 
-// A pipeline of p stages that m micro-batches run through idles for (p - 1) / (m + p - 1) of the time: with four for
-// each stage, for a fifth at most.
+// A pipeline of p stages with m micro-batches is idle for (p - 1) / (m + p - 1) of the time: with four micro-batches
+// for each stage, at most a fifth.
 constexpr int micro_batches_per_stage = 4;
 
 using Speeds = std::vector<double>;
@@ -26,14 +26,14 @@ std::int64_t samples_of(std::int64_t batch, const Mesh& mesh, const Speeds& spee
   return share_of(batch, {MeshRank(mesh, mesh.rank({.data = replica})), speeds}).count;
 }
 
-// The largest number that divides the shares of all replicas.
+// Returns the largest number that divides the shares of all replicas.
 std::int64_t common_divisor(std::int64_t batch, const Mesh& mesh, const Speeds& speeds) {
   std::int64_t divisor = 0;
   for (int r = 0; r < mesh.data; ++r) divisor = std::gcd(divisor, samples_of(batch, mesh, speeds, r));
   return std::max<std::int64_t>(divisor, 1);
 }
 
-// The divisor of `of` that is nearest to a number, and at least `least`; 0 where there is none.
+// Returns the divisor of `of` that is nearest to `number` and at least `least`; 0 if there is none.
 std::int64_t nearest_divisor(std::int64_t of, std::int64_t number, std::int64_t least = 1) {
   std::int64_t best = 0;
   for (std::int64_t d = 1; d <= of / d; ++d) {
@@ -46,7 +46,8 @@ std::int64_t nearest_divisor(std::int64_t of, std::int64_t number, std::int64_t 
   return best;
 }
 
-// Every replica's share of a full batch is cut into micro-batches of one size. `key`: what states their number.
+// Checks that every replica's share of a full batch can be divided into `count` micro-batches of one size. `key`: the
+// config's key that sets `count`.
 void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, const Speeds& speeds, std::string_view key,
                    const SourceLocation& location) {
   const bool pipeline = mesh.pipeline > 1;
@@ -73,19 +74,19 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
     return least;
   }
   if (strategy.micro_batches.is_auto()) {
-    const std::int64_t wanted = micro_batches_per_stage * mesh.pipeline;
-    const std::int64_t found = nearest_divisor(common_divisor(batch, mesh, speeds), wanted, least);
+    const std::int64_t target_count = micro_batches_per_stage * mesh.pipeline;
+    const std::int64_t found = nearest_divisor(common_divisor(batch, mesh, speeds), target_count, least);
     if (found == 0) check_divides(batch, least, mesh, speeds, "train.gradient_accumulation", {});
     return std::max(found, least);
   }
-  const Located<int>& stated = *strategy.micro_batches.stated;
+  const Located<int>& given = *strategy.micro_batches.stated;
   if (least > 1) {
-    throw Error(ErrorKind::config, stated.location,
-                "strategy.micro_batches and train.gradient_accumulation both cut the batch",
-                "state one of them: micro_batches in a pipeline");
+    throw Error(ErrorKind::config, given.location,
+                "strategy.micro_batches and train.gradient_accumulation both divide the batch",
+                "set only one of them: micro_batches in a pipeline");
   }
-  check_divides(batch, stated.value, mesh, speeds, "strategy.micro_batches", stated.location);
-  return stated.value;
+  check_divides(batch, given.value, mesh, speeds, "strategy.micro_batches", given.location);
+  return given.value;
 }
 
 }  // namespace
@@ -93,29 +94,30 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
 LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strategy, int ranks) {
   if (!strategy.reproducible) return {};
   const Located<int>& shards = strategy.reproducible->shards;
-  const std::int64_t batch = train.global_batch(ranks), parts = shards.value * train.gradient_accumulation;
+  const std::int64_t batch = train.global_batch(ranks), shard_count = shards.value * train.gradient_accumulation;
   const int replicas = mesh_of(strategy, ranks).data;
   if (replicas > shards.value) {
     throw Error(
         ErrorKind::config, shards.location,
         format("{} replicas share {} logical shards: some would have none", replicas, shards.value),
-        format("state at least {} shards, or start fewer ranks; results depend on the number of shards", replicas));
+        format("set at least {} shards, or start fewer ranks; results depend on the number of shards", replicas));
   }
-  if (batch % parts != 0) {
+  if (batch % shard_count != 0) {
     const std::string of = train.gradient_accumulation == 1 ? format("{} logical shards", shards.value)
                                                             : format("{} logical shards of {} micro-batches",
                                                                      shards.value, train.gradient_accumulation);
-    throw Error(ErrorKind::config, shards.location, format("a batch of {} samples is not cut into {}", batch, of),
-                format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", parts,
-                       nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
+    throw Error(
+        ErrorKind::config, shards.location, format("a batch of {} samples cannot be divided into {}", batch, of),
+        format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", shard_count,
+               nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
   }
-  if (parts > most_summands) {
+  if (shard_count > most_summands) {
     throw Error(ErrorKind::config, shards.location,
-                format("{} logical shards of {} micro-batches are {}, and at most {} can be added", shards.value,
-                       train.gradient_accumulation, parts, most_summands),
-                "state fewer shards, or less gradient_accumulation");
+                format("{} logical shards of {} micro-batches are {}, but at most {} are supported", shards.value,
+                       train.gradient_accumulation, shard_count, most_summands),
+                "set fewer shards, or less gradient_accumulation");
   }
-  return {static_cast<int>(parts), batch / parts, !keeps_gradients(strategy.shard)};
+  return {static_cast<int>(shard_count), batch / shard_count, !keeps_gradients(strategy.shard)};
 }
 
 BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,

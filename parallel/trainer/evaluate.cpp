@@ -1,4 +1,4 @@
-// Evaluation.
+// Runs the evaluation and adds the results of all ranks.
 #include "parallel/trainer/evaluate.h"
 
 #include <algorithm>
@@ -12,26 +12,26 @@
 namespace trainctl {
 namespace {
 
-// What all batches of all ranks come to: the sums of losses and metrics, and the count behind them.
+// The totals over all batches of all ranks: the sums of losses and metrics, then the count of samples.
 class Totals {
  public:
-  explicit Totals(std::size_t sums) : all_(sums + 1) {}
+  explicit Totals(std::size_t sums) : totals_(sums + 1) {}
 
   void add(const StepResult& result) {
-    for (std::size_t i = 0; i < result.sums.size(); ++i) all_[i].add(static_cast<float>(result.sums[i]));
-    all_.back().add(static_cast<float>(result.count));
+    for (std::size_t i = 0; i < result.sums.size(); ++i) totals_[i].add(static_cast<float>(result.sums[i]));
+    totals_.back().add(static_cast<float>(result.count));
   }
 
-  // Adds up the ranks' totals; `counts`: whether this rank's are among them. Collective. Returns whether a rank
-  // stopped.
+  // Adds the totals of all ranks; `counts`: whether this rank's totals are included. Returns whether a rank stopped.
+  // Collective.
   bool reduce(bool counts, bool stopped, Communicator& world, Stream& stream) {
     std::vector<std::int64_t> words{stopped ? 1 : 0};
-    for (const ExactSum& sum : all_) words.insert(words.end(), sum.words().begin(), sum.words().end());
+    for (const ExactSum& sum : totals_) words.insert(words.end(), sum.words().begin(), sum.words().end());
     if (!counts) std::fill(words.begin() + 1, words.end(), 0);
     world.all_reduce({words.data(), DType::int64, std::ssize(words)}, Reduction::sum, stream);
     stream.synchronize();
     auto next = words.begin() + 1;
-    for (ExactSum& sum : all_) {
+    for (ExactSum& sum : totals_) {
       ExactSum::Words own;
       std::copy_n(next, own.size(), own.begin());
       sum.set_words(own);
@@ -42,13 +42,13 @@ class Totals {
 
   std::vector<double> sums() const {
     std::vector<double> values;
-    for (std::size_t i = 0; i + 1 < all_.size(); ++i) values.push_back(all_[i].value());
+    for (std::size_t i = 0; i + 1 < totals_.size(); ++i) values.push_back(totals_[i].value());
     return values;
   }
-  double count() const { return all_.back().value(); }
+  double count() const { return totals_.back().value(); }
 
  private:
-  std::vector<ExactSum> all_;
+  std::vector<ExactSum> totals_;
 };
 
 }  // namespace
@@ -69,18 +69,18 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
     stopped = stop_requested && stop_requested();
     if (stopped) break;
     const Batch& batch = source.next();
-    if (!batch.complete) continue;  // a stop is requested
+    if (!batch.complete) continue;  // a stop was requested
     last = batch.last_of_epoch;
     const int program = programs.evaluation(batch.count);
-    const bool watched = watch != nullptr && watch->wants(batch);
+    const bool watched = watch != nullptr && watch->select(batch);
     engine.start(program, batch, {});
     if (engine.under_way() == engine.steps_at_once()) finish();
     if (!watched) continue;
     while (engine.under_way() > 0) finish();
-    watch->take(engine, program, batch);
+    watch->record(engine, program, batch);
   }
   while (engine.under_way() > 0) finish();
-  // Ranks that share their layers have the same sums.
+  // Ranks that share their layers have the same sums, so only the first of them counts.
   const bool counts = programs.rank().along(MeshAxis::tensor) == 0;
   if (totals.reduce(counts, stopped, world, stream)) return std::nullopt;
   means.add(totals.sums(), totals.count());

@@ -1,4 +1,4 @@
-// Evaluation: exact means of loss and metrics over a part of the data, all ranks together.
+// Evaluates a network: computes exact means of loss and metrics over a split of the data on all ranks together.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@ class RunPrograms;
 class SampleWatch;
 class Stream;
 
-// What an evaluation found, by the name of the loss or metric.
+// The results of an evaluation, by the name of the loss or metric.
 struct Evaluation {
   std::map<std::string, double> values;
   std::map<std::string, Table> tables;
-  double weight = 0;  // of all samples
+  double weight = 0;  // sum of the weights of all samples
 };
 
-// One pass over the source, to the batch that is the last of its epoch. Where
-// `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
-// source then stands somewhere in the pass. Sums over batches and ranks are exact (ExactSum), so that their order
-// changes nothing. `watch` (null: none) takes its samples of the pass. Collective; the result is equal on all ranks.
+// Makes one pass over the source, up to the last batch of its epoch. If `stop_requested` (called before each batch;
+// empty: never) returns true on any rank, it ends early and returns an empty value; the source's position is then
+// unspecified. Sums over batches and ranks are exact (ExactSum), so that they do not depend on the order. `watch` (may
+// be null) records its samples of the pass. Collective; the result is equal on all ranks.
 std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                    Communicator& world, Stream& stream,
                                    const std::function<bool()>& stop_requested = {}, SampleWatch* watch = nullptr);

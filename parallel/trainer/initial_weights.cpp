@@ -1,4 +1,4 @@
-// Initial values, computed by every rank alike.
+// Computes the initial values in the same way on every rank.
 #include "parallel/trainer/initial_weights.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace trainctl {
 
 namespace {
 
-// Writes the rank's part of a tensor, all of whose values `write` computes into the memory that it is given.
+// Writes the rank's shard of a tensor; `write` computes all values of the tensor into the given memory.
 template <class Write>
-void write_part(const NamedTensor& part, std::vector<float>& memory, const Write& write) {
-  if (part.extent.is_whole()) return write(part.view.as<float>());
-  memory.resize(static_cast<std::size_t>(part.shape.count()));
+void write_shard(const NamedTensor& shard, std::vector<float>& memory, const Write& write) {
+  if (shard.extent.is_whole()) return write(shard.view.as<float>());
+  memory.resize(static_cast<std::size_t>(shard.shape.count()));
   write(memory.data());
-  const View whole{memory.data(), DType::float32, part.shape.count()};
-  copy_common(part.shape, TensorExtent(), whole, part.extent, part.view);
+  const View whole{memory.data(), DType::float32, shard.shape.count()};
+  copy_common(shard.shape, TensorExtent(), whole, shard.extent, shard.view);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
     const Tensor& tensor = graph.tensor(parameter.tensor);
     const auto found = held.find(tensor.name);
     if (found == held.end()) continue;
-    write_part(*found->second, memory, [&](float* values) { initialize(parameter, tensor, seed, values); });
+    write_shard(*found->second, memory, [&](float* values) { initialize(parameter, tensor, seed, values); });
   }
   for (const GraphStatistic& statistic : graph.statistics) {
     const auto found = held.find(graph.tensor(statistic.moving).name);

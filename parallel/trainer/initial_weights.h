@@ -1,4 +1,4 @@
-// The initial values of a network.
+// Computes the initial values of a network.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace trainctl {
 struct NamedTensor;
 struct ProgramSpec;
 
-// Writes the initial values of the parameters and statistics that the rank holds, whole or in parts. Every element has
+// Writes the initial values of the parameters and statistics that the rank holds, whole or as shards. Every element has
 // the same value on every rank and mesh.
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);
 

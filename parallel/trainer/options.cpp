@@ -1,4 +1,4 @@
-// Keys of the `train` section, and the rules across them.
+// The keys of the `train` section and the rules between them.
 #include "parallel/trainer/options.h"
 
 #include <algorithm>
@@ -23,19 +23,20 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
 
 void check_schedule(const TrainOptions& train, const Node& node, Reader& reader) {
   const bool known = train.epochs || train.max_steps || !train.phases.empty() ||
-                     !train.max_time;  // without any the end itself is missing
+                     !train.max_time;  // if all are missing, another error reports it
   if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
-  reader.error(node.find("schedule")->location,
-               format("the {} schedule needs to know how many steps the run has: state epochs or max_steps, beside "
-                      "max_time if you like",
-                      train.schedule.name));
+  reader.error(
+      node.find("schedule")->location,
+      format(
+          "the {} schedule needs to know how many steps the run has: set epochs or max_steps, with or without max_time",
+          train.schedule.name));
 }
 
 void check_phases(const TrainOptions& train, const Node& node, Reader& reader) {
   const std::int64_t epochs = epochs_of(train.phases);
   if (train.phases.empty() || !train.epochs || *train.epochs == epochs) return;
   reader.error(node.find("epochs")->location,
-               format("epochs is {}, and the phases have {} together: leave epochs out, or make them equal",
+               format("epochs is {}, but the phases have {} together: leave epochs out, or make them equal",
                       *train.epochs, epochs),
                node.find("phases")->location, "phases");
 }
@@ -43,15 +44,14 @@ void check_phases(const TrainOptions& train, const Node& node, Reader& reader) {
 void check_scaling(const TrainOptions& train, const Node& node, Reader& reader) {
   const auto* scaling = std::get_if<RateScaling>(&train.scale_learning_rate);
   if (!scaling || *scaling == RateScaling::off || !train.batch_size) return;
-  reader.error(
-      node.find("scale_learning_rate")->location,
-      "scale_learning_rate: true scales with the ranks, and batch_size is the same for any number of them: state "
-      "the batch that learning_rate is meant for (scale_learning_rate: 256), or use batch_size_per_rank",
-      node.find("batch_size")->location, "batch_size");
+  reader.error(node.find("scale_learning_rate")->location,
+               "scale_learning_rate: true scales with the ranks, but batch_size is the same for any number of them: "
+               "set the batch that learning_rate is meant for (scale_learning_rate: 256), or use batch_size_per_rank",
+               node.find("batch_size")->location, "batch_size");
 }
 
-// Samples of a batch are counted in float32 on their way through the ranks: exactly up to here.
-constexpr double most_samples = 1 << 24;
+// The samples of a batch are counted in float32 across ranks, which is exact up to this number.
+constexpr double max_samples = 1 << 24;
 
 }  // namespace
 
@@ -96,7 +96,7 @@ std::vector<std::string> TrainOptions::result_names(const std::vector<std::strin
 
 void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const {
   check_names(loss, outputs, "output", Coverage::all, reader);
-  // A run's resolved config has an empty list where the user stated nothing.
+  // A run's resolved config has an empty list if the user set no metrics.
   if (metrics.named() || !metrics.of("").empty()) {
     check_names(metrics, outputs, "output", Coverage::some, reader);
   }
@@ -110,71 +110,72 @@ void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const
 
 Keys<TrainOptions> TrainOptions::keys() {
   return Keys<TrainOptions>("train", "How the network is trained.")
-      .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.",
-           between(1, most_samples))
+      .key("batch_size", &TrainOptions::batch_size, "Number of samples of a step, all ranks together, as in Keras.",
+           between(1, max_samples))
       .key("batch_size_per_rank", &TrainOptions::batch_size_per_rank,
-           "Samples of a step on each rank; in place of batch_size. Resolved once and kept when the run is resumed.",
-           between(1, most_samples))
-      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.", between(1, 1e9))
-      .key("max_steps", &TrainOptions::max_steps, "Ends the run after so many steps.", between(1, 1e15))
-      .key("max_time", &TrainOptions::max_time, "Ends the run after so long; a bare number is in seconds.",
+           "Number of samples of a step on each rank, instead of batch_size. It is resolved when the run begins and "
+           "kept when the run is resumed.",
+           between(1, max_samples))
+      .key("epochs", &TrainOptions::epochs, "Ends the run after this number of passes over the data.", between(1, 1e9))
+      .key("max_steps", &TrainOptions::max_steps, "Ends the run after this number of steps.", between(1, 1e15))
+      .key("max_time", &TrainOptions::max_time, "Ends the run after this time; a bare number is in seconds.",
            more_than(0))
       .key("steps_per_epoch", &TrainOptions::steps_per_epoch,
-           "Steps that count as one epoch; none: one pass over the data.", between(1, 1e12))
-      .required("loss", &TrainOptions::loss, "What training minimises; of several outputs one for each by name.")
+           "Number of steps that count as one epoch; none: one pass over the data.", between(1, 1e12))
+      .required("loss", &TrainOptions::loss,
+                "The function that training minimizes; with several outputs, one for each by name.")
       .key("loss_weights", &TrainOptions::loss_weights,
-           "Of several outputs: what each one's loss is multiplied with in the sum; 1 where none is stated.",
-           at_least(0))
-      .key("metrics", &TrainOptions::metrics, "What is reported beside the loss; of several outputs by name.")
+           "With several outputs: the factor of each one's loss in the sum; 1 if not set.", at_least(0))
+      .key("metrics", &TrainOptions::metrics,
+           "Values that are reported in addition to the loss; with several outputs, by name.")
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
       .key("scale_learning_rate", &TrainOptions::scale_learning_rate,
-           "The batch that learning_rate is meant for: the schedule's rates are multiplied by the batch of all ranks "
-           "over it (the linear scaling rule of Goyal et al., 2017; begin with a warmup). true: the batch of one rank, "
-           "so that rates grow with the ranks; it wants batch_size_per_rank.",
+           "The batch size that learning_rate is meant for: the schedule's rates are multiplied by the batch size of "
+           "all ranks divided by it (the linear scaling rule of Goyal et al., 2017; begin with a warmup). true: the "
+           "batch size of one rank, so that rates grow with the ranks; it requires batch_size_per_rank.",
            at_least(1))
       .key("precision", &TrainOptions::precision,
-           "Of activations and the weights that meet them; master weights and their update are always float32. float16 "
-           "scales "
-           "the loss by what the gradients allow; it needs a GPU.")
+           "Dtype of activations and of the weights that kernels read; master weights and their update are always "
+           "float32. float16 scales the loss as far as the gradients allow; it requires a GPU.")
       .key("gradient_accumulation", &TrainOptions::gradient_accumulation,
-           "Micro-batches that a rank's share of the batch is computed in, one after the other, to save memory.",
+           "Number of micro-batches into which a rank's share of the batch is divided; they are computed one after the "
+           "other, to save memory.",
            between(1, 65536))
       .key("clip_norm", &TrainOptions::clip_norm,
-           "Scales the gradient down where its norm over all parameters is larger.", more_than(0))
-      .key(
-          "class_weights", &TrainOptions::class_weights,
-          "What a sample weighs in training, by its class: balanced, so that all classes weigh the same together, or a "
-          "map of names or numbers of classes; 1 where none is stated. The loss of training is divided as "
-          "loss_reduction "
-          "says, its metrics are means by these weights; those of validation know no class weights.",
-          at_least(0))
+           "Scales the gradient down if its norm over all parameters is larger than this.", more_than(0))
+      .key("class_weights", &TrainOptions::class_weights,
+           "Weight of a sample in training, by its class: balanced, so that all classes have the same total weight, or "
+           "a map of names or numbers of classes; 1 if not set. The training loss is divided according to "
+           "loss_reduction, training metrics are means by these weights; validation does not use class weights.",
+           at_least(0))
       .key(
           "loss_reduction", &TrainOptions::loss_reduction,
-          "What the sum of the samples' losses, each times its weight (class_weights, weights of the data), is divided "
-          "by. sum_over_batch_size: the number of samples, as in Keras; of weights of positions, that of positions. "
-          "mean_with_sample_weight: the sum of the weights, as in PyTorch's cross-entropy with class weights.")
+          "Divisor of the sum of the samples' losses, each times its weight (class_weights, weights of the data). "
+          "sum_over_batch_size: the number of samples, as in Keras, or the number of positions if positions have "
+          "weights. mean_with_sample_weight: the sum of the weights, as in PyTorch's cross-entropy with class weights.")
       .key("moving_average", &TrainOptions::moving_average, "Evaluates and saves an average of the weights over steps.")
       .key("early_stopping", &TrainOptions::early_stopping, "Ends the run when a value no longer improves.")
       .key("reduce_on_plateau", &TrainOptions::reduce_on_plateau,
            "Lowers the learning rate when a value no longer improves.")
       .key("phases", &TrainOptions::phases,
-           "Parts of the run, one after the other, in place of `epochs`: fine-tuning trains a new head on frozen "
-           "layers, then more of them. Each begins as compile and fit do in Keras, on the weights of the one before: "
-           "the optimizer's state, the schedule, reduce_on_plateau and early_stopping begin anew, and early_stopping "
-           "ends the phase. Steps, epochs and `checkpoints/best` count through the run.")
+           "Phases of the run, one after the other, instead of `epochs`: fine-tuning trains a new head on frozen "
+           "layers, then more of the layers. Each phase begins like compile and fit in Keras, on the weights of the "
+           "previous one: the optimizer's state, the schedule, reduce_on_plateau and early_stopping begin anew, and "
+           "early_stopping ends the phase. Steps, epochs and `checkpoints/best` continue through the run.")
       .key("deterministic", &TrainOptions::deterministic,
-           "The same bits in every run on the same processors or GPUs, at some cost in speed: kernels follow from the "
-           "device, the shapes and the libraries' versions instead of timing, and GPUs add in a fixed order. "
-           "`strategy: auto` and measured shares are choices by timing, too: state them instead.")
+           "Computes the same bits in every run on the same processors or GPUs, at some cost in speed: kernels are "
+           "chosen by the device, the shapes and the libraries' versions instead of by timing, and GPUs add in a fixed "
+           "order. `strategy: auto` and measured shares are also chosen by timing: set them explicitly instead.")
       .key("tf32", &TrainOptions::tf32,
-           "On GPUs: float32 products and convolutions with 10 bits of mantissa, several times faster.")
+           "On GPUs: computes float32 products and convolutions with 10 bits of mantissa, which is several times "
+           "faster.")
       .key("cuda_graphs", &TrainOptions::cuda_graphs,
-           "On GPUs: a step is recorded once and replayed as a whole; off, its operations are started one by one.")
-      .key(
-          "kernel_timing", &TrainOptions::kernel_timing,
-          "The fastest kernels are found by timing, before the first step, and kept for the user; off, fixed rules and "
-          "the libraries' heuristics choose them. `deterministic` and `strategy.reproducible` switch it off.")
+           "On GPUs: records a step once and replays it as a whole; false: operations are started one by one.")
+      .key("kernel_timing", &TrainOptions::kernel_timing,
+           "Finds the fastest kernels by timing, before the first step, and stores the choices for later runs of the "
+           "user; false: fixed rules and the libraries' heuristics choose them. `deterministic` and "
+           "`strategy.reproducible` switch it off.")
       .exclusive({"batch_size", "batch_size_per_rank"})
       .one_of({"batch_size", "batch_size_per_rank"}, "samples of a step, of all ranks together or of each")
       .one_of({"epochs", "max_steps", "max_time", "phases"}, "when the run ends")

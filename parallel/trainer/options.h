@@ -1,4 +1,4 @@
-// The `train` section of a config: how long, with what batches, loss, optimizer and precision.
+// The `train` section of a config: the length of training, batches, loss, optimizer and precision.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace trainctl {
 
-// What activations and the compute copies of weights are; master weights are always float32.
+// The dtype of activations and of the compute copies of weights; master weights are always float32.
 enum class Precision { float32, bfloat16, float16 };
 
 template <>
@@ -32,7 +32,7 @@ struct EnumNames<Precision> {
       {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::float16, "float16"}};
 };
 
-// What the learning rate is stated for: the batch of the run, or that of each rank.
+// Whether the learning rate is that of the run's batch (off), or of the batch of one rank (by_ranks).
 enum class RateScaling { off, by_ranks };
 
 template <>
@@ -41,20 +41,21 @@ struct EnumNames<RateScaling> {
 };
 
 struct TrainOptions {
-  // Exactly one of the two is stated.
-  std::optional<std::int64_t> batch_size;  // samples of all ranks together
+  // Exactly one of the two is set.
+  std::optional<std::int64_t> batch_size;  // number of samples of all ranks together
   std::optional<std::int64_t> batch_size_per_rank;
-  // At least one is stated, or phases, whose epochs `epochs` then counts; the first that is reached ends the run.
+  // At least one is set, or phases, whose epochs are then counted in `epochs`; the first limit that is reached ends the
+  // run.
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;
-  std::optional<std::int64_t> steps_per_epoch;  // none: the whole data set
+  std::optional<std::int64_t> steps_per_epoch;  // empty: one pass over the data set
   ByName<ChoiceOf<loss_choices>> loss;          // by output
-  std::map<std::string, double> loss_weights;   // by output; 1 where none is stated
+  std::map<std::string, double> loss_weights;   // by output; 1 if not set
   ByName<ChoicesOf<metric_choices>> metrics;    // by output
   ChoiceOf<optimizer_choices> optimizer;
   ChoiceOf<schedule_choices> schedule{"constant"};
-  std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;  // or the batch that it is stated for
+  std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;  // or the given rate's batch size
   Precision precision = Precision::float32;
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
@@ -63,7 +64,7 @@ struct TrainOptions {
   std::optional<MovingAverageOptions> moving_average;
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
-  std::vector<PhaseOptions> phases;  // empty: one, with the run's epochs, frozen layers and optimizer
+  std::vector<PhaseOptions> phases;  // empty: one phase with the run's epochs, frozen layers and optimizer
   bool deterministic = false;
   bool tf32 = false;
   bool cuda_graphs = true;
@@ -71,21 +72,21 @@ struct TrainOptions {
 
   static Keys<TrainOptions> keys();
 
-  // Samples of a full batch of all ranks together.
+  // The number of samples of a full batch of all ranks together.
   std::int64_t global_batch(int ranks) const { return batch_size ? *batch_size : *batch_size_per_rank * ranks; }
-  // The factor on the learning rates of the schedule, once batch_size is known.
+  // The factor on the learning rates of the schedule; batch_size must be set.
   double rate_factor() const;
   DType compute() const;
   double loss_weight(const std::string& output) const {
     const auto found = loss_weights.find(output);
     return found == loss_weights.end() ? 1 : found->second;
   }
-  // Whether each of the model's outputs has a loss, and all metrics could be read.
+  // Whether each of the model's outputs has a loss and all metrics were read without errors.
   bool reads_choices_of(const std::vector<std::string>& outputs) const;
-  // What the run reports of samples as one value, by the model's outputs: "loss", "accuracy"; of several outputs
-  // "loss", "digit_loss", "digit_accuracy".
+  // The names of the results that are one value: "loss", "accuracy"; with several outputs "loss", "digit_loss",
+  // "digit_accuracy".
   std::vector<std::string> result_names(const std::vector<std::string>& outputs) const;
-  // Reports what does not go with the names of a model's outputs. `node`: of the section.
+  // Reports keys that do not match the names of a model's outputs. `node`: the section.
   void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;
 };
 

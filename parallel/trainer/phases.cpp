@@ -1,4 +1,4 @@
-// The options of phases, and which one a run is in.
+// The options of phases, and the phase with which a run continues.
 #include "parallel/trainer/phases.h"
 
 #include <sstream>
@@ -12,12 +12,12 @@ namespace trainctl {
 
 Keys<PhaseOptions> PhaseOptions::keys() {
   using O = PhaseOptions;
-  return Keys<O>("phase", "A part of the run with frozen layers and an optimizer of its own.")
-      .required("epochs", &O::epochs, "Passes over the data.", between(1, 1e9))
+  return Keys<O>("phase", "A phase of the run with its own frozen layers and optimizer.")
+      .required("epochs", &O::epochs, "Number of passes over the data.", between(1, 1e9))
       .key("freeze", &O::freeze,
-           "Patterns of the names of layers that do not train in this phase, as model.freeze, in whose place they "
-           "are: [] lets all train. auto: those of model.freeze.")
-      .key("optimizer", &O::optimizer, "The optimizer of this phase; without it train.optimizer, which begins anew.");
+           "Patterns of the names of layers that are frozen in this phase, instead of those of model.freeze; []: all "
+           "layers are trained. auto: those of model.freeze.")
+      .key("optimizer", &O::optimizer, "The optimizer of this phase; if not set, train.optimizer, which begins anew.");
 }
 
 std::int64_t epochs_of(const std::vector<PhaseOptions>& phases) {
@@ -31,8 +31,8 @@ std::string to_text(const PhaseStart& start) { return format("{} {}", start.numb
 PhaseStart find_phase(const std::vector<PhaseOptions>& phases, std::int64_t steps_per_epoch,
                       const std::optional<Snapshot>& resumed) {
   if (!resumed || phases.empty()) return {};
-  if (const auto fact = resumed->metadata.find(phase_key); fact != resumed->metadata.end()) {
-    std::istringstream text(fact->second);
+  if (const auto entry = resumed->metadata.find(phase_key); entry != resumed->metadata.end()) {
+    std::istringstream text(entry->second);
     PhaseStart start;
     if (text >> start.number >> start.step && start.number < phases.size() && start.step <= resumed->step) return start;
   }

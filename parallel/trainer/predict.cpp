@@ -1,4 +1,4 @@
-// One pass of prediction.
+// Makes a pass of prediction and gathers the results on rank 0.
 #include "parallel/trainer/predict.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// A rank's predictions of its share, as bytes: the number of samples, their weights, their values by output.
+// Encodes a rank's predictions of its share as bytes: the number of samples, their weights, their values by output.
 std::string packed(std::int64_t count, const View& weights, const std::vector<std::vector<std::byte>>& values) {
   std::string bytes(reinterpret_cast<const char*>(&count), sizeof count);
   if (count == 0) return bytes;
@@ -27,28 +27,29 @@ void append_floats(const char* bytes, std::size_t count, std::vector<float>& val
   std::memcpy(values.data() + before, bytes, count * sizeof(float));
 }
 
-// `each` are the values of a sample, by output.
-void unpack(const std::string& bytes, const std::vector<std::size_t>& each, Predictions& all) {
+// Appends packed predictions to `all`. `values_per_sample`: the number of values of a sample, by output.
+void unpack(const std::string& bytes, const std::vector<std::size_t>& values_per_sample, Predictions& all) {
   std::int64_t samples = 0;
   std::memcpy(&samples, bytes.data(), sizeof samples);
   const char* next = bytes.data() + sizeof samples;
-  const auto take = [&](std::size_t of_sample, std::vector<float>& to) {
+  const auto unpack_floats = [&](std::size_t of_sample, std::vector<float>& to) {
     const std::size_t count = static_cast<std::size_t>(samples) * of_sample;
     append_floats(next, count, to);
     next += count * sizeof(float);
   };
-  take(1, all.weights);
-  for (std::size_t output = 0; output < each.size(); ++output) take(each[output], all.values[output]);
+  unpack_floats(1, all.weights);
+  for (std::size_t output = 0; output < values_per_sample.size(); ++output)
+    unpack_floats(values_per_sample[output], all.values[output]);
   all.count += samples;
 }
 
-// The values of a sample, by output.
-std::vector<std::size_t> values_of_sample(const Program& program) {
-  std::vector<std::size_t> each;
+// Returns the number of values of a sample, by output.
+std::vector<std::size_t> count_values_per_sample(const Program& program) {
+  std::vector<std::size_t> values_per_sample;
   for (const TensorId id : program.step.predictions) {
-    each.push_back(static_cast<std::size_t>(program.tensor(id).type.shape.without_front().count()));
+    values_per_sample.push_back(static_cast<std::size_t>(program.tensor(id).type.shape.without_front().count()));
   }
-  return each;
+  return values_per_sample;
 }
 
 }  // namespace
@@ -63,21 +64,22 @@ PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSourc
     result.programs.push_back(prediction_program(spec, samples, reader));
     reader.throw_if_failed();
   }
-  if (result.programs.empty()) result.programs.push_back(prediction_program(spec, 1, reader));  // a rank without any
+  if (result.programs.empty())
+    result.programs.push_back(prediction_program(spec, 1, reader));  // a rank without samples
   reader.throw_if_failed();
   return result;
 }
 
 std::span<const float> Predictions::of(std::size_t output, std::int64_t i) const {
-  const std::size_t each = values[output].size() / static_cast<std::size_t>(count);
-  return {values[output].data() + static_cast<std::size_t>(i) * each, each};
+  const std::size_t values_per_sample = values[output].size() / static_cast<std::size_t>(count);
+  return {values[output].data() + static_cast<std::size_t>(i) * values_per_sample, values_per_sample};
 }
 
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
              Stream& stream, const std::function<bool(const Predictions&)>& take) {
   StepResult result;
-  const std::vector<std::size_t> each = values_of_sample(engine.program(0).program);
-  std::vector<std::vector<std::byte>> values(each.size());
+  const std::vector<std::size_t> values_per_sample = count_values_per_sample(engine.program(0).program);
+  std::vector<std::vector<std::byte>> values(values_per_sample.size());
   std::int64_t next = 0;
   for (bool last = false; !last;) {
     const Batch& batch = source.next();
@@ -85,19 +87,19 @@ void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& so
     if (batch.count > 0) {
       const int program = programs.by_samples.at(batch.count);
       engine.run(program, batch, {}, result);
-      for (std::size_t output = 0; output < each.size(); ++output) {
+      for (std::size_t output = 0; output < values_per_sample.size(); ++output) {
         const TensorId id = engine.program(program).program.step.predictions[output];
-        require(engine.program(program).tensor(id).layout.format.empty(), "predictions lie in their logical layout");
+        require(engine.program(program).tensor(id).layout.format.empty(), "predictions are in their logical layout");
         engine.read_tensor(program, id, values[output]);
       }
     }
-    const std::vector<std::string> parts = gather_texts(packed(batch.count, batch.weights, values), world, stream);
+    const std::vector<std::string> of_ranks = gather_texts(packed(batch.count, batch.weights, values), world, stream);
     bool ends = false;
-    if (!parts.empty()) {
+    if (!of_ranks.empty()) {
       Predictions all;
       all.first = next;
-      all.values.resize(each.size());
-      for (const std::string& part : parts) unpack(part, each, all);
+      all.values.resize(values_per_sample.size());
+      for (const std::string& bytes : of_ranks) unpack(bytes, values_per_sample, all);
       next += all.count;
       ends = !take(all);
     }

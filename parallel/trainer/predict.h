@@ -1,4 +1,5 @@
-// Prediction: a trained network's outputs for samples without targets, all ranks together, in the order of the samples.
+// Predicts with a trained network: computes its outputs for samples without targets on all ranks together, in the order
+// of the samples.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +22,26 @@ struct BatchDivision;
 // The programs of a rank that predicts its share of every batch: one for each number of samples that occurs.
 struct PredictionPrograms {
   std::vector<Program> programs;
-  std::map<std::int64_t, int> by_samples;
+  std::map<std::int64_t, int> by_samples;  // index of the program, by number of samples
 };
-// `spec` has no losses (ProgramSpec::predicts). Throws ConfigError.
+// Builds the programs. `spec` must have no losses (ProgramSpec::predicts). Throws ConfigError.
 PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source,
                                        const BatchDivision& division);
 
-// What the network says of consecutive samples.
+// The network's outputs for consecutive samples.
 struct Predictions {
   std::int64_t first = 0;                  // number of the first sample
-  std::int64_t count = 0;                  // samples
-  std::vector<std::vector<float>> values;  // by output: of each sample as many as of all others
-  std::vector<float> weights;              // of each sample; 0 where it could not be read and was skipped
+  std::int64_t count = 0;                  // number of samples
+  std::vector<std::vector<float>> values;  // by output: the values of all samples, the same number for each sample
+  std::vector<float> weights;              // by sample; 0 if it could not be read and was skipped
 
-  // What an output says of the i-th of the samples.
+  // Returns the values of an output for the i-th sample.
   std::span<const float> of(std::size_t output, std::int64_t i) const;
 };
 
-// One pass over the source. `take` is called on rank 0, for the samples of batch after batch; where it returns false
-// the pass ends. The engine runs prediction_programs() of one rank alone: each holds the whole network. Collective over
-// the world.
+// Makes one pass over the source and calls `take` on rank 0 for the samples of each batch; the pass ends when it
+// returns false. The engine runs prediction_programs() of one rank alone: each rank holds the whole network. Collective
+// over the world.
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
              Stream& stream, const std::function<bool(const Predictions&)>& take);
 

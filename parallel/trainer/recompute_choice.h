@@ -1,4 +1,4 @@
-// The choice of the blocks that `recompute: auto` computes again.
+// Chooses the blocks that `recompute: auto` recomputes.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct Program;
 struct ProgramSpec;
 struct Strategy;
 
-// Names of the blocks, of all stages, that are computed again so that each rank's memory stays within `limit` bytes
-// with the least extra time: those that save most bytes for what they cost (cost_of()), as many as it takes, without
-// any that the others make needless. Nothing where no limit is known (0) or all fit anyhow; all blocks where even these
-// do not fit. `memory_of` gives the bytes of a rank that runs the programs. A function of its arguments: one rank
-// decides for all.
+// Returns the names of the blocks, of all stages, to recompute so that each rank's memory is at most `limit` bytes with
+// the least extra time: the smallest number of blocks that save the most bytes relative to their cost (cost_of()),
+// without those that the others make unnecessary. Returns none if no limit is known (0) or if everything fits without
+// recomputation, and all blocks if even these do not suffice. `memory_of` returns the bytes of a rank that runs the
+// programs. The result depends on the arguments alone: one rank decides for all.
 std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
-                                        std::int64_t limit, const ByteCosts& byte,
+                                        std::int64_t limit, const ByteCosts& byte_cost,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of);
 
-// The line that says which blocks these are.
+// Returns the log line that lists these blocks.
 std::string recomputed_text(const std::set<std::string>& blocks);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What goes on with a run.
+// Restores the state of a run from its checkpoint.
 #include "parallel/trainer/resume.h"
 
 #include <map>
@@ -91,8 +91,8 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
                  changed_choices(metadata_value(resumed, "kernel_choices"), plan.metadata.at("kernel_choices"));
              !changed.empty()) {
     log::warning(
-        format("{} of the run's kernels are others than those of the checkpoint, such as {} instead of {} for "
-               "{}: the same bits are not to be expected",
+        format("{} of the run's kernels differ from those of the checkpoint, such as {} instead of {} for {}: the same "
+               "bits are not to be expected",
                changed.size(), changed.front().now, changed.front().before, changed.front().key));
   }
   const std::int64_t total = parse_integer(metadata_value(resumed, "total_steps")).value_or(0);
@@ -104,8 +104,8 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
   const double now = plan.loop.learning_rate(resumed.step);
   if (before != now) {
     log::warning(
-        format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
-               "on with {:.3g} in place of {:.3g}",
+        format("the schedule depends on the length of the run, now {} steps instead of {}: the learning rate is now "
+               "{:.3g} instead of {:.3g}",
                now_total, total, now, before));
   }
 }

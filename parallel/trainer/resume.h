@@ -1,4 +1,5 @@
-// Going on from a checkpoint: what the ranks learn of it from rank 0, and what a run keeps of the one before.
+// Resumes a run from a checkpoint: broadcasts its position and metadata from rank 0, and applies the settings that a
+// run keeps.
 #pragma once
 
 #include <functional>
@@ -15,20 +16,20 @@ struct ScheduleTime;
 struct TrainOptions;
 struct TrainingPlan;
 
-// Step, position, metadata, metrics and best value of rank 0's snapshot on every rank; tensors stay where they are.
-// Nothing where rank 0 has none. Collective.
+// Broadcasts step, position, metadata, metrics and best value of rank 0's snapshot, without tensors. Returns an empty
+// value if rank 0 has no snapshot. Collective.
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream);
 
-// What a checkpoint says of the run that wrote it; "" where it does not.
+// Returns a value of the checkpoint's metadata; "" if it is missing.
 std::string metadata_value(const std::optional<Snapshot>& snapshot, const std::string& name);
 
-// batch_size_per_rank becomes a batch of all ranks together when a run begins, and a learning rate that scales with the
-// ranks one that is meant for that of a rank; a resume on other ranks keeps the batch, and with it the rate.
-// Throws CollectiveError{data} where the checkpoint's batch is none.
+// Replaces batch_size_per_rank by the batch size of all ranks together when a run begins, and sets the batch size for
+// which a learning rate that scales with the ranks is meant. A run that is resumed on another number of ranks keeps the
+// batch size, and with it the rate. Throws CollectiveError{data} if the checkpoint's batch size is invalid.
 TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed);
 
-// Says where a run goes on, and what differs from when the checkpoint at `path` was written. `scheduled_rate` is the
-// learning rate of the config at a time.
+// Logs where a run resumes, and what has changed since the checkpoint at `path` was written. `scheduled_rate` returns
+// the learning rate of the config at a time.
 void log_resume(const TrainingPlan& plan, const std::function<double(const ScheduleTime&)>& scheduled_rate,
                 const Snapshot& resumed, const std::string& path);
 

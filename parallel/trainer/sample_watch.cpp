@@ -1,4 +1,4 @@
-// Samples and their predictions.
+// Records samples and their predictions.
 #include "parallel/trainer/sample_watch.h"
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace trainctl {
 namespace {
 
-// The class that a target states in whatever form.
+// Returns the class of a target in any encoding.
 int class_of(const View& targets, std::int64_t sample, std::int64_t samples) {
   if (targets.dtype == DType::int32) return targets.as<std::int32_t>()[sample];
-  const std::int64_t each = targets.count / samples;
-  const float* const values = targets.as<float>() + sample * each;
-  if (each == 1) return static_cast<int>(std::lround(values[0]));
-  return static_cast<int>(std::max_element(values, values + each) - values);
+  const std::int64_t size = targets.count / samples;
+  const float* const values = targets.as<float>() + sample * size;
+  if (size == 1) return static_cast<int>(std::lround(values[0]));
+  return static_cast<int>(std::max_element(values, values + size) - values);
 }
 
-// One output is the probability of the second of two classes.
+// Returns the probabilities of all classes; a single output is the probability of the second of two classes.
 std::vector<float> probabilities_of(const float* outputs, std::size_t count) {
   if (count == 1) return {1 - outputs[0], outputs[0]};
   return {outputs, outputs + count};
@@ -31,13 +31,13 @@ std::vector<float> probabilities_of(const float* outputs, std::size_t count) {
 }  // namespace
 
 SampleWatch::SampleWatch(const BatchSource& source, const BatchDivision& evaluated, const ModelInput& input,
-                         std::int64_t most, DetailSink* sink)
-    : evaluated_(evaluated), picture_(input.sample), sink_(sink) {
+                         std::int64_t max_samples, DetailSink* sink)
+    : evaluated_(evaluated), image_shape_(input.sample), sink_(sink) {
   if (evaluated.rank.along(MeshAxis::data) != 0) return;
   const std::int64_t last = source.last_batch_size(), full = source.samples_per_epoch() - last;
   samples_ =
       full / source.batch_size() * share_of(source.batch_size(), evaluated).count + share_of(last, evaluated).count;
-  most_ = std::min(most, samples_);
+  recorded_count_ = std::min(max_samples, samples_);
 }
 
 void SampleWatch::begin() {
@@ -46,50 +46,52 @@ void SampleWatch::begin() {
   predictions_.clear();
 }
 
-bool SampleWatch::wants(const Batch& batch) {
-  places_.clear();
-  // The samples up to number n of the replica's have n * most / samples of those that are looked at among them.
-  const auto before = [this](std::int64_t n) { return samples_ == 0 ? 0 : (n * most_ + samples_ - 1) / samples_; };
+bool SampleWatch::select(const Batch& batch) {
+  indices_.clear();
+  // Of the replica's first n samples, n * recorded_count_ / samples_, rounded up, are recorded.
+  const auto recorded_before = [this](std::int64_t n) {
+    return samples_ == 0 ? 0 : (n * recorded_count_ + samples_ - 1) / samples_;
+  };
   for (std::int64_t i = 0; i < batch.count; ++i, ++passed_) {
-    if (before(passed_ + 1) > before(passed_)) places_.push_back(i);
+    if (recorded_before(passed_ + 1) > recorded_before(passed_)) indices_.push_back(i);
   }
-  return !places_.empty();
+  return !indices_.empty();
 }
 
-void SampleWatch::take(Engine& engine, int program, const Batch& batch) {
+void SampleWatch::record(Engine& engine, int program, const Batch& batch) {
   const auto* weights = batch.weights.as<float>();
-  std::erase_if(places_, [&](std::int64_t i) { return weights[i] == 0; });  // cannot be read
+  std::erase_if(indices_, [&](std::int64_t i) { return weights[i] == 0; });  // samples that could not be read
   const Program& described = engine.program(program).program;
   const TensorId output = described.step.predictions.empty() ? no_tensor : described.step.predictions[0];
   if (output != no_tensor) {
     engine.read_tensor(program, output, bytes_);
     const std::int64_t each = described.tensor(output).type.shape.count() / batch.count;
-    for (const std::int64_t i : places_) {
+    for (const std::int64_t i : indices_) {
       const std::size_t before = predictions_.size();
       predictions_.resize(before + static_cast<std::size_t>(each));
       std::memcpy(predictions_.data() + before, bytes_.data() + i * each * size_of(DType::float32),
                   static_cast<std::size_t>(each * size_of(DType::float32)));
     }
   }
-  if (!holds_pictures()) return;
+  if (!has_images()) return;
   const Share share = share_of(batch.global_count, evaluated_);
-  for (const std::int64_t i : places_) {
+  for (const std::int64_t i : indices_) {
     judged_.push_back({batch.position.offset + share.at(i),
                        class_of(batch.targets[0], i, batch.count),
                        {},
-                       picture_,
-                       sample_values(batch.inputs[0], i, picture_.count())});
+                       image_shape_,
+                       sample_values(batch.inputs[0], i, image_shape_.count())});
   }
 }
 
 void SampleWatch::finish(std::int64_t step, Communicator& world, Stream& stream) {
   const Mesh& mesh = evaluated_.rank.mesh;
-  const int holder = mesh.rank({.pipeline = mesh.pipeline - 1});  // of the network's end
+  const int holder = mesh.rank({.pipeline = mesh.pipeline - 1});  // the rank with the network's last stage
   if (holder != 0 && world.rank() == holder) {
     send_text({reinterpret_cast<const char*>(predictions_.data()), predictions_.size() * sizeof(float)}, 0, world,
               stream);
   }
-  if (!holds_pictures()) return;
+  if (!has_images()) return;
   if (holder != 0) {
     const std::string bytes = receive_text(holder, world, stream);
     predictions_.resize(bytes.size() / sizeof(float));

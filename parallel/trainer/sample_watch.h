@@ -1,4 +1,4 @@
-// A few samples of every evaluation, always the same, with what the network takes them for.
+// Records a few samples of every evaluation, always the same ones, with the network's predictions.
 #pragma once
 
 #include <cstddef>
@@ -16,36 +16,38 @@ class Engine;
 class Stream;
 struct ModelInput;
 
-// Looks at samples of the first replica: rank 0 has the pictures, and the predictions are on the rank there that holds
-// the network's end. The network has one input of pictures, and one output that tells classes.
+// Records samples of the first replica: rank 0 has the images, and the rank of that replica with the network's last
+// stage has the predictions. The network must have one input of images and one output with classes.
 class SampleWatch {
  public:
-  // `most` samples at most, spread evenly over those that `evaluated`, whose share of batches this rank computes, has
-  // of a pass over `source`. `sink` is null on other ranks than 0. Does not read samples.
-  SampleWatch(const BatchSource& source, const BatchDivision& evaluated, const ModelInput& input, std::int64_t most,
-              DetailSink* sink);
+  // Records at most `max_samples` samples, spread evenly over the replica's samples of a pass over `source`.
+  // `evaluated`: the division of batches for this rank. `sink`: null on all ranks but rank 0. Does not read samples.
+  SampleWatch(const BatchSource& source, const BatchDivision& evaluated, const ModelInput& input,
+              std::int64_t max_samples, DetailSink* sink);
 
   // Begins a pass.
   void begin();
-  // Called with every batch of the pass before it is computed: whether it has samples to look at, so that predictions
-  // must be read before anything else is computed.
-  bool wants(const Batch& batch);
-  // Called after such a batch was computed.
-  void take(Engine& engine, int program, const Batch& batch);
-  // Tells the sink what was taken. Called after the pass by all ranks; those of the first replica exchange predictions.
+  // Called with every batch of the pass before it is computed. Returns whether the batch has samples to record, so that
+  // predictions must be read before anything else is computed.
+  bool select(const Batch& batch);
+  // Called after a batch with samples to record was computed.
+  void record(Engine& engine, int program, const Batch& batch);
+  // Passes the recorded samples to the sink. Called on all ranks after the pass; those of the first replica exchange
+  // predictions.
   void finish(std::int64_t step, Communicator& world, Stream& stream);
 
  private:
-  bool holds_pictures() const { return sink_ != nullptr; }
+  bool has_images() const { return sink_ != nullptr; }
 
   BatchDivision evaluated_;
-  Shape picture_;
-  std::int64_t samples_ = 0, most_ = 0;  // that the replica has of a pass, and that are looked at
+  Shape image_shape_;
+  std::int64_t samples_ = 0;         // number of samples that the replica has of a pass
+  std::int64_t recorded_count_ = 0;  // number of samples that are recorded
   DetailSink* sink_;
-  std::int64_t passed_ = 0;           // of the replica's samples, in this pass
-  std::vector<std::int64_t> places_;  // in the batch that take() is called with
+  std::int64_t passed_ = 0;            // number of the replica's samples so far in this pass
+  std::vector<std::int64_t> indices_;  // samples to record in the current batch
   std::vector<JudgedSample> judged_;
-  std::vector<float> predictions_;  // of these samples, on the rank that has them
+  std::vector<float> predictions_;  // predictions of these samples, on the rank that has them
   std::vector<std::byte> bytes_;
 };
 

@@ -1,4 +1,4 @@
-// Steps, limits and rates.
+// Computes steps, limits and rates.
 #include "parallel/trainer/training_plan.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// A duration that is no time as a number of steps, at least one.
+// Converts a duration in steps or epochs to a number of steps, at least one.
 std::int64_t whole_steps(const Duration& duration, std::int64_t steps_per_epoch) {
   const double steps = steps_of(duration, {.steps_per_epoch = steps_per_epoch});
   return std::llround(std::clamp(steps, 1.0, 1e18));
@@ -44,8 +44,8 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   steps.steps_per_epoch = steps_per_epoch(train, data, ranks);
   steps.phase = start;
   if (train.epochs) {
-    const std::int64_t most = std::numeric_limits<std::int64_t>::max() - start.step;
-    steps.phase_end = start.step + std::min(saturated_multiply(*train.epochs, steps.steps_per_epoch), most);
+    const std::int64_t max_phase_steps = std::numeric_limits<std::int64_t>::max() - start.step;
+    steps.phase_end = start.step + std::min(saturated_multiply(*train.epochs, steps.steps_per_epoch), max_phase_steps);
   }
   steps.total_steps = steps.phase_end;
   if (train.max_steps) {
@@ -60,8 +60,8 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   plan.early_stopping = train.early_stopping;
   plan.reduce_on_plateau = train.reduce_on_plateau;
   const bool restores = train.early_stopping && train.early_stopping->restore_best;
-  const std::string watched = restores ? train.early_stopping->monitor.or_else("val_loss") : "val_loss";
-  const std::string monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? watched : "");
+  const std::string default_monitor = restores ? train.early_stopping->monitor.or_else("val_loss") : "val_loss";
+  const std::string monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? default_monitor : "");
   const Auto<MonitorMode>& mode = restores && loop.mode.is_auto() ? train.early_stopping->mode : loop.mode;
   steps.monitor = {monitor, mode.or_else(mode_of(monitor)) == MonitorMode::maximum};
   const std::int64_t scheduled = steps.total_steps > 0 ? steps.total_steps - start.step : 0;

@@ -1,4 +1,4 @@
-// What the trainer does when, from the config and the size of the data.
+// Computes from the config and the size of the data when the trainer does what.
 #pragma once
 
 #include <map>
@@ -19,40 +19,42 @@ struct ScheduleTime;
 struct StrategyOptions;
 struct TrainOptions;
 
-// What sections of the config other than `train` and `strategy` say of the step loop.
+// Settings of the training loop from sections of the config other than `train` and `strategy`.
 struct LoopOptions {
   Duration checkpoint_every;
-  Duration log_every;  // in seconds: the sink of metrics counts them
+  Duration log_every;  // if in seconds, the metrics sink counts them
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
-  std::optional<Duration> histograms = {};  // in steps or epochs; none: never
+  std::optional<Duration> histograms = {};  // in steps or epochs; empty: never
 };
 
-// What the config makes of the loop and its hooks. All counts are steps; 0 means never.
+// The settings of the loop and its hooks. All counts are steps; 0 means never.
 struct TrainingPlan {
   LoopPlan loop;
   std::int64_t verify_every = 0;
   std::int64_t histograms_every = 0;
-  std::int64_t sync_every = 1;  // replicas take so many steps alone (LocalSteps); 1: gradients are summed in every step
-  std::int64_t log_every = 10;  // speeds are means since the last multiple
+  std::int64_t sync_every = 1;  // number of steps between averages of replicas (LocalSteps); 1: no local steps
+  std::int64_t log_every = 10;  // speeds are means since the last multiple of this step count
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
-  bool reproducible = false;  // batches are cut into logical shards
-  std::vector<int> mesh;      // data, pipeline, tensor
-  SnapshotMetadata metadata;  // kept with every checkpoint: kernel choices, data fingerprint
+  bool reproducible = false;  // whether batches are divided into logical shards
+  std::vector<int> mesh;      // sizes of the axes data, pipeline, tensor
+  SnapshotMetadata metadata;  // stored in every checkpoint: kernel choices, data fingerprint
 };
 
-// The learning rate that the config gives a step.
+// Returns the learning rate of the config at a time.
 double scheduled_rate(const TrainOptions& train, const ScheduleTime& time);
 
-// The steps of an epoch on so many ranks.
+// Returns the number of steps of an epoch on `ranks` ranks.
 std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks);
 
-// Says that a run, or a phase of one, ends within its warm-up; "" where it does not, or where its length is not known.
+// Returns a warning if a run, or a phase of one, ends within its warm-up; "" if it does not, or if its length is
+// unknown.
 std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks);
 
-// Steps, limits, what is watched, and the rate of every step; not the names and metadata of a run. `train` outlives it.
-// Of a run in phases it is the section of one of them (in_phase()), whose epochs and schedule begin with `start`.
+// Computes steps, limits, the monitor and the rate of every step; names and metadata of the run are not set. `train`
+// must outlive the plan. For a run with phases, it is the section of one phase (in_phase()), whose epochs and schedule
+// begin at `start`.
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
                            const DataInfo& data, int ranks, const PhaseStart& start = {});
 

@@ -171,8 +171,8 @@ TEST_CASE("amounts that no clock or counter holds") {
 TEST_CASE("what a run would find out only after its start") {
   check_all({
       {"  epochs: 2", "  max_time: 5 s",
-       "c.yaml:17:13: the cosine schedule needs to know how many steps the run has: state epochs or max_steps, beside "
-       "max_time if you like"},
+       "c.yaml:17:13: the cosine schedule needs to know how many steps the run has: set epochs or max_steps, with or "
+       "without max_time"},
       {"{every: 1 epoch}", "{monitor: val_foo}",
        "c.yaml:18:23: monitor 'val_foo' is nothing that this run reports; there is loss or accuracy"},
       {"{every: 1 epoch}", "{monitor: val_accuracy}",

@@ -268,7 +268,7 @@ TEST_CASE("what is wrong with frozen layers and phases is said at once, with its
   CHECK(
       contains(errors_of(right, {"model.freeze=[basse, \"h*\"]"}), "no layer is named 'basse'; did you mean 'base'?"));
   CHECK(contains(errors_of(right, {"model.freeze=[\"*\"]"}), "nothing would train"));
-  CHECK(contains(errors_of(right, {"train.epochs=5"}), "epochs is 5, and the phases have 4 together"));
+  CHECK(contains(errors_of(right, {"train.epochs=5"}), "epochs is 5, but the phases have 4 together"));
   const std::string later =
       errors_of(uneven_data + model +
                 train_section("batch_size: 20, optimizer: sgd, phases: [{epochs: 1}, {epochs: 1, freeze: [basis]}]"));

@@ -284,7 +284,7 @@ TEST_CASE("check shows the stages of a pipeline, and refuses what does not go to
       {"3", {}, "3 ranks are not a multiple of the 2 stages of a pipeline; start 2 or 4 ranks"},
       {"1", {}, "1 ranks are not a multiple of the 2 stages of a pipeline; start 2 ranks"},
       {"2", {"strategy.micro_batches=3"}, "strategy.micro_batches: 3 does not divide the 20 samples"},
-      {"2", {"strategy.micro_batches=4", "train.gradient_accumulation=2"}, "both cut the batch"},
+      {"2", {"strategy.micro_batches=4", "train.gradient_accumulation=2"}, "both divide the batch"},
       {"11", {"strategy.pipeline=11"}, "too few for 11 stages: use at most 10"},
       {"1", {"strategy.pipeline=1", "strategy.micro_batches=4"}, "there is none"},
   };

@@ -421,7 +421,7 @@ TEST_CASE("what has sums that follow from the ranks is refused with reproducible
   refused("strategy.sync_every=4", "`sync_every` cannot be combined with `reproducible`");
   refused("strategy.share=[1, 2]", "`share` cannot be combined with `reproducible`");
   refused("strategy.gradient_dtype=bfloat16", "`gradient_dtype` cannot be combined with `reproducible`");
-  refused("train.batch_size=20", "a batch of 20 samples is not cut into 8 logical shards");
+  refused("train.batch_size=20", "a batch of 20 samples cannot be divided into 8 logical shards");
   refused("strategy.reproducible.shards=2", "3 replicas share 2 logical shards", 3);
 }
 

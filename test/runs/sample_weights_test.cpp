@@ -192,7 +192,7 @@ checkpoint: {monitor: auc}
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "auc"});
   INFO(tail(run.errors));
   REQUIRE(run.code == 0);
-  CHECK(count(run.errors, "auc is not defined at step 3: it wants samples of both answers") == 1);
+  CHECK(count(run.errors, "auc is not defined at step 3: it requires samples of both answers") == 1);
   CHECK(count(run.errors, "specificity is not defined at step 3") == 1);
   const Json train = events(folder / "auc", "epoch").back()["train"];
   CHECK(train["auc"] == "NaN");

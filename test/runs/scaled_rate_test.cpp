@@ -60,7 +60,7 @@ TEST_CASE("a rate that would scale with ranks beside a batch that does not is an
   const Finished check =
       trainctl(folder, {"check", folder.write("fixed.yaml", job("batch_size: 20, scale_learning_rate: true"))});
   CHECK(check.code == 2);
-  CHECK(contains(check.errors, "scale_learning_rate: true scales with the ranks, and batch_size is the same"));
+  CHECK(contains(check.errors, "scale_learning_rate: true scales with the ranks, but batch_size is the same"));
   CHECK(trainctl(folder, {"check", folder.write("zero.yaml", job("batch_size: 20, scale_learning_rate: 0"))}).code ==
         2);
 }

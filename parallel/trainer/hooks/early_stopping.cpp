@@ -1,4 +1,4 @@
-// Deciding whether a run ends early.
+// Decides whether a run ends early.
 #include "parallel/trainer/hooks/early_stopping.h"
 
 #include "core/base/format.h"
@@ -20,14 +20,14 @@ void EarlyStopping::on_epoch_end(const TrainingState& state, double epochs, doub
   if (actions_.warnings != nullptr) actions_.warnings->missing("early_stopping", monitor_, values);
   if (!stops(epochs, values)) return;
   why_end_ = format("early stopping: {} has not improved for {}", monitor_, counted(patience_.waited(), "epoch"));
-  if (actions_.speaks) log::info(why_end_);
+  if (actions_.logs) log::info(why_end_);
 }
 
-// Unless the last weights are the best.
+// Restores the best weights, unless the last ones are the best.
 void EarlyStopping::on_train_end(const TrainingState& state) {
   if (!options_.restore_best || !actions_.restore_best || !state.best || state.best->step == state.step) return;
   actions_.restore_best();
-  if (!actions_.speaks) return;
+  if (!actions_.logs) return;
   log::info(format("the weights are those of step {}, the best: {} {:.4g}", state.best->step, state.best->monitor,
                    state.best->value));
 }

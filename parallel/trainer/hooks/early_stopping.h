@@ -1,4 +1,4 @@
-// Ending a run whose monitored value no longer improves.
+// Ends a run whose monitored value no longer improves.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace trainctl {
 
 class ResultWarnings;
 
-// Decides from the values of every evaluation. Equal on all ranks, since the values are.
+// Decides from the values of every evaluation, and so in the same way on all ranks.
 class EarlyStopping final : public TrainingHook {
  public:
-  // What it acts with; what is referred to outlives the hook.
+  // What the hook uses; all of it must outlive the hook.
   struct Actions {
-    ResultWarnings* warnings = nullptr;  // null: it does not warn of a value that is missing
-    bool speaks = false;                 // this rank is the one that logs
-    // Gives the engine the weights of the best checkpoint. Collective. Null: they are not restored.
+    ResultWarnings* warnings = nullptr;  // null: no warning of a missing value
+    bool logs = false;                   // whether this rank logs
+    // Loads the weights of the best checkpoint into the engine. Collective. Null: they are not restored.
     std::function<void()> restore_best = {};
   };
 
@@ -35,7 +35,8 @@ class EarlyStopping final : public TrainingHook {
   void save(SnapshotMetadata& metadata) const override { metadata["early_stopping"] = text(); }
   void restore(const SnapshotMetadata& metadata) override;
 
-  // Takes the values of an evaluation after `epochs` epochs, "val_loss" and so on. Whether the run is to end.
+  // Updates the state with the values of an evaluation after `epochs` epochs ("val_loss" and so on). Returns whether
+  // the run ends.
   bool stops(double epochs, const std::map<std::string, double>& values);
   std::string text() const { return patience_.text(); }
   void read(const std::string& text) { patience_.read(text); }

@@ -1,4 +1,4 @@
-// Counts of parts, added up over the ranks.
+// Counts the values of each rank's shards and adds the counts over the ranks.
 #include "parallel/trainer/hooks/histogram_pass.h"
 
 #include <algorithm>
@@ -26,12 +26,12 @@ void HistogramPass::run(std::int64_t step, int program, double gradient_scale) {
 
 void HistogramPass::count(const std::string& prefix, const ShardPlan& plan, std::span<const NamedTensor> held,
                           double scale, std::int64_t step) {
-  const auto by_names = by_name(held);
+  const auto held_by_name = by_name(held);
   for (const PlannedTensor& tensor : plan.tensors()) {
     const auto counts_here = [&](const PlannedShard& shard) { return shard.writer == world_.rank(); };
     Histogram histogram;
     if (std::ranges::any_of(tensor.shards, counts_here)) {
-      const View& view = by_names.at(tensor.name)->view;
+      const View& view = held_by_name.at(tensor.name)->view;
       histogram.add({view.as<float>(), static_cast<std::size_t>(view.count)}, scale);
     }
     const auto size = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };

@@ -1,4 +1,4 @@
-// Counts the values of all weights and gradients, wherever they lie.
+// Computes histograms of all weights and gradients, over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Stream;
 
 class HistogramPass final : public TrainingHook {
  public:
-  // A pass after each multiple of `every` steps. `weights` plans those of the engine; `sink` is null on other ranks
-  // than 0. All outlive the pass.
+  // Makes a pass after each multiple of `every` steps. `weights`: the plan of the engine's weights. `sink`: null on all
+  // ranks but rank 0. All arguments must outlive the object.
   HistogramPass(std::int64_t every, Engine& engine, const ShardPlan& weights, Communicator& world, Stream& stream,
                 DetailSink* sink)
       : every_(every), engine_(engine), weights_(weights), world_(world), stream_(stream), sink_(sink) {}
@@ -28,9 +28,9 @@ class HistogramPass final : public TrainingHook {
   void on_pause(const TrainingState& state, std::int64_t before) override;
 
  private:
-  // Tells the sink the histograms "weights/conv1/kernel" and "gradients/conv1/kernel", of parameters and running
-  // statistics, and of the gradients that a training program's step left, times `gradient_scale`. Each rank counts the
-  // parts that it would write to a checkpoint. No later step may have begun. Collective.
+  // Passes the histograms to the sink: of parameters and running statistics ("weights/conv1/kernel"), and of the
+  // gradients of a training program's last step, times `gradient_scale` ("gradients/conv1/kernel"). Each rank counts
+  // the shards that it would write to a checkpoint. No later step may have begun. Collective.
   void run(std::int64_t step, int program, double gradient_scale);
   void count(const std::string& prefix, const ShardPlan& plan, std::span<const NamedTensor> held, double scale,
              std::int64_t step);
@@ -41,7 +41,7 @@ class HistogramPass final : public TrainingHook {
   Communicator& world_;
   Stream& stream_;
   DetailSink* sink_;
-  std::optional<ShardPlan> gradients_;  // from the first pass on
+  std::optional<ShardPlan> gradients_;  // set by the first pass
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Hooks of the training loop: what happens beside its steps, evaluations and checkpoints, as with Keras' callbacks.
+// The interface of hooks, which the training loop calls at steps, evaluations and checkpoints, like Keras' callbacks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace trainctl {
 struct StepResult;
 struct TrainingState;
 
-// Every call is made on all ranks alike, with equal arguments, so that a hook may communicate.
+// Every method is called on all ranks with equal arguments, so that a hook may communicate.
 class TrainingHook {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
@@ -21,20 +21,20 @@ class TrainingHook {
 
   // Called before the first step.
   virtual void on_train_begin(const TrainingState&) {}
-  // Called with the result of every step before it is looked at. False if the ranks do not know the result of all ranks
-  // yet, since replicas take steps alone: the loop then decides and reports nothing before a later step's.
+  // Called with the result of every step before the loop uses it. Returns false if the result of all ranks is not known
+  // yet, since replicas take steps independently: the loop then decides and reports nothing until a later step.
   virtual bool combine(std::int64_t step, StepResult& result) {
     (void)step, (void)result;
     return true;
   }
   // Called after a step, or after several that were combined, with the mean loss of its samples.
   virtual void on_step_end(const TrainingState& state, double loss) { (void)state, (void)loss; }
-  // Called after steps since `before` steps had been done, while no later step has begun.
+  // Called after one or more steps, before a later one begins. `before`: the number of steps done before them.
   virtual void on_pause(const TrainingState& state, std::int64_t before) { (void)state, (void)before; }
   // Called after an evaluation, at the end of an epoch or of the run; may add values and change them.
   virtual void on_evaluation(TrainingState&) {}
-  // Called at the end of an epoch, after on_evaluation(). `epochs`: done in the present phase; `scheduled`: the
-  // learning rate that the schedule gives the next step.
+  // Called at the end of an epoch, after on_evaluation(). `epochs`: number of epochs done in the current phase;
+  // `scheduled`: the schedule's learning rate of the next step.
   virtual void on_epoch_end(const TrainingState& state, double epochs, double scheduled) {
     (void)state, (void)epochs, (void)scheduled;
   }
@@ -43,12 +43,12 @@ class TrainingHook {
 
   // The least step count above `step` after which on_pause() must be called before another step begins.
   virtual std::int64_t next_pause(std::int64_t step) const { return (void)step, never; }
-  // The learning rate of a step, for the one that the schedule gives.
+  // Returns the learning rate of a step; `scheduled`: the schedule's learning rate.
   virtual double learning_rate(double scheduled) const { return scheduled; }
-  // Why the run ends before its last step; "" if it does not.
+  // Returns why the run ends before its last step; "" if it does not.
   virtual std::string why_end() const { return ""; }
 
-  // Adds the hook's state to the metadata of a checkpoint, and takes it from them.
+  // Adds the hook's state to a checkpoint's metadata, and restores it from them.
   virtual void save(SnapshotMetadata&) const {}
   virtual void restore(const SnapshotMetadata&) {}
 };
@@ -58,7 +58,7 @@ inline std::int64_t next_multiple(std::int64_t step, std::int64_t every) {
   return every > 0 ? (step / every + 1) * every : TrainingHook::never;
 }
 
-// Whether a multiple of `every` lies in (before, step]; false if `every` is 0.
+// Whether a multiple of `every` is in (before, step]; false if `every` is 0.
 inline bool passed_multiple(std::int64_t before, std::int64_t step, std::int64_t every) {
   return every > 0 && step / every > before / every;
 }

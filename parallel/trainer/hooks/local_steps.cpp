@@ -1,4 +1,4 @@
-// Averages replicas that have taken steps alone.
+// Averages replicas that have taken steps independently.
 #include "parallel/trainer/hooks/local_steps.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace trainctl {
 namespace {
 
-// What lies in front of the sums.
+// The values before the sums in `since_`.
 enum Flag : std::size_t { not_finite, stop, count, flags };
 
-constexpr auto most_values = static_cast<std::size_t>(most_averaged_values);
+constexpr auto max_values = static_cast<std::size_t>(most_averaged_values);
 
-// The names of the parameters that train and of the running statistics that move.
-std::set<std::string> learnt_by(const PlacedProgram& placed) {
+// Returns the names of trained parameters and of running statistics that the program updates.
+std::set<std::string> updated_by(const PlacedProgram& placed) {
   const Program& program = placed.program;
   std::set<std::string> names;
   for (const FlatEntry& entry : program.flat.parameters) {
@@ -43,7 +43,7 @@ LocalSteps::LocalSteps(const Averaging& averaging, Engine& engine, Communicator&
       replicas_(replicas),
       stream_(stream),
       reports_(reports),
-      learnt_(learnt_by(engine.program(0))),
+      updated_(updated_by(engine.program(0))),
       since_(flags) {}
 
 bool LocalSteps::combine(std::int64_t step, StepResult& result) {
@@ -62,7 +62,7 @@ std::int64_t LocalSteps::next_pause(std::int64_t step) const {
 }
 
 void LocalSteps::add(const StepResult& step) {
-  require(!step.abandoned, "a replica that is alone waits for its data");
+  require(!step.abandoned, "a replica that takes steps independently does not abandon them");
   since_.resize(flags + step.sums.size());
   const bool finite = !step.not_finite && std::isfinite(step.gradient_norm);
   since_[not_finite] += finite ? 0 : 1;
@@ -73,49 +73,50 @@ void LocalSteps::add(const StepResult& step) {
 }
 
 void LocalSteps::average(StepResult& result) {
-  std::vector<double> all = since_;
-  replicas_.all_reduce({all.data(), DType::float64, static_cast<std::int64_t>(all.size())}, Reduction::sum, stream_);
+  std::vector<double> totals = since_;
+  replicas_.all_reduce({totals.data(), DType::float64, static_cast<std::int64_t>(totals.size())}, Reduction::sum,
+                       stream_);
   stream_.synchronize();
-  result.not_finite = all[not_finite] > 0;
-  result.stop = all[stop] > 0;
-  result.count = all[count];
-  result.sums.assign(all.begin() + flags, all.end());
+  result.not_finite = totals[not_finite] > 0;
+  result.stop = totals[stop] > 0;
+  result.count = totals[count];
+  result.sums.assign(totals.begin() + flags, totals.end());
   result.gradient_norm = norm_;
-  if (!result.not_finite && result.count > 0) average_values(since_[count] / all[count]);
+  if (!result.not_finite && result.count > 0) average_values(since_[count] / totals[count]);
   std::fill(since_.begin(), since_.end(), 0.0);
 }
 
-// Every value becomes the sum over the replicas of its values times their shares.
+// Replaces every value by the sum over the replicas of its values times the replicas' shares.
 void LocalSteps::average_values(double share) {
   engine_.download();
   std::vector<NamedTensor> tensors = engine_.weights();
-  std::erase_if(tensors, [&](const NamedTensor& tensor) { return !learnt_.contains(tensor.name); });
+  std::erase_if(tensors, [&](const NamedTensor& tensor) { return !updated_.contains(tensor.name); });
   tensors.insert(tensors.end(), engine_.state().begin(), engine_.state().end());
-  struct Part {
+  struct Range {
     float* values;
     std::size_t count;
   };
-  std::vector<Part> parts;  // that are packed
+  std::vector<Range> ranges;  // ranges of values in `packed`
   std::vector<float> packed;
   const auto flush = [&] {
     reduce(packed, share);
     auto from = packed.begin();
-    for (const Part& part : parts) {
-      std::copy_n(from, part.count, part.values);
-      from += static_cast<std::ptrdiff_t>(part.count);
+    for (const Range& range : ranges) {
+      std::copy_n(from, range.count, range.values);
+      from += static_cast<std::ptrdiff_t>(range.count);
     }
-    parts.clear();
+    ranges.clear();
     packed.clear();
   };
   for (const NamedTensor& tensor : tensors) {
     auto* const values = tensor.view.as<float>();
     const auto elements = static_cast<std::size_t>(tensor.view.count);
     for (std::size_t first = 0; first < elements;) {
-      const std::size_t some = std::min(elements - first, most_values - packed.size());
-      packed.insert(packed.end(), values + first, values + first + some);
-      parts.push_back({values + first, some});
-      first += some;
-      if (packed.size() == most_values) flush();
+      const std::size_t added = std::min(elements - first, max_values - packed.size());
+      packed.insert(packed.end(), values + first, values + first + added);
+      ranges.push_back({values + first, added});
+      first += added;
+      if (packed.size() == max_values) flush();
     }
   }
   if (!packed.empty()) flush();

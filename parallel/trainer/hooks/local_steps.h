@@ -1,9 +1,8 @@
-// Local SGD (Stich, 2019): replicas take steps alone, by their own gradients, and are averaged now and then.
+// Local SGD (Stich, 2019): replicas take steps independently, with their own gradients, and are averaged regularly.
 //
-// Averaged is everything that a replica learns by: parameters that train, running statistics that move and the
-// optimizer's states (Yu et al., 2019), each replica weighted by the samples that it has seen since the last time.
-// Steps in between have no communication over the data axis; what all ranks decide together they decide where they are
-// averaged.
+// An average includes the trained parameters, the running statistics and the optimizer's states (Yu et al., 2019); each
+// replica is weighted by the number of samples since the last average. Steps in between have no communication over the
+// data axis; decisions of all ranks are made at averages.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +19,11 @@ class Engine;
 class StepReports;
 class Stream;
 
-// The most values that are averaged at once: memory beside the engine's.
+// The largest number of values that are averaged at once, in memory in addition to the engine's.
 inline constexpr std::int64_t most_averaged_values = 4 << 20;
 
-// When replicas are averaged: after every `every` steps, and at the end of an epoch and of the run. What is due in
-// between comes with the next average: reports, checkpoints, comparisons of replicas, and a stop.
+// When replicas are averaged: after every `every` steps, and at the end of an epoch and of the run. Reports,
+// checkpoints, comparisons of replicas and stops that are due in between wait for the next average.
 struct Averaging {
   std::int64_t every = 1;
   std::int64_t steps_per_epoch = 1;
@@ -33,19 +32,19 @@ struct Averaging {
 
 class LocalSteps final : public TrainingHook {
  public:
-  // `replicas`: along the data axis; `reports` (null: none) are told of the time that averages take. All of it outlives
-  // the object.
+  // `replicas`: the ranks along the data axis; `reports` (may be null) receives the time of averages. All arguments
+  // must outlive the object.
   LocalSteps(const Averaging& averaging, Engine& engine, Communicator& replicas, Stream& stream,
              StepReports* reports = nullptr);
 
   bool combine(std::int64_t step, StepResult& result) override;
   std::int64_t next_pause(std::int64_t step) const override;
 
-  // Adds the results of a step that this replica took alone.
+  // Adds the results of a step of this replica.
   void add(const StepResult& step);
-  // Averages the replicas, unless one had a loss or a gradient that was not finite. Writes the sums over all replicas'
-  // steps since the last call, and what any of them reported; the norm is that of this replica's last gradient.
-  // Collective, on all ranks of the mesh.
+  // Averages the replicas, unless one had a loss or a gradient that was not finite. Writes the sums over the steps of
+  // all replicas since the last call, and the flags that any of them has set; the norm is that of this replica's last
+  // gradient. Collective, on all ranks of the mesh.
   void average(StepResult& result);
 
  private:
@@ -57,9 +56,9 @@ class LocalSteps final : public TrainingHook {
   Communicator& replicas_;
   Stream& stream_;
   StepReports* reports_;
-  std::set<std::string> learnt_;  // weights that steps change; others have the same bits on all replicas
-  std::vector<double> since_;     // the flags, the sum of sample weights, then the sums of losses and metrics
-  double norm_ = 0;               // of the last step
+  std::set<std::string> updated_;  // names of weights that steps update; others have the same bits on all replicas
+  std::vector<double> since_;      // the flags, the sum of sample weights, then the sums of losses and metrics
+  double norm_ = 0;                // gradient norm of the last step
 };
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// The options of the hooks that watch whether a value still improves: early stopping, and a falling learning rate.
+// The options of the hooks that monitor whether a value still improves: early stopping and the reduction of the
+// learning rate on a plateau.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace trainctl {
 
-// As Keras' EarlyStopping.
+// Options like those of Keras' EarlyStopping.
 struct EarlyStoppingOptions {
   Auto<std::string> monitor;  // auto: val_loss
   Auto<MonitorMode> mode;
@@ -21,7 +22,7 @@ struct EarlyStoppingOptions {
   static Keys<EarlyStoppingOptions> keys();
 };
 
-// As Keras' ReduceLROnPlateau.
+// Options like those of Keras' ReduceLROnPlateau.
 struct PlateauOptions {
   Auto<std::string> monitor;  // auto: val_loss
   Auto<MonitorMode> mode;

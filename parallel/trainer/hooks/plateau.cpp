@@ -1,4 +1,4 @@
-// The factor on the learning rate.
+// Computes the factor on the learning rate.
 #include "parallel/trainer/hooks/plateau.h"
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 
 namespace trainctl {
 
-Plateau::Plateau(const PlateauOptions& options, ResultWarnings* warnings, bool speaks)
+Plateau::Plateau(const PlateauOptions& options, ResultWarnings* warnings, bool logs)
     : options_(options),
       monitor_(options.monitor.or_else("val_loss")),
       patience_(options.mode.or_else(mode_of(monitor_)), options.min_delta),
       warnings_(warnings),
-      speaks_(speaks) {}
+      logs_(logs) {}
 
 void Plateau::on_epoch_end(const TrainingState& state, double, double scheduled) {
   const std::map<std::string, double> values = state.values();
   if (warnings_ != nullptr) warnings_->missing("reduce_on_plateau", monitor_, values);
-  if (!lowers(scheduled, values) || !speaks_) return;
+  if (!lowers(scheduled, values) || !logs_) return;
   log::info(format("{} no longer improves: the learning rate falls to {:.4g}", monitor_, rate(scheduled)));
 }
 

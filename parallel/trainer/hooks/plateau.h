@@ -1,4 +1,4 @@
-// Lowering the learning rate when a monitored value no longer improves.
+// Lowers the learning rate when a monitored value no longer improves.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,21 @@ namespace trainctl {
 
 class ResultWarnings;
 
-// Lowers a factor on the learning rate that the schedule gives. Equal on all ranks, since the values are.
+// Lowers a factor on the schedule's learning rate. The factor is equal on all ranks, since the monitored values are.
 class Plateau final : public TrainingHook {
  public:
-  // `warnings`: null: it does not warn of a value that is missing; they outlive the hook. `speaks`: this rank is the
-  // one that logs.
-  explicit Plateau(const PlateauOptions& options, ResultWarnings* warnings = nullptr, bool speaks = false);
+  // `warnings`: warns of missing values, may be null, and must outlive the hook. `logs`: whether this rank logs.
+  explicit Plateau(const PlateauOptions& options, ResultWarnings* warnings = nullptr, bool logs = false);
 
   void on_epoch_end(const TrainingState& state, double epochs, double scheduled) override;
   double learning_rate(double scheduled) const override { return rate(scheduled); }
   void save(SnapshotMetadata& metadata) const override { metadata["reduce_on_plateau"] = text(); }
   void restore(const SnapshotMetadata& metadata) override;
 
-  // Takes the values of an evaluation, "val_loss" and so on. `scheduled` is the schedule's learning rate of the next
-  // step. Whether the learning rate falls.
+  // Updates the state with the values of an evaluation ("val_loss" and so on). `scheduled`: the schedule's learning
+  // rate of the next step. Returns whether the learning rate falls.
   bool lowers(double scheduled, const std::map<std::string, double>& values);
-  // The learning rate for one that the schedule gives: no lower than the least, unless the schedule's is.
+  // Returns the learning rate for the schedule's one: not below min_learning_rate, unless the schedule's is.
   double rate(double scheduled) const;
 
   std::string text() const;
@@ -40,9 +39,9 @@ class Plateau final : public TrainingHook {
   std::string monitor_;
   Patience patience_;
   double factor_ = 1;
-  std::int64_t cooling_ = 0;  // evaluations that are left of the cooldown
+  std::int64_t cooling_ = 0;  // number of remaining evaluations of the cooldown
   ResultWarnings* warnings_;
-  bool speaks_;
+  bool logs_;
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Penalties on all ranks' parameters.
+// Sums the penalties on the parameters of all ranks.
 #include "parallel/trainer/hooks/regularization.h"
 #include "core/backend/communicator.h"
 #include "core/exec/interfaces/step_engine.h"
@@ -9,15 +9,15 @@
 namespace trainctl {
 namespace {
 
-// Whether the values that this rank holds of a parameter are counted here: all ranks' parts of one that is split, else
-// those of the first rank along the axis.
+// Whether this rank counts its values of a parameter: all ranks do if the parameter is split, else the first rank along
+// the axis.
 bool counts(const Program& program, const Tensor& parameter, const MeshRank& rank) {
   const auto is_split = [&](MeshAxis axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    return a < parameter.placements.size() && parameter.placements[a].kind == Placement::Kind::split;
+    const auto i = static_cast<std::size_t>(axis);
+    return i < parameter.placements.size() && parameter.placements[i].kind == Placement::Kind::split;
   };
-  const bool has_replica = rank.along(MeshAxis::data) > 0 && !program.flat.shares(Quantity::parameters);
-  return !has_replica && (rank.along(MeshAxis::tensor) == 0 || is_split(MeshAxis::tensor));
+  const bool is_counted_elsewhere = rank.along(MeshAxis::data) > 0 && !program.flat.shares(Quantity::parameters);
+  return !is_counted_elsewhere && (rank.along(MeshAxis::tensor) == 0 || is_split(MeshAxis::tensor));
 }
 
 }  // namespace
@@ -30,11 +30,11 @@ RegularizationLoss::RegularizationLoss(StepEngine& engine, const Program& progra
     const auto penalty = program.penalties.find(parameter.name);
     if (penalty != program.penalties.end() && counts(program, parameter, rank)) counted_.insert(*penalty);
   }
-  any_ = sum_over_ranks(static_cast<double>(counted_.size())) > 0;
+  has_penalty_ = sum_over_ranks(static_cast<double>(counted_.size())) > 0;
 }
 
 void RegularizationLoss::on_evaluation(TrainingState& state) {
-  if (!any_) return;
+  if (!has_penalty_) return;
   engine_.download();
   state.train["regularization_loss"] = of(engine_.weights());
 }

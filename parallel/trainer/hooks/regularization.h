@@ -1,4 +1,4 @@
-// The sum of the penalties on a network's parameters, which the reported loss does not contain.
+// Computes the sum of the penalties on a network's parameters, which the reported loss does not include.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@ class Communicator;
 class StepEngine;
 class Stream;
 
-// What the penalties of l1 and l2 come to on all ranks together, each value of a parameter counted once, whichever
-// ranks hold it.
+// Sums the l1 and l2 penalties over all ranks. Each value of a parameter is counted once, even if several ranks hold
+// it.
 class RegularizationLoss final : public TrainingHook {
  public:
-  // Collective. `program`: of the engine's first one, on this rank. What is referred to outlives the object.
+  // Collective. `program`: the engine's first program on this rank. All arguments must outlive the object.
   RegularizationLoss(StepEngine& engine, const Program& program, const MeshRank& rank, Communicator& world,
                      Stream& stream);
 
-  // Adds "regularization_loss" to the values of training if a parameter that trains has a penalty.
+  // Adds "regularization_loss" to the training values if a trained parameter has a penalty.
   void on_evaluation(TrainingState& state) override;
 
  private:
@@ -33,8 +33,8 @@ class RegularizationLoss final : public TrainingHook {
   StepEngine& engine_;
   Communicator& world_;
   Stream& stream_;
-  std::map<std::string, Penalty> counted_;  // by the names of the parameters that this rank counts
-  bool any_ = false;                        // a parameter that trains has a penalty; equal on all ranks
+  std::map<std::string, Penalty> counted_;  // by name of each parameter that this rank counts
+  bool has_penalty_ = false;                // whether a trained parameter has a penalty; equal on all ranks
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Comparing replicas while training.
+// Compares replicas during training.
 #include "parallel/trainer/hooks/replica_comparison.h"
 #include "core/exec/engine.h"
 #include "parallel/trainer/loop/training_state.h"
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// The weights of which every replica holds the same elements.
+// Returns the weights of which every replica holds the same elements.
 std::vector<NamedTensor> replicated_weights(const Engine& engine) {
   std::vector<NamedTensor> weights = engine.weights();
   const Program& program = engine.program(0).program;

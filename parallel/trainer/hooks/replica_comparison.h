@@ -1,4 +1,4 @@
-// Compares the weights of replicas, which must be equal: before the first step, and then now and then.
+// Compares the weights of replicas, which must be equal, before the first step and then at regular intervals.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class Stream;
 
 class ReplicaComparison final : public TrainingHook {
  public:
-  // Compares after each multiple of `every` steps; 0: only before the first step. `replicas`: along the data axis;
-  // `rank`: this rank's number for people, in the world. All outlive the hook. Collective.
+  // Compares after each multiple of `every` steps; 0: only before the first step. `replicas`: the ranks along the data
+  // axis; `rank`: this rank's number in the world, for messages. All arguments must outlive the hook. Collective.
   ReplicaComparison(std::int64_t every, Engine& engine, Communicator& replicas, int rank, Stream& stream);
 
   void on_train_begin(const TrainingState&) override { compare(); }

@@ -1,4 +1,4 @@
-// Texts of warnings of results.
+// Logs the warnings of results.
 #include "parallel/trainer/hooks/result_warnings.h"
 
 #include <algorithm>
@@ -19,33 +19,31 @@ void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::s
                                 std::int64_t step) {
   const char* const data = prefix.empty() ? "training" : "validation";
   for (const auto& [name, value] : values) {
-    if (std::isfinite(value) || !first(prefix + name)) continue;
+    if (std::isfinite(value) || !is_first(prefix + name)) continue;
     const auto result = std::ranges::find(results_, name, &MetricResult::name);
     if (std::isnan(value) && result != results_.end() && !result->wants.empty()) {
-      log::warning(
-          format("{}{} is not defined at step {}: it wants {}, and the {} data has none; such a value is never "
-                 "the best",
-                 prefix, name, step, result->wants, data));
+      log::warning(format(
+          "{}{} is not defined at step {}: it requires {}, but the {} data has none; such a value is never the best",
+          prefix, name, step, result->wants, data));
       continue;
     }
-    log::warning(
-        format("{}{} is {} at step {}: such a value is never the best; look for values that are not finite in "
-               "the {} data",
-               prefix, name, value, step, data));
+    log::warning(format(
+        "{}{} is {} at step {}: such a value is never the best; look for values that are not finite in the {} data",
+        prefix, name, value, step, data));
   }
 }
 
 void ResultWarnings::missing(const std::string& watcher, const std::string& monitor,
                              const std::map<std::string, double>& values) {
-  if (values.contains(monitor) || !first(watcher)) return;
-  log::warning(format("{} watches {}, of which this evaluation has no value: it does nothing until there is one",
+  if (values.contains(monitor) || !is_first(watcher)) return;
+  log::warning(format("{} monitors {}, which this evaluation does not report: it has no effect until there is a value",
                       watcher, monitor));
 }
 
 void ResultWarnings::weightless_validation(double weight) {
-  if (weight != 0 || !first("the weights of validation")) return;
+  if (weight != 0 || !is_first("the weights of validation")) return;
   log::warning(
-      "all samples of the validation data weigh 0 or cannot be read: its loss and metrics tell nothing; look at the "
+      "all samples of the validation data weigh 0 or cannot be read: its loss and metrics are meaningless; check the "
       "weights of the data");
 }
 

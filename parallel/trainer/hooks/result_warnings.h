@@ -1,4 +1,4 @@
-// Warnings of results that tell nothing, each given once in a run, since it may stay so for the rest of it.
+// Warns of meaningless results, once in a run for each, since the cause may persist for the rest of the run.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ struct MetricResult;
 
 class ResultWarnings final : public TrainingHook {
  public:
-  // `speaks`: whether this rank is the one that warns. The results outlive the object.
-  ResultWarnings(bool speaks, const std::vector<MetricResult>& results) : speaks_(speaks), results_(results) {}
+  // `logs`: whether this rank logs the warnings. The results must outlive the object.
+  ResultWarnings(bool logs, const std::vector<MetricResult>& results) : logs_(logs), results_(results) {}
 
   void on_evaluation(TrainingState& state) override;
-  // Of a value that `watcher`, such as early_stopping, watches and that is not among those of an evaluation.
+  // Warns of a value that `watcher`, such as early_stopping, monitors and that an evaluation does not report.
   void missing(const std::string& watcher, const std::string& monitor, const std::map<std::string, double>& values);
-  // Of validation data whose weights come to nothing.
+  // Warns of validation data if the sum of its weights is 0.
   void weightless_validation(double weight);
 
  private:
-  // Of values that are not finite; `prefix`: "" of training, "val_" of validation.
+  // Warns of values that are not finite. `prefix`: "" for training, "val_" for validation.
   void not_finite(const std::string& prefix, const std::map<std::string, double>& values, std::int64_t step);
-  bool first(const std::string& what) { return speaks_ && warned_.insert(what).second; }
+  bool is_first(const std::string& warning) { return logs_ && warned_.insert(warning).second; }
 
-  bool speaks_;
+  bool logs_;
   const std::vector<MetricResult>& results_;
   std::set<std::string> warned_;
 };

@@ -1,4 +1,4 @@
-// Which hooks a run has.
+// Creates the hooks of a run.
 #include "parallel/trainer/hooks/run_hooks.h"
 
 #include "core/exec/engine.h"
@@ -16,7 +16,7 @@ namespace trainctl {
 
 std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts) {
   std::vector<std::unique_ptr<TrainingHook>> hooks;
-  const bool speaks = parts.world.rank() == 0;
+  const bool logs = parts.world.rank() == 0;
   const Program& program = parts.programs.programs().front();
   if (parts.replicas != nullptr && parts.replicas->size() > 1) {
     hooks.push_back(std::make_unique<ReplicaComparison>(plan.verify_every, parts.engine, *parts.replicas,
@@ -34,14 +34,14 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
   hooks.push_back(std::make_unique<RegularizationLoss>(parts.engine, parts.engine.program(0).program,
                                                        parts.programs.rank(), parts.world, parts.stream));
   if (plan.reduce_on_plateau) {
-    hooks.push_back(std::make_unique<Plateau>(*plan.reduce_on_plateau, &parts.warnings, speaks));
+    hooks.push_back(std::make_unique<Plateau>(*plan.reduce_on_plateau, &parts.warnings, logs));
   }
   if (plan.early_stopping) {
     hooks.push_back(std::make_unique<EarlyStopping>(
         *plan.early_stopping,
-        EarlyStopping::Actions{.warnings = &parts.warnings, .speaks = speaks, .restore_best = parts.restore_best}));
+        EarlyStopping::Actions{.warnings = &parts.warnings, .logs = logs, .restore_best = parts.restore_best}));
   }
-  if (speaks) hooks.push_back(std::make_unique<ScaleHint>(program.chance_loss, plan.sync_every));
+  if (logs) hooks.push_back(std::make_unique<ScaleHint>(program.chance_loss, plan.sync_every));
   return hooks;
 }
 

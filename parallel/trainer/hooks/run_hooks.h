@@ -1,4 +1,4 @@
-// The hooks of a run's loop, as its plan has them.
+// Creates the hooks of a run's training loop from its plan.
 #pragma once
 
 #include <functional>
@@ -19,22 +19,23 @@ class StepReports;
 class Stream;
 struct TrainingPlan;
 
-// What the hooks work with; all of it outlives them.
+// The objects that the hooks use; all of them must outlive the hooks.
 struct HookParts {
   Engine& engine;
   const RunPrograms& programs;
-  const ShardPlan& weights;  // of the engine
+  const ShardPlan& weights;  // plan of the engine's weights
   Communicator& world;
-  Communicator* replicas = nullptr;  // along the data axis: the ranks with the same weights; null: there are none
+  Communicator* replicas = nullptr;  // the ranks along the data axis, which have the same weights; null: there are none
   Stream& stream;
-  DetailSink* details = nullptr;  // of histograms; null on other ranks than 0
+  DetailSink* details = nullptr;  // receives histograms; null on all ranks but rank 0
   ResultWarnings& warnings;
   StepReports& reports;
-  // Gives the engine the weights of the best checkpoint. Collective.
+  // Loads the weights of the best checkpoint into the engine. Collective.
   std::function<void()> restore_best;
 };
 
-// In the order in which the loop calls them; without `warnings`, which the loop calls after them. Collective.
+// Returns the hooks in the order in which the loop calls them, without `warnings`, which the loop calls after them.
+// Collective.
 std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts);
 
 }  // namespace trainctl

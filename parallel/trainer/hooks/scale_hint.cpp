@@ -1,4 +1,4 @@
-// The warning of samples that are not scaled.
+// Logs the warning of samples that are not scaled.
 #include "parallel/trainer/hooks/scale_hint.h"
 
 #include "core/base/format.h"
@@ -8,11 +8,11 @@
 namespace trainctl {
 
 void ScaleHint::on_step_end(const TrainingState& state, double loss) {
-  constexpr double suspicious = 4;
-  if (state.step > first_ || chance_loss_ == 0 || loss < suspicious * chance_loss_ + 2) return;
+  constexpr double suspicious_ratio = 4;
+  if (state.step > first_ || chance_loss_ == 0 || loss < suspicious_ratio * chance_loss_ + 2) return;
   log::warning(
-      format("the first loss is {:.4g}, far above the {:.4g} of a network that knows nothing: most likely the "
-             "samples are not scaled; add data.transform: [rescale: 1/255] for bytes, or a normalize",
+      format("the first loss is {:.4g}, far above the {:.4g} of random guesses: most likely the samples are not "
+             "scaled; add data.transform: [rescale: 1/255] for bytes, or a normalize",
              loss, chance_loss_));
 }
 

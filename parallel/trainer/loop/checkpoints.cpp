@@ -1,4 +1,4 @@
-// Saving, and the time that a stop may take.
+// Saves checkpoints and reports the time that a stop may take.
 #include "parallel/trainer/loop/checkpoints.h"
 #include "core/exec/interfaces/metrics_sink.h"
 
@@ -9,15 +9,15 @@ void Checkpoints::save(Snapshot snapshot) {
   staged_step_ = snapshot.step;
   snapshot.mesh = parts_.mesh;
   snapshot.metadata.insert(parts_.metadata.begin(), parts_.metadata.end());
-  saves_ = true;
+  is_saving_ = true;
   tell_stop_time();
   parts_.saver.stage(std::move(snapshot));
   report();
 }
 
 void Checkpoints::report() {
-  if (!saves_) return;
-  const bool idle = parts_.saver.is_idle();  // asked first: what is whole by now is told of
+  if (!is_saving_) return;
+  const bool idle = parts_.saver.is_idle();  // read first, so that all checkpoints committed so far are reported
   while (const auto saved = parts_.saver.committed()) {
     saved_step_ = saved->step;
     if (parts_.sink == nullptr) continue;
@@ -28,7 +28,7 @@ void Checkpoints::report() {
                              .stall_seconds = saved->stall_seconds});
   }
   if (!idle) return;
-  saves_ = false;
+  is_saving_ = false;
   tell_stop_time();
 }
 
@@ -42,16 +42,16 @@ void Checkpoints::wait() {
   report();
 }
 
-// Steps of less than a few seconds stop in no time.
+// Intervals of less than a few seconds are not reported, since the run then stops quickly.
 void Checkpoints::note_stop_time(double seconds) {
-  constexpr double few = 5, grown = 1.2;
-  if (seconds < few || seconds < grown * longest_between_looks_) return;
-  longest_between_looks_ = seconds;
+  constexpr double min_seconds = 5, min_growth = 1.2;
+  if (seconds < min_seconds || seconds < min_growth * longest_between_checks_) return;
+  longest_between_checks_ = seconds;
   tell_stop_time();
 }
 
 void Checkpoints::tell_stop_time() const {
-  if (parts_.tell_stop_time) parts_.tell_stop_time(longest_between_looks_, saves_);
+  if (parts_.tell_stop_time) parts_.tell_stop_time(longest_between_checks_, is_saving_);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Losses and gradients that are not finite.
+// Checks losses and gradients for values that are not finite.
 #include "parallel/trainer/loop/finite_check.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace trainctl {
 namespace {
 
 constexpr int steps_to_double = 2000;
-constexpr double smallest = 1.0 / 65536;
-constexpr double largest = 1 << 24;
+constexpr double min_scale = 1.0 / 65536;
+constexpr double max_scale = 1 << 24;
 
 }  // namespace
 
@@ -29,8 +29,8 @@ std::string LossScale::text() const { return format("{} {} {}", value_, finite_s
 bool LossScale::learn(double scale, bool finite) {
   if (!finite) {
     ++left_out_;
-    if (scale <= smallest) return false;
-    // A step that began before an earlier one's overflow was known says nothing new.
+    if (scale <= min_scale) return false;
+    // A step that began before an earlier overflow was known gives no new information.
     if (scale / 2 < value_) {
       value_ = scale / 2;
       finite_steps_ = 0;
@@ -38,7 +38,7 @@ bool LossScale::learn(double scale, bool finite) {
     return true;
   }
   if (scale == value_ && ++finite_steps_ >= steps_to_double) {
-    value_ = std::min(2 * value_, largest);
+    value_ = std::min(2 * value_, max_scale);
     finite_steps_ = 0;
   }
   return true;

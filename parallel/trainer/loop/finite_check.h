@@ -1,4 +1,4 @@
-// Ends a run whose loss or gradients are not finite; in float16, where gradients may overflow, scales the loss.
+// Ends a run whose loss or gradients are not finite; with float16, whose gradients may overflow, scales the loss.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +23,25 @@ struct StepResult;
 class LossScale {
  public:
   LossScale() = default;
-  // From what text() gave.
+  // Parses what text() has returned.
   explicit LossScale(const std::string& text);
 
   double value() const { return value_; }
-  // Whether a step with this value did not overflow.
+  // Whether a step with this value has not overflowed.
   bool is_proven() const { return finite_steps_ > 0; }
-  // How many steps have overflowed since the optimizer's state began.
+  // The number of steps that have overflowed since the optimizer's state began.
   std::int64_t left_out() const { return left_out_; }
-  // The optimizer's state begins anew.
+  // Called when the optimizer's state begins anew.
   void begin_state() { left_out_ = 0; }
-  // What became of a step that ran with a scale: several may have begun before the first was known. False where the
-  // scale can fall no further.
+  // Updates the scale after a step that ran with `scale`; several steps may have begun before the result of the first
+  // was known. Returns false if the scale cannot be lowered further.
   bool learn(double scale, bool finite);
-  // For checkpoints; exact.
+  // Returns the exact state for checkpoints.
   std::string text() const;
 
  private:
   double value_ = 1024;
-  int finite_steps_ = 0;  // since it changed
+  int finite_steps_ = 0;  // number of finite steps since the value changed
   std::int64_t left_out_ = 0;
 };
 
@@ -51,17 +51,18 @@ class FiniteCheck {
 
   // The factor on the gradients of the next step; 1 unless the loss is scaled.
   double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
-  // How many earlier steps' updates were left out since the optimizer's state began.
+  // The number of steps whose update was left out since the optimizer's state began.
   std::int64_t left_out() const { return scales_loss_ ? scale_.left_out() : 0; }
-  // Whether it is in doubt that the next step will be an update, so that no later one may begin before its end.
+  // Whether the next step may overflow, so that no later step may begin before its end.
   bool is_in_doubt() const { return scales_loss_ && !scale_.is_proven(); }
-  // The optimizer's state begins anew.
+  // Called when the optimizer's state begins anew.
   void begin_state() { scale_.begin_state(); }
-  // Why training has diverged with this step; "" if it has not. A gradient beyond float16's range is no divergence: the
-  // device has left the update out, and a smaller scale follows. Equal on all ranks, since the reduced gradient is.
+  // Returns why training has diverged at this step; "" if it has not. A gradient beyond float16's range is not a
+  // divergence: the device has left the update out, and the scale is lowered. Equal on all ranks, since the reduced
+  // gradient is.
   std::string why_diverged(const StartedStep& step, const StepResult& result);
 
-  // The loss scale among the metadata of a checkpoint.
+  // Write and read the loss scale in the metadata of a checkpoint.
   void save(SnapshotMetadata& metadata) const;
   void restore(const SnapshotMetadata& metadata);
 
@@ -71,8 +72,8 @@ class FiniteCheck {
 };
 
 // Repeats the step of a program that was finished `back` steps ago, op by op; returns the name of the first tensor that
-// is not finite on any rank, "" if all are finite. What one rank's samples have spoiled reaches the others with the
-// gradients: the earliest op is the cause. Collective; no step may be under way.
+// is not finite on any rank, or "" if all are finite. Since values that are not finite spread to other ranks with the
+// gradients, the op that is earliest on any rank is the cause. Collective; no step may be running.
 std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
                             Stream& stream);
 

@@ -1,4 +1,4 @@
-// The training loop: steps, epochs and the end.
+// Runs the training loop: steps, epochs and the end.
 #include "parallel/trainer/loop/loop.h"
 
 #include "core/base/clock.h"
@@ -23,7 +23,7 @@ TrainingLoop::TrainingLoop(LoopParts parts, LoopPlan plan)
 EndEvent TrainingLoop::run() {
   begin();
   bool completed = at_last_step();
-  if (evaluation_is_due()) {  // the run was stopped before or within the evaluation of its last epoch
+  if (evaluation_is_due()) {  // the run was stopped before or during the evaluation of its last epoch
     completed = evaluate() && completed;
     if (!stop_) {
       state_.epoch_means.clear();
@@ -35,7 +35,7 @@ EndEvent TrainingLoop::run() {
     const std::int64_t before = state_.step;
     run_steps();
     if (stop_) {
-      parts_.checkpoints.wait();  // a save that has failed is what stops the ranks, and ends them here
+      parts_.checkpoints.wait();  // if a failed save has stopped the ranks, this throws its error
     } else {
       parts_.checkpoints.report();
     }
@@ -44,9 +44,9 @@ EndEvent TrainingLoop::run() {
       for (TrainingHook* hook : parts_.hooks) hook->on_pause(state_, before);
     }
     const bool epoch_ends = trained && at_epoch_end();
-    // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
-    const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
-    completed = at_last_step() || (stop_ && !asked);
+    // A run that its own time limit has ended is complete; one that was requested to stop ends immediately.
+    const bool was_requested = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
+    completed = at_last_step() || (stop_ && !was_requested);
     if (epoch_ends) require_weight();
     const bool evaluated = (epoch_ends || completed) && evaluate();
     if (!evaluated) completed = false;  // its evaluation was stopped
@@ -60,21 +60,22 @@ EndEvent TrainingLoop::run() {
     if (saves) save();
     if (epoch_ends || saves) parts_.reports.restart();
   }
-  save();  // also if no step was left to do, in a directory that is not the checkpoint's own
+  save();  // also without further steps, if the run directory is not that of the resumed checkpoint
   parts_.checkpoints.wait();
   return end(completed);
 }
 
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
-  // A device that computes beside the host needs marks between the parts of a step, which are there on several ranks.
+  // A device that runs in parallel with the host requires marks between the phases of a step, which exist with several
+  // ranks.
   const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
   parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
   for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
   parts_.reports.restart();
 }
 
-// Runs the steps to the next one after which all ranks know the results: one step, unless replicas take steps alone.
+// Runs steps until all ranks know the results: one step, unless replicas take steps independently.
 void TrainingLoop::run_steps() {
   const double begin = seconds_now();
   do {
@@ -85,8 +86,8 @@ void TrainingLoop::run_steps() {
   parts_.checkpoints.note_stop_time(seconds_now() - begin);
 }
 
-// At the end of an epoch, and of a run that ends within one. False if the evaluation was stopped: a resume begins with
-// it.
+// Evaluates at the end of an epoch, and of a run that ends within one. Returns false if the evaluation was stopped: a
+// resumed run begins with it.
 bool TrainingLoop::evaluate() {
   Evaluation validation;
   if (parts_.evaluate) {

@@ -1,4 +1,4 @@
-// The training loop: steps, evaluations, checkpoints, and an end on which all ranks agree.
+// The training loop: runs steps, evaluations and checkpoints until an end on which all ranks agree.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ class TrainingHook;
 struct EndEvent;
 struct Evaluation;
 
-// What the loop works with; all of it outlives the loop.
+// The objects that the loop uses; all of them must outlive the loop.
 struct LoopParts {
   StepEngine& engine;
   BatchSource& training;
   StepQueue::ProgramOf program_of;
-  const std::vector<MetricResult>& results;  // of the programs, the loss first
+  const std::vector<MetricResult>& results;  // results of the programs, the loss first
   Communicator& world;
-  Stream& stream;  // for the loop's own collectives: runs at once
+  Stream& stream;  // for the loop's own collectives, which run immediately
   Checkpoints& checkpoints;
   StepReports& reports;
   FiniteCheck& finite;
-  MetricsSink* sink = nullptr;  // null on other ranks than 0
-  // Evaluates the validation data after `step` steps; returns nothing if a stop was requested. Null if there is no
-  // validation data.
+  MetricsSink* sink = nullptr;  // null on all ranks but rank 0
+  // Evaluates the validation data after `step` steps; returns an empty value if a stop was requested. Null if there is
+  // no validation data.
   std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
   // Finds the cause of a loss or gradient that is not finite (find_not_finite).
   std::function<std::string(int program, int back)> find_not_finite;
-  // The hash of the weights as they are, on rank 0; "" on the others. Collective.
+  // Returns the hash of the present weights on rank 0, and "" on the other ranks. Collective.
   std::function<std::string()> weights_sha256;
   std::function<bool()> stop_requested;
   std::vector<TrainingHook*> hooks;  // called in this order
@@ -51,17 +51,17 @@ class TrainingLoop {
  public:
   TrainingLoop(LoopParts parts, LoopPlan plan);
 
-  // Goes on from a snapshot whose weights and state the engine already holds. `is_stored`: it is a checkpoint of this
-  // run's store, so that it need not be saved again if no step follows.
+  // Resumes from a snapshot whose weights and state the engine already has. `is_stored`: whether it is a checkpoint of
+  // this run's store, so that it need not be saved again if no step follows.
   void resume(const Snapshot& snapshot, bool is_stored);
 
-  // Trains to the end. Returns completed or stopped, filled in on all ranks (weights_sha256 on rank 0 only). Throws
-  // Error{diverged} after a NaN or Inf, on all ranks alike, and what the hooks throw.
+  // Trains to the end. Returns the event "completed" or "stopped", equal on all ranks except weights_sha256, which rank
+  // 0 alone has. Throws Error{diverged} on all ranks after a NaN or Inf, and the errors of hooks.
   EndEvent run();
 
-  // Whether nothing is left to do in the phase: its checkpoint names the next one, if there is one.
+  // Whether the phase is complete, so that its checkpoint contains the next phase, if there is one.
   bool ended_phase() const;
-  std::int64_t step() const { return state_.step; }  // steps done
+  std::int64_t step() const { return state_.step; }  // number of steps done
   double epoch() const { return static_cast<double>(state_.step) / static_cast<double>(plan_.steps_per_epoch); }
 
  private:
@@ -86,10 +86,10 @@ class TrainingLoop {
   LoopPlan plan_;
   TrainingState state_;
   StepQueue queue_;
-  StepResult result_;     // of the step that was finished last, or of several that a hook has combined
-  bool combined_ = true;  // result_ is that of all ranks
-  bool is_best_ = false;  // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;     // the ranks agreed to stop
+  StepResult result_;     // of the last finished step, or of several that a hook has combined
+  bool combined_ = true;  // whether result_ is that of all ranks
+  bool is_best_ = false;  // whether the last evaluation was the best and no step has followed
+  bool stop_ = false;     // whether the ranks have agreed to stop
   std::string why_end_;   // why the run ends before its last step; "" if it does not
   double start_seconds_ = 0;
   double epoch_start_ = 0;

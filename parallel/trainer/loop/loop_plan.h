@@ -1,4 +1,4 @@
-// When the training loop does what, and what it watches.
+// The settings of the training loop: intervals, limits and the monitored metric.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace trainctl {
 
-// Which phase a run is in, from 0 on, and the step that it began with: early stopping may have ended those before.
+// The number of a run's current phase, from 0, and the step count at which it began; early stopping may have ended
+// earlier phases.
 struct PhaseStart {
   std::size_t number = 0;
   std::int64_t step = 0;
@@ -18,21 +19,21 @@ struct PhaseStart {
 
 // The metric that decides which checkpoint is the best one.
 struct Monitor {
-  std::string name;     // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
-  bool maximum = true;  // greater is better
+  std::string name;     // for example "val_accuracy"; empty: no values are compared, the last checkpoint is the best
+  bool maximum = true;  // whether greater is better
 };
 
-// When the loop does what. All counts are steps; 0 means never or no limit.
+// Intervals and limits of the loop. All counts are steps; 0 means never or no limit.
 struct LoopPlan {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 0;
-  PhaseStart phase;            // with whose first step the optimizer and the schedule begin
-  std::int64_t phase_end = 0;  // the phase's last step count, unless a hook ends it before
-  std::size_t phases = 1;      // of the run
+  PhaseStart phase;            // the phase at whose first step the optimizer and the schedule begin
+  std::int64_t phase_end = 0;  // the step count at which the phase ends, unless a hook ends it earlier
+  std::size_t phases = 1;      // number of phases of the run
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
   Monitor monitor;
-  std::function<double(std::int64_t step)> learning_rate;  // of the schedule
+  std::function<double(std::int64_t step)> learning_rate;  // the schedule's learning rate
 };
 
 }  // namespace trainctl

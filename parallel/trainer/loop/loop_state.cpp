@@ -1,4 +1,4 @@
-// The state of the training loop, to and from checkpoints and in the event of its end.
+// Saves and restores the state of the training loop, and creates the event of its end.
 #include "parallel/trainer/loop/loop.h"
 
 #include "core/base/clock.h"
@@ -42,12 +42,13 @@ bool TrainingLoop::ended_phase() const {
   return (last || !why_end_.empty()) && !evaluation_is_due();
 }
 
-// At the end of an epoch.
+// Checks at the end of an epoch that its samples have weight.
 void TrainingLoop::require_weight() const {
   if (state_.epoch_means.weight() != 0) return;
-  throw Error(ErrorKind::data,
-              format("no sample of epoch {:.6g} weighs more than 0, so that nothing can be learned from them", epoch()),
-              "look at the weights of the data, at train.class_weights, and at samples that were skipped");
+  throw Error(
+      ErrorKind::data,
+      format("no sample of epoch {:.6g} weighs more than 0, so that the network cannot learn from them", epoch()),
+      "check the weights of the data, train.class_weights, and samples that were skipped");
 }
 
 EndEvent TrainingLoop::end(bool completed) const {

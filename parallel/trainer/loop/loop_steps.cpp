@@ -1,4 +1,4 @@
-// The steps of the training loop: what goes into one, and what is made of its result.
+// Runs the steps of the training loop: provides their inputs and processes their results.
 #include "parallel/trainer/loop/loop.h"
 
 #include <algorithm>
@@ -40,20 +40,20 @@ void TrainingLoop::finish_step() {
                          .gradient_norm = result_.gradient_norm});
 }
 
-// Rank 0's clock decides for all, by way of the agreement in the step.
+// Rank 0's clock decides for all ranks, which agree on a stop within the step.
 StepEngine::StepInput TrainingLoop::input_of(std::int64_t step) const {
-  const bool late =
+  const bool is_late =
       plan_.max_seconds > 0 && parts_.world.rank() == 0 && seconds_now() - start_seconds_ >= plan_.max_seconds;
   double rate = plan_.learning_rate(step);
   for (const TrainingHook* hook : parts_.hooks) rate = hook->learning_rate(rate);
   return {.learning_rate = rate,
           .step = step - plan_.phase.step,
-          .stop = late || parts_.stop_requested() || parts_.checkpoints.has_failed(),
+          .stop = is_late || parts_.stop_requested() || parts_.checkpoints.has_failed(),
           .loss_scale = parts_.finite.loss_scale(),
           .left_out = parts_.finite.left_out()};
 }
 
-// The next step count at which no later step may have begun; none may begin once a stop is agreed on.
+// Returns the next step count at which no later step may have begun. No step may begin after an agreed stop.
 std::int64_t TrainingLoop::next_pause() const {
   std::int64_t next =
       std::min(next_multiple(state_.step, plan_.steps_per_epoch), next_multiple(state_.step, plan_.checkpoint_every));
@@ -63,21 +63,22 @@ std::int64_t TrainingLoop::next_pause() const {
   return next;
 }
 
-// The mean over the samples of the step that was finished last, or of those that were combined with it.
+// Returns the mean loss over the samples of the last finished step, or of the steps that were combined with it.
 double TrainingLoop::step_loss() const {
   return parts_.results[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0);
 }
 
 void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
-  const int later = queue_.drain();
-  const std::string tensor = parts_.find_not_finite ? parts_.find_not_finite(step.program, later) : "";
+  const int later_steps = queue_.drain();
+  const std::string tensor = parts_.find_not_finite ? parts_.find_not_finite(step.program, later_steps) : "";
   parts_.checkpoints.wait();
   const std::int64_t saved = parts_.checkpoints.saved_step();
-  throw CollectiveError(ErrorKind::diverged,
-                        format("training diverged at step {} (epoch {:.2f}): {}", state_.step + 1, epoch(),
-                               tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
-                        format("lower the learning rate, add warmup or clip_norm, or look at the data{}",
-                               saved < 0 ? "" : format("; the last checkpoint is of step {}, from before", saved)));
+  throw CollectiveError(
+      ErrorKind::diverged,
+      format("training diverged at step {} (epoch {:.2f}): {}", state_.step + 1, epoch(),
+             tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
+      format("lower the learning rate, add warmup or clip_norm, or look at the data{}",
+             saved < 0 ? "" : format("; the last checkpoint is of step {}, before the divergence", saved)));
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Starting and finishing steps.
+// Starts and finishes steps.
 #include "parallel/trainer/loop/step_queue.h"
 
 #include "core/base/clock.h"

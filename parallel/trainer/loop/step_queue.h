@@ -1,6 +1,6 @@
-// The steps of training that were started and are not finished.
+// The queue of training steps that were started and are not finished.
 //
-// On a device that computes beside the host the next step is started before the one under way is finished.
+// On a device that runs in parallel with the host, the next step is started before the current one is finished.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ class OpRecorder;
 struct StartedStep {
   StepEngine::StepInput input;
   int program = 0;
-  std::int64_t samples = 0;   // of all ranks
-  double start_seconds = 0;   // by seconds_now()
-  double waited_seconds = 0;  // for its batch
+  std::int64_t samples = 0;   // number of samples of all ranks
+  double start_seconds = 0;   // start time by seconds_now()
+  double waited_seconds = 0;  // time spent waiting for its batch
   DataPosition data;          // the position in the data after its batch
 };
 
-// The steps [first, end), from 0, whose ops a recorder observes; null: none.
+// The steps [first, end), from 0, whose ops a recorder observes; no steps if the recorder is null.
 struct ProfiledSteps {
   OpRecorder* recorder = nullptr;
   std::int64_t first = 0;
@@ -36,10 +36,10 @@ class StepQueue {
  public:
   // Returns the index of the training program for a global batch of `samples` samples.
   using ProgramOf = std::function<int(std::int64_t samples)>;
-  // The scalars of step number `step`, from 0; asked when its batch is there.
+  // Returns the scalars of step number `step`, from 0; called when its batch is available.
   using InputOf = std::function<StepEngine::StepInput(std::int64_t step)>;
 
-  // What is referred to outlives the queue.
+  // All arguments must outlive the queue.
   StepQueue(StepEngine& engine, BatchSource& batches, ProgramOf program_of, InputOf input_of,
             const ProfiledSteps& profiled)
       : engine_(engine),
@@ -48,12 +48,13 @@ class StepQueue {
         input_of_(std::move(input_of)),
         profiled_(profiled) {}
 
-  // Starts step number `next`, which is the one to be finished next, unless it was started, and as many later ones as
-  // the engine takes at once, but none from number `end` on. A profiled step and another one are not under way at once.
+  // Starts step number `next`, the next one to finish, unless it was started, and as many later steps as the engine
+  // supports at once, but none from number `end` on. A profiled step and one that is not profiled do not run at the
+  // same time.
   void start(std::int64_t next, std::int64_t end);
-  // Waits for the oldest step and fills `result`. `number`: the step's.
+  // Waits for the oldest step and fills `result`. `number`: the number of this step.
   StartedStep finish(std::int64_t number, StepResult& result);
-  // Waits for all steps and drops their results; returns how many they were.
+  // Waits for all steps and drops their results; returns the number of steps.
   int drain();
   bool empty() const { return started_.empty(); }
 
@@ -65,7 +66,7 @@ class StepQueue {
   ProgramOf program_of_;
   InputOf input_of_;
   ProfiledSteps profiled_;
-  std::deque<StartedStep> started_;  // the oldest first
+  std::deque<StartedStep> started_;  // oldest first
 };
 
 }  // namespace trainctl

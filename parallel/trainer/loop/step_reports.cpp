@@ -1,4 +1,4 @@
-// Speeds and shares of time.
+// Computes speeds and shares of time.
 #include "parallel/trainer/loop/step_reports.h"
 
 #include <algorithm>

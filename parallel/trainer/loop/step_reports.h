@@ -1,4 +1,4 @@
-// The reports of steps to the sink of metrics: speeds and shares of time are means since the last line of the log.
+// Reports steps to the metrics sink; speeds and shares of time are means since the last line of the log.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,18 @@ struct StartedStep;
 
 class StepReports {
  public:
-  // `sink`: null on other ranks than 0; `gpus`: null where no GPU is watched, on all ranks alike. Both outlive the
-  // reports. `log_every`: steps.
+  // `sink`: null on all ranks but rank 0. `gpus`: null on all ranks if no GPU is monitored. Both must outlive the
+  // object. `log_every`: number of steps.
   StepReports(MetricsSink* sink, GpuWatch* gpus, std::int64_t log_every)
       : sink_(sink), gpus_(gpus), log_every_(log_every) {}
 
-  // Speeds are of the steps from now on: evaluations and checkpoints do not count.
+  // Restarts the means, so that evaluations and checkpoints before this call are not counted.
   void restart();
-  // Adds a step that was finished.
+  // Adds a finished step.
   void add(const StartedStep& step, const StepEngine::Parts& parts);
-  // Adds time in which ranks communicated outside of the engine.
+  // Adds the time of communication outside of the engine.
   void add_communication(double seconds) { shares_.communication += seconds; }
-  // Reports a step; speed and shares of `event` are filled in here. Called on all ranks, which exchange the readings of
-  // their GPUs.
+  // Reports a step; sets speed and shares of `event`. Called on all ranks, which exchange the readings of their GPUs.
   void report(StepEvent event);
 
  private:
@@ -35,7 +34,7 @@ class StepReports {
   double start_ = 0;
   double waited_ = 0;
   std::int64_t samples_ = 0;
-  StepShares shares_;  // in seconds
+  StepShares shares_;  // in seconds, not yet divided
 };
 
 }  // namespace trainctl

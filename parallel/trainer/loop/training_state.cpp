@@ -1,4 +1,4 @@
-// The state of a run, to and from snapshots.
+// Writes the state of a run to snapshots and reads it from them.
 #include "parallel/trainer/loop/training_state.h"
 
 #include <cmath>
@@ -12,14 +12,14 @@
 namespace trainctl {
 namespace {
 
-// The shortest text that reads back as the same values.
+// Returns the shortest text that is parsed to the same values.
 std::string exact(std::span<const double> values) {
   std::string text;
   for (double value : values) text += format("{}{}", text.empty() ? "" : " ", value);
   return text;
 }
 
-// Appends `count` values of the text; zeros if it has fewer.
+// Appends `count` values of the text, with zeros for missing values.
 void parse_exact(const std::string& text, int count, std::vector<double>& values) {
   const char* at = text.c_str();
   for (int i = 0; i < count; ++i) {
@@ -32,16 +32,16 @@ void parse_exact(const std::string& text, int count, std::vector<double>& values
 }  // namespace
 
 std::map<std::string, double> TrainingState::values() const {
-  std::map<std::string, double> all = train;
-  for (const auto& [name, value] : validation) all["val_" + name] = value;
-  return all;
+  std::map<std::string, double> merged = train;
+  for (const auto& [name, value] : validation) merged["val_" + name] = value;
+  return merged;
 }
 
 bool TrainingState::update_best(const Monitor& monitor) {
   if (monitor.name.empty()) return false;
-  const std::map<std::string, double> all = values();
-  const auto found = all.find(monitor.name);
-  if (found == all.end() || !std::isfinite(found->second)) return false;
+  const std::map<std::string, double> current = values();
+  const auto found = current.find(monitor.name);
+  if (found == current.end() || !std::isfinite(found->second)) return false;
   const MonitorMode mode = monitor.maximum ? MonitorMode::maximum : MonitorMode::minimum;
   if (best && !is_better(found->second, best->value, mode)) return false;
   best = BestResult{.monitor = monitor.name, .maximum = monitor.maximum, .value = found->second, .step = step};
@@ -72,8 +72,8 @@ void TrainingState::restore(const Snapshot& snapshot, const Monitor& monitor) {
     (on_validation ? validation : train)[on_validation ? name.substr(4) : name] = value;
   }
   const auto sums_of = [&](const std::string& name, int values, std::vector<double>& sums) {
-    const auto fact = snapshot.metadata.find("epoch/" + name);
-    parse_exact(fact == snapshot.metadata.end() ? "" : fact->second, values, sums);
+    const auto entry = snapshot.metadata.find("epoch/" + name);
+    parse_exact(entry == snapshot.metadata.end() ? "" : entry->second, values, sums);
   };
   std::vector<double> sums, count;
   for (const MetricResult& result : epoch_means.results()) {

@@ -41,7 +41,7 @@ TEST_CASE("a resume with other kernels than the checkpoint's says so") {
   // A computation that only one of them has, as with another number of ranks, changes nothing.
   CHECK(said(before, before + "dense 8\tpacked\n").find("kernels") == std::string::npos);
   const std::string text = said(before, "conv2d 3x3\tref:any\ndense\tplain\n");
-  CHECK(text.find("1 of the run's kernels are others than those of the checkpoint, such as ref:any instead of jit:avx2 "
+  CHECK(text.find("1 of the run's kernels differ from those of the checkpoint, such as ref:any instead of jit:avx2 "
                   "for conv2d 3x3") != std::string::npos);
 }
 
