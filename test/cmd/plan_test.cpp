@@ -204,7 +204,7 @@ TEST_CASE("a plan says what its strategy leaves open") {
   CHECK(contains(text("strategy.share=auto"), "are measured when training begins; here they are equal"));
   CHECK(contains(text("strategy.share=[1, 3]"), "replica 1 has most of a batch, 18 samples"));
   CHECK(contains(text("strategy.sync_every=4"), "averaged after every 4 steps, in "));
-  CHECK(contains(text("strategy=auto"), "`strategy: auto` takes this"));
+  CHECK(contains(text("strategy=auto"), "`strategy: auto` chose this"));
   const Json json = plan(folder, config, {"--ranks", "2", "--machine", "h100-node", "--set", "strategy=auto"});
   CHECK(json.at("mesh") == json.at("alternatives").front().at("mesh"));
   CHECK(json.at("step_seconds") == json.at("alternatives").front().at("step_seconds"));

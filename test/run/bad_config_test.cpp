@@ -202,7 +202,8 @@ TEST_CASE("more errors than anybody reads are counted") {
 TEST_CASE("missing keys and rules across keys") {
   check_all({
       {"  loss: sparse_categorical_crossentropy\n", "",
-       "c.yaml:12:3: train needs 'loss': What training minimises; of several outputs one for each by name."},
+       "c.yaml:12:3: train needs 'loss': The function that training minimizes; with several outputs, one for each by "
+       "name."},
       {"  epochs: 2\n", "",
        "c.yaml:12:3: train needs 'epochs', 'max_steps', 'max_time' or 'phases': when the run ends"},
       {"  batch_size: 32\n", "",

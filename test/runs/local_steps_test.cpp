@@ -81,7 +81,8 @@ TEST_CASE("what does not go with steps alone is refused with its line") {
     CHECK(contains(check.out + check.errors, message));
   };
   const std::string base = uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd");
-  refused(base + "strategy: {sync_every: 2, shard: optimizer}\n", "`shard: optimizer` divides states among the replicas");
+  refused(base + "strategy: {sync_every: 2, shard: optimizer}\n",
+          "`shard: optimizer` divides states among the replicas");
   refused(base + "strategy: {sync_every: 2, gradient_dtype: bfloat16}\n", "no gradients are communicated");
   refused(base + "strategy: {sync_every: 0}\n", "sync_every");
   refused(uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd, precision: float16") +

@@ -109,9 +109,9 @@ TEST_CASE("a stage in which nothing trains has nothing to share") {
                                                  "learning_rate: 3e-3}"));
   const std::string one = train_on(folder, config, 1, {});
   for (const char* shard : {"optimizer", "gradients", "parameters"}) {
-    compare(one, train_on(folder, config, 4,
-                          {"strategy.place={0: [flatten], 1: [dense*, dropout*]}",
-                           std::string("strategy.shard=") + shard}));
+    compare(one,
+            train_on(folder, config, 4,
+                     {"strategy.place={0: [flatten], 1: [dense*, dropout*]}", std::string("strategy.shard=") + shard}));
   }
 }
 
