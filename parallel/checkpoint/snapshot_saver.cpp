@@ -84,7 +84,7 @@ void SnapshotSaver::share(SnapshotTarget& target) {
   target.bytes = bytes_;
 }
 
-// Writes all files; returns on rank 0 what the sinks returned for each.
+// Writes all files; returns on rank 0 the descriptions that the sinks have returned.
 std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, const SnapshotTarget& target) {
   JointAttempt attempt(ranks_, stream_);
   std::vector<std::string> records(files_.size());

@@ -61,8 +61,8 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
   const double latency = microseconds * network.latency, link_latency = microseconds * machine_.node.link_latency;
   const double card = gigabits * network.rate * network.efficiency, node = network.cards * card;
   const int local = traffic.kind == Kind::send ? 1 : traffic.ranks_per_node;  // ranks of the group on a node
-  // This group's bandwidth of the node's network: at most one card for each of its ranks, and the same for each group
-  // alike.
+  // This group's bandwidth in the node's network: at most one card for each of its ranks, and an equal share for each
+  // of the `alike` groups.
   const double own = std::min(local * card, node / traffic.alike);
   const double share = std::min(1.0, own * traffic.alike / node);
   if (traffic.kind == Kind::send) return {latency, bytes / own, share};

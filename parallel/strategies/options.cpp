@@ -256,13 +256,13 @@ void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mes
                                  const std::vector<std::string>& hosts) {
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const int first = mesh.rank(mesh.position(rank).with(MeshAxis::tensor, 0));
-    const std::string &here = hosts.at(static_cast<std::size_t>(rank)),
-                      &there = hosts.at(static_cast<std::size_t>(first));
-    if (here == there) continue;
+    const std::string &host = hosts.at(static_cast<std::size_t>(rank)),
+                      &first_host = hosts.at(static_cast<std::size_t>(first));
+    if (host == first_host) continue;
     throw CollectiveError(
         ErrorKind::config, options.tensor.location,
         format("strategy.tensor is {}: ranks {} and {} would share layers, but are on the hosts {} and {}", mesh.tensor,
-               first, rank, there, here),
+               first, rank, first_host, host),
         "choose a strategy.tensor that divides the ranks of each host: layers are shared within a host");
   }
 }

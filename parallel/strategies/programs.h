@@ -64,7 +64,7 @@ RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const MeshRank& rank);
 
 // Simulates the communications of all ranks in every step that can occur, for full and last batches of training, of a
-// resumed epoch and of evaluation; throws what check_communications() throws. `programs`: those of
+// resumed epoch and of evaluation; throws the errors of check_communications(). `programs`: those of
 // ranks_with_own_programs().
 void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh);
 

@@ -1,4 +1,4 @@
-// Computes from the config and the size of the data when the trainer does what.
+// Computes the trainer's intervals, limits and learning rates from the config and the size of the data.
 #pragma once
 
 #include <map>

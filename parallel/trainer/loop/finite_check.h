@@ -23,7 +23,7 @@ struct StepResult;
 class LossScale {
  public:
   LossScale() = default;
-  // Parses what text() has returned.
+  // Parses the result of text().
   explicit LossScale(const std::string& text);
 
   double value() const { return value_; }
