@@ -1,4 +1,4 @@
-// Data sets of one form, one after another: what several paths name.
+// Joins the data sets of several paths into one.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace trainctl {
 
-// The groups, of which there is one at least, as one: their samples in order. All have the same inputs and targets.
-// Classes are those of the numbers that all use. With `any_size` samples are images that may differ in height and
-// width. Throws Error{data} that names the first group that differs from the first of all in what its samples are.
+// Joins one or more groups into one group that has their samples in order. All groups have the same inputs and targets,
+// and use the same class numbers. With `any_size`, samples are images that may differ in height and width. Throws
+// Error{data} that names the first group whose samples differ from those of groups[0] in shape, type, targets or
+// weights.
 DatasetGroup concatenated(const std::vector<DatasetGroup>& groups, bool any_size);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Buffers what a file gives.
+// Reads small pieces of a file through a buffer.
 #include "io/datasets/cursor.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl {
 
 void Cursor::seek(std::int64_t at) {
-  require(at >= 0 && at <= size(), "a place within the bytes");
+  require(at >= 0 && at <= size(), "a position within the bytes");
   at_ = at;
 }
 

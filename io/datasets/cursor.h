@@ -13,13 +13,14 @@ class Cursor {
  public:
   explicit Cursor(Bytes bytes) : bytes_(std::move(bytes)) {}
 
+  // The position in bytes, and the number of bytes from there to the end.
   std::int64_t at() const { return at_; }
   std::int64_t size() const { return bytes_.size(); }
   std::int64_t left() const { return size() - at_; }
-  // Goes to a place in [0, size()].
+  // Moves to a position in [0, size()].
   void seek(std::int64_t at);
-  // Copies the next bytes and goes behind them; false, without moving, where fewer are left. Throws Error{data} where
-  // reading the file fails.
+  // Copies the next `count` bytes and moves past them. Returns false, without moving, if fewer bytes are left. Throws
+  // Error{data} if reading the file fails.
   bool read(void* to, std::int64_t count);
 
  private:

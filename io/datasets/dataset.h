@@ -19,26 +19,26 @@ namespace trainctl {
 
 struct TableInfo;
 
-// The info of a data set that are known without reading a sample. A data set of inputs alone has the target shape [0],
-// one of targets alone the sample shape [0].
+// What is known of a data set without reading a sample. A data set without targets has the target shape [0], one
+// without inputs has the sample shape [0].
 struct DatasetInfo {
-  Shape sample;                // as stored: [28, 28, 1]; where images differ in size, the shape of the first
-  DType dtype = DType::uint8;  // of the values that read() gives: uint8, float32, or int32 for tokens
+  Shape sample;                // as stored: [28, 28, 1]; if images differ in size, the shape of the first
+  DType dtype = DType::uint8;  // of the values from read(): uint8, float32, or int32 for tokens
   std::int64_t classes = 0;    // number of classes; 0: targets are values
   Shape target;  // of one sample: scalar for a class number, [P...] for those of positions, or the shape of its values
-  Shape weight;  // shape of one sample's weights: scalar, or [P...] for its positions
+  Shape weight;  // of one sample's weights: scalar, or [P...] for the weights of its positions
   std::vector<std::string> class_names;    // may be empty
   std::string fingerprint;                 // hash of the samples; equal for a copy of the data
-  std::string warning;                     // names data that is not read; may be empty
+  std::string warning;                     // text about data that is not read; may be empty
   bool masks = false;                      // samples are masks: bytes [height, width, 1] of class numbers
-  double scale = 1, offset = 0;            // a stored value v stands for scale * v + offset
-  std::shared_ptr<const TableInfo> table;  // csv: what the other splits take over from the training split's columns
+  double scale = 1, offset = 0;            // a stored value v means scale * v + offset
+  std::shared_ptr<const TableInfo> table;  // csv: the columns of the training split, which all splits use
 };
 
-// The size that a resize brings images to.
+// The size of images after a resize.
 struct ResizeTarget {
   std::int64_t height = 0, width = 0;  // pixels
-  bool shorter_side = false;           // `height` is that of the shorter side, and the other side is in proportion
+  bool shorter_side = false;  // `height` is the length of the shorter side, and the other side is in proportion
 
   // The shape of an image [height, width, channels] after the resize.
   Shape of(const Shape& image) const {
@@ -51,26 +51,26 @@ struct ResizeTarget {
   }
 };
 
-// One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
-// the data set.
+// One sample as it is stored. The next read() reuses its buffers; `values` and `target` point into them or into the
+// data set.
 struct Sample {
-  // Stated by the caller of read(): what images are resized to first. Decoders may then give a smaller image than the
-  // stored one, which is at least as large as that in height and in width.
+  // Set by the caller of read(): the size to which images are resized first. Decoders may then return an image that is
+  // smaller than the stored one, but at least this size in height and in width.
   std::optional<ResizeTarget> resize;
 
   Shape shape;
   Shape whole;                 // set by decoders of images: the stored image's shape
-  DType dtype = DType::uint8;  // as info().dtype
+  DType dtype = DType::uint8;  // same as info().dtype
   const void* values = nullptr;
-  const float* target = nullptr;  // info().target.count() values; only where targets are values
+  const float* target = nullptr;  // info().target.count() values; set only if targets are values
 
   std::vector<std::byte> buffer;  // float32 values converted from other types, or a decoded image
   std::vector<float> target_buffer;
   std::vector<std::byte> scratch;  // the bytes of a compressed file
-  double decoding_seconds = 0;     // what decoders took; they add to it
-  std::string warning;             // set by decoders: what is odd about a file that can be read; else empty
+  double decoding_seconds = 0;     // decoders add the time that they take
+  std::string warning;             // set by decoders: a problem of a file that can be read nevertheless; else empty
 
-  // The shape from which sizes behind a resize follow.
+  // The shape from which the sizes after a resize are computed.
   const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
 };
 
@@ -90,41 +90,42 @@ class Dataset {
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
-  // The name of its target, where that lies in another file.
+  // The name of its target, which may be in another file.
   virtual std::string target_name_of(std::int64_t index) const { return name_of(index); }
-  // Whether each sample is a file, whose path name_of() gives.
+  // Whether each sample is a file; name_of() then returns its path.
   virtual bool holds_files() const { return false; }
-  // Whether the values lie in memory, so that reading a sample costs almost nothing.
+  // Whether the values are in memory, so that reading a sample takes almost no time.
   virtual bool in_memory() const = 0;
 };
 
-// The meaning of an array of whole numbers for loss and network, where the array does not tell it.
+// What an array of whole numbers means to the loss and the network, which the array itself does not say.
 struct ArrayUse {
-  bool target_values = false;  // targets are values, unless the config states classes
-  bool class_numbers = false;  // several numbers in a sample's target are the classes of its positions
+  bool target_values = false;  // targets are values, unless the config sets `classes`
+  bool class_numbers = false;  // if a sample's target has several numbers, they are the classes of its positions
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
 };
 
-// Statements of the config about a data set and, for validation and test, the info of the training split.
+// What the config says about a data set and, for validation and test, the info of the training split.
 struct DeclaredInfo {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
-  const DatasetInfo* training = nullptr;
+  const DatasetInfo* training = nullptr;  // null for the training split itself
   ArrayUse use;
-  bool skip_unreadable = false;  // opening goes on where a sample cannot be read but another one can
-  // The numbers of the samples that train, where the config splits others off; empty: all do. Statistics that a data
-  // set takes of itself are those of samples that train.
+  bool skip_unreadable = false;  // opening succeeds if any sample can be read
+  // Returns the numbers of the samples that are used for training if the config splits off a validation split; empty:
+  // all samples are. Statistics of a data set are computed on these samples only.
   std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
-  bool target_is_input = false;  // the network learns its input: targets need not be there
+  bool target_is_input = false;  // the network reproduces its input: targets may be missing
 
-  // The number of classes, which labels must be below, where it is declared.
+  // The number of classes, if it is known; all labels must be below it.
   std::optional<std::int64_t> known_classes() const {
     return training ? std::optional<std::int64_t>(training->classes) : classes;
   }
 };
 
-// The data sets of a split: one for each input and one for each output of the network. Equal sample numbers belong
-// together, and one data set may serve as both. The weights are those of the first target.
+// The data sets of a split: one for each input and one for each output of the network. Samples with the same number
+// belong together, and the same data set may be listed as input and as target. The weights are those of the first
+// target.
 struct DatasetGroup {
   std::vector<std::shared_ptr<const Dataset>> inputs, targets;
 
@@ -133,14 +134,15 @@ struct DatasetGroup {
   std::vector<const Dataset*> distinct() const;
 };
 
-// The shape of the first sample that can be read, where `skip_unreadable` lets others pass that cannot. Where none can:
-// an error that names the path and what is wrong with the first.
+// Returns the shape of the first sample; with `skip_unreadable`, of the first one that can be read. Throws Error{data}
+// that names the path and the first sample's problem if none can be read.
 Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable);
 
 // Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
 
-// Calls body(item) for each item, and throws one Error{data} with all that these calls throw.
+// Calls body(item) for each item. If some of these calls throw Error{data}, throws one Error{data} with all their
+// messages.
 template <class Items, class Body>
 void with_all_errors(const Items& items, Body body) {
   std::vector<Error> errors;
@@ -158,7 +160,8 @@ void with_all_errors(const Items& items, Body body) {
   if (!problems.empty()) throw Error(ErrorKind::data, problems);
 }
 
-// Runs the read of a sample. An error of the data gets the remedy, unless samples that cannot be read are skipped.
+// Calls read(), which reads a sample. Adds the remedy to an Error{data}, unless samples that cannot be read are
+// skipped.
 template <class Read>
 void with_remedy(bool skip_unreadable, const char* remedy, Read read) {
   try {

@@ -1,4 +1,4 @@
-// Hashes of contents; the bytes read are bounded.
+// Hashes the contents of files, and reads a limited number of bytes of them.
 #include "io/datasets/fingerprint.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t read_in_full = 256 << 20;  // bytes
+constexpr std::int64_t read_in_full = 256 << 20;  // bytes up to which all content is read
 
-// Number i of `count` numbers in [0, range), one drawn from each of `count` equal intervals; all numbers where range is
-// at most `count`. A function of its arguments only.
+// Divides [0, range) into `count` equal intervals and returns a number drawn at random from interval i, or i itself if
+// range is at most `count`. The result depends on the arguments only.
 std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t range) {
   if (range <= count) return i;
   const auto at = [&](std::int64_t k) { return static_cast<std::int64_t>(static_cast<__int128>(range) * k / count); };
@@ -23,20 +23,20 @@ std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t range) {
   return at(i) + static_cast<std::int64_t>(word * static_cast<std::uint64_t>(at(i + 1) - at(i)) >> 32);
 }
 
-std::uint64_t hash_of(const std::vector<std::uint64_t>& parts) {
-  return xxh3(parts.data(), parts.size() * sizeof parts[0]);
+std::uint64_t hash_of(const std::vector<std::uint64_t>& hashes) {
+  return xxh3(hashes.data(), hashes.size() * sizeof hashes[0]);
 }
 
 }  // namespace
 
 std::uint64_t content_hash(const Bytes& bytes) {
   constexpr std::int64_t piece = 256 << 10, pieces = 256;
-  const std::int64_t there = (bytes.size() + piece - 1) / piece;
-  const std::int64_t count = bytes.size() <= read_in_full ? there : pieces;
+  const std::int64_t all_pieces = (bytes.size() + piece - 1) / piece;
+  const std::int64_t count = bytes.size() <= read_in_full ? all_pieces : pieces;
   std::vector<std::uint64_t> hashes{static_cast<std::uint64_t>(bytes.size())};
   std::vector<std::byte> buffer;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t offset = sampled(i, count, there) * piece;
+    const std::int64_t offset = sampled(i, count, all_pieces) * piece;
     const std::int64_t length = std::min(piece, bytes.size() - offset);
     const std::byte* memory = bytes.in_memory() ? bytes.in_memory() + offset : nullptr;
     if (!memory) {
@@ -50,22 +50,22 @@ std::uint64_t content_hash(const Bytes& bytes) {
 }
 
 std::uint64_t content_hash(const FileContents& files) {
-  constexpr std::int64_t most_files = 65536, sample = 4096, most_of_each = 4 << 20;
+  constexpr std::int64_t max_files = 65536, sample = 4096, max_bytes_of_file = 4 << 20;
   constexpr std::uint64_t unreadable = ~std::uint64_t{0};
-  const std::int64_t looked_at = files.count <= most_files ? files.count : sample;
+  const std::int64_t checked_files = files.count <= max_files ? files.count : sample;
   std::vector<std::uint64_t> hashes{static_cast<std::uint64_t>(files.count)};
   std::vector<std::byte> buffer;
   std::int64_t read = 0;
-  // Files are visited in steps that reach each once, scattered over all classes: the bytes left out by the bound then
-  // belong to all classes.
-  std::int64_t step = std::max<std::int64_t>(1, looked_at * 5 / 8);
-  while (std::gcd(step, looked_at) > 1) ++step;
-  for (std::int64_t i = 0; i < looked_at; ++i) {
-    const std::int64_t number = sampled(i * step % looked_at, looked_at, files.count);
+  // Files are visited in an order that visits each once and alternates between the classes: if the byte limit leaves
+  // out content, it leaves out some of every class.
+  std::int64_t step = std::max<std::int64_t>(1, checked_files * 5 / 8);
+  while (std::gcd(step, checked_files) > 1) ++step;
+  for (std::int64_t i = 0; i < checked_files; ++i) {
+    const std::int64_t number = sampled(i * step % checked_files, checked_files, files.count);
     try {
       const InputFile file(files.path(number));
       hashes.push_back(static_cast<std::uint64_t>(file.size()));
-      const std::int64_t length = std::min(file.size(), most_of_each);
+      const std::int64_t length = std::min(file.size(), max_bytes_of_file);
       if (read + length > read_in_full) continue;
       buffer.resize(static_cast<std::size_t>(length));
       file.read(0, buffer.data(), length);

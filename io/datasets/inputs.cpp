@@ -1,4 +1,4 @@
-// Samples that a trained network is asked about: arrays and images; tables have their own way.
+// Opens arrays and images for prediction. Tables are opened by csv_dataset().
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -26,7 +26,7 @@ Array read_array(const std::string& path) {
   return is_idx(path) ? read_idx(path) : read_npy(path);
 }
 
-// An array that lies in a folder under its usual name; else the path itself.
+// The path of the array x or x_test in a folder; the path itself if there is none.
 std::string array_in(const std::string& path) {
   for (const char* name : {"x", "x_test"}) {
     const std::string array = is_folder(path) ? npy_in_folder(path, name) : "";
@@ -35,30 +35,30 @@ std::string array_in(const std::string& path) {
   return path;
 }
 
-// "samples of 28x28x1", "7 tokens below 20".
-std::string wanted_text(const DeclaredInfo& declared) {
+// "28x28x1 numbers", "7 tokens, whole numbers below 20".
+std::string expected_text(const DeclaredInfo& declared) {
   const std::string shape = to_string(declared.training->sample);
   const std::int64_t tokens = declared.use.tokens;
   return tokens > 0 ? format("{} tokens, whole numbers below {}", shape, tokens) : format("{} numbers", shape);
 }
 
-// Why paths of which none is an array cannot be read, where the network takes no images.
+// Throws the error for paths without an array if the network was not trained on images.
 [[noreturn]] void refuse_images(const std::string& path, const DeclaredInfo& declared) {
   if (!exists(path)) data_error(path, "does not exist");
   data_error(
-      path, "is no array, and the network was trained on arrays of numbers",
-      format("give an .npy file whose samples are {} each, as those of the training data", wanted_text(declared)));
+      path, "is not an array, and the network was trained on arrays of numbers",
+      format("give an .npy file whose samples are {} each, like those of the training data", expected_text(declared)));
 }
 
 void check_tokens(const Array& array, const DeclaredInfo& declared) {
   if (declared.use.tokens == 0 || is_integer(array.type)) return;
-  data_error(array.path, "holds values, and the network takes tokens",
+  data_error(array.path, "holds values, but the network reads tokens",
              format("store them as whole numbers below {}: x.astype(numpy.int32)", declared.use.tokens));
 }
 
-// A data set of images alone (DatasetInfo::target [0]): files in the order of the list, those of a folder and of the
-// folders below it in bytewise order. Decoded to the channels of the training split's samples. Throws Error{data} where
-// a path is missing, or a folder has no images.
+// A data set of images without targets (DatasetInfo::target [0]). The files are in the order of the list, those of a
+// folder and its subfolders in bytewise order. Images are decoded to the number of channels of the training split's
+// samples. Throws Error{data} if a path is missing or a folder has no images.
 class ImageList final : public Dataset {
  public:
   ImageList(const std::vector<std::string>& paths, const DeclaredInfo& declared) : skips_(declared.skip_unreadable) {
@@ -97,10 +97,10 @@ class ImageList final : public Dataset {
   bool skips_ = false;
 };
 
-// The arrays of a network with several inputs, found in what the user names.
+// Finds the arrays of a network with several inputs in the paths that the user gives.
 class InputArrays {
  public:
-  // `files` are those of the config's `x`.
+  // `files` is the config's `x`.
   InputArrays(const std::vector<std::string>& paths, const std::vector<NamedInfo>& inputs,
               const ByName<OneOrMore<Path>>& files)
       : paths_(paths), inputs_(inputs), files_(files) {
@@ -109,18 +109,18 @@ class InputArrays {
       const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const NamedInfo& i) { return i.name == name; });
       if (known && name.size() < path.size()) named_[name] = path.substr(name.size() + 1);
     }
-    if (paths.size() != (named_.empty() ? 1 : named_.size())) refuse("other paths are given");
+    if (paths.size() != (named_.empty() ? 1 : named_.size())) refuse("the paths do not name each of them once");
   }
 
   Array read(const std::string& input) const {
     if (!named_.empty()) {
       const auto found = named_.find(input);
-      if (found == named_.end()) refuse(format("nothing is named for '{}'", input));
-      if (!is_array(found->second)) refuse(format("{} is no array", found->second));
+      if (found == named_.end()) refuse(format("no path is given for '{}'", input));
+      if (!is_array(found->second)) refuse(format("{} is not an array", found->second));
       return read_array(found->second);
     }
     if (is_folder(paths_[0])) return read_npy(file_in_folder(input));
-    if (!paths_[0].ends_with(".npz")) refuse(format("{} is not an array for each", paths_[0]));
+    if (!paths_[0].ends_with(".npz")) refuse(format("{} does not hold an array for each", paths_[0]));
     return read_npz(paths_[0], input);
   }
 
@@ -132,10 +132,10 @@ class InputArrays {
       example += format(" {}=FILE.npy", input.name);
     }
     throw Error(ErrorKind::config, format("the network has the inputs {}, and {}", names, what),
-                format("name an array for each,{}, or a folder or an .npz file that has them all", example));
+                format("give an array for each,{}, or one folder or .npz file that holds them all", example));
   }
 
-  // The file of the input's name or, where there is none, of the name that the config's file has.
+  // The file with the input's name or, if there is none, with the name of the file that the config gives for the input.
   std::string file_in_folder(const std::string& input) const {
     std::string file = npy_in_folder(paths_[0], input);
     const auto* declared = files_.find(input);
@@ -149,7 +149,7 @@ class InputArrays {
   const std::vector<std::string>& paths_;
   const std::vector<NamedInfo>& inputs_;
   const ByName<OneOrMore<Path>>& files_;
-  std::map<std::string, std::string> named_;  // by input: "NAME=PATH"
+  std::map<std::string, std::string> named_;  // path by input, from "NAME=PATH"
 };
 
 }  // namespace
@@ -161,13 +161,13 @@ std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std
   const auto array = std::find_if(found.begin(), found.end(), is_array);
   if (array == found.end()) {
     const DatasetInfo* training = declared.training;
-    const bool takes_images = !training || (training->dtype == DType::uint8 && training->sample.rank() == 3);
-    if (takes_images) return std::make_shared<ImageList>(found, declared);
+    const bool reads_images = !training || (training->dtype == DType::uint8 && training->sample.rank() == 3);
+    if (reads_images) return std::make_shared<ImageList>(found, declared);
     refuse_images(found[0], declared);
   }
   if (found.size() > 1) {
-    throw Error(ErrorKind::config, *array + " is an array, and these are read one at a time",
-                "ask once for each of them");
+    throw Error(ErrorKind::config, *array + " is an array, and only one array can be read at a time",
+                "give one array at a time");
   }
   Array read = read_array(*array);
   check_tokens(read, declared);
@@ -184,10 +184,10 @@ std::vector<std::shared_ptr<const Dataset>> DatasetOptions::open_all_inputs(
     check_tokens(array, input.declared);
     datasets.push_back(array_inputs(std::move(array), input.declared));
     if (datasets.back()->size() == datasets[0]->size()) continue;
-    data_error(
-        datasets.back()->name_of(0),
-        format("is one of {}, and {} one of {}", datasets.back()->size(), datasets[0]->name_of(0), datasets[0]->size()),
-        "each input needs a row for every sample");
+    data_error(datasets.back()->name_of(0),
+               format("is one of {} samples, and {} is one of {}", datasets.back()->size(), datasets[0]->name_of(0),
+                      datasets[0]->size()),
+               "each input needs a row for every sample");
   }
   return datasets;
 }

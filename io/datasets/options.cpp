@@ -1,4 +1,4 @@
-// The table of data sets, and opening one in pieces.
+// The table of data sets, and how a data set of several pieces is opened.
 #include "io/datasets/options.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void DataLocations::check_lengths(const SourceLocation& location, Reader& reader
     uneven = uneven || count.value_or(list.items.size()) != list.items.size();
     count = list.items.size();
   });
-  if (uneven) reader.error(location, "lists of files that belong together must be equally long");
+  if (uneven) reader.error(location, "lists of files that belong together must have the same length");
 }
 
 DeclaredInfo declared_of_both(const DeclaredGroup& declared) {

@@ -1,4 +1,4 @@
-// Generates samples from Philox blocks.
+// Generates samples with the Philox random number generator.
 #include "io/datasets/synthetic.h"
 #include "io/datasets/options.h"
 
@@ -14,10 +14,10 @@
 namespace trainctl {
 namespace {
 
-constexpr std::uint32_t of_pattern = 1, of_noise = 2;
+constexpr std::uint32_t pattern_stream = 1, noise_stream = 2;
 
-// A byte b of a pattern or of noise means byte_step * b - 1. A sample's byte is half the sum of both bytes, and means
-// the sum of both values.
+// A byte b of a pattern or of noise means the value byte_step * b - 1. A sample's byte is half the sum of the pattern's
+// and the noise's bytes, and means the sum of their values.
 constexpr double byte_step = 1.0 / 128;
 
 // Adds uniform values in [-1, 1) to `values`.
@@ -30,19 +30,20 @@ void add_uniform(const RandomKey& key, std::uint64_t row, std::int64_t count, fl
 }
 
 void fill_bytes(const RandomKey& key, std::uint64_t row, std::int64_t count, std::uint8_t* bytes) {
-  constexpr std::int64_t of_block = sizeof(PhiloxBlock);
-  for (std::int64_t i = 0; i < count; i += of_block) {
-    const PhiloxBlock block = key.block(row, static_cast<std::uint32_t>(i / of_block));
-    std::memcpy(bytes + i, block.data(), static_cast<std::size_t>(std::min(of_block, count - i)));
+  constexpr std::int64_t block_bytes = sizeof(PhiloxBlock);
+  for (std::int64_t i = 0; i < count; i += block_bytes) {
+    const PhiloxBlock block = key.block(row, static_cast<std::uint32_t>(i / block_bytes));
+    std::memcpy(bytes + i, block.data(), static_cast<std::size_t>(std::min(block_bytes, count - i)));
   }
 }
 
 void require_memory(std::int64_t bytes) {
-  const std::int64_t all = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  if (bytes <= all) return;
-  throw Error(ErrorKind::resource,
-              format("synthetic data: {} are needed, and this machine has {}", byte_text(bytes), byte_text(all)),
-              "use a smaller `shape`, or fewer `classes`");
+  const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (bytes <= memory) return;
+  throw Error(
+      ErrorKind::resource,
+      format("synthetic data: {} of memory are needed, and this machine has {}", byte_text(bytes), byte_text(memory)),
+      "use a smaller `shape`, or fewer `classes`");
 }
 
 class SyntheticDataset : public Dataset {
@@ -53,8 +54,8 @@ class SyntheticDataset : public Dataset {
         first_(first),
         size_(size),
         count_(shape.count()),
-        pattern_{seed, Purpose::synthetic, 0, of_pattern},
-        noise_{seed, Purpose::synthetic, 0, of_noise} {
+        pattern_{seed, Purpose::synthetic, 0, pattern_stream},
+        noise_{seed, Purpose::synthetic, 0, noise_stream} {
     info_.sample = shape;
     info_.dtype = dtype;
     info_.classes = classes;
@@ -112,7 +113,7 @@ class SyntheticValues final : public SyntheticDataset {
   }
 
  private:
-  // Generated on first use: a data set whose info alone are asked for takes no memory.
+  // Generated on first use, so that a data set takes no memory if only its info is used.
   struct Pattern {
     std::once_flag made;
     std::vector<float> values;
@@ -130,7 +131,7 @@ class SyntheticValues final : public SyntheticDataset {
   std::unique_ptr<Pattern[]> patterns_;
 };
 
-// Generates a sample's pattern anew with each sample, which takes no longer than generating its noise.
+// Generates the pattern again for each sample, which takes no longer than generating the sample's noise.
 class SyntheticImages final : public SyntheticDataset {
  public:
   SyntheticImages(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
@@ -153,7 +154,7 @@ class SyntheticImages final : public SyntheticDataset {
       for (std::int64_t i = 0; i < count_; ++i) values[i] = half_sum(values[i], pattern[i]);
       return;
     }
-    constexpr int zero = 128;  // the byte that means 0
+    constexpr int zero = 128;  // the byte that means the value 0
     double product = 0;
     for (std::int64_t i = 0; i < count_; ++i) {
       values[i] = half_sum(values[i], zero);
@@ -189,7 +190,7 @@ std::shared_ptr<const Dataset> synthetic_dataset(const Shape& shape, std::int64_
 Section synthetic_choice() {
   return Keys<SyntheticOptions>(
              "synthetic",
-             "Made-up samples that can be learnt, a function of the seed; needs `shape` and `classes` (0: values).")
+             "Generated samples that can be learnt, determined by the seed; needs `shape` and `classes` (0: values).")
       .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, most_synthetic_samples));
 }
 

@@ -1,4 +1,4 @@
-// Refuses what is not UTF-8.
+// Throws errors for names and texts that are not UTF-8.
 #include "io/datasets/utf8_names.h"
 
 #include "core/base/format.h"
@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-constexpr const char* which_encoding = "Latin-1 is the usual one of older systems in Western Europe";
+constexpr const char* which_encoding = "Latin-1 is the usual encoding of older systems in Western Europe";
 
 void require_utf8_words(const std::string& path, std::string_view what, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
@@ -21,10 +21,10 @@ void require_utf8_words(const std::string& path, std::string_view what, const st
 void require_utf8_path(const std::string& path) {
   const auto invalid = find_invalid_utf8(path);
   if (!invalid) return;
-  const std::size_t slash = path.rfind('/', *invalid);  // in front of the first name that is to be converted
+  const std::size_t slash = path.rfind('/', *invalid);  // before the first name that must be converted
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   data_error(
-      valid_utf8(path), "the name is not UTF-8, and a run could not write it into its config",
+      valid_utf8(path), "the name is not UTF-8, so a run cannot write it into its config",
       format("convert the names there: convmv -r -f LATIN1 -t UTF-8 --notest '{}' ({})", folder, which_encoding));
 }
 
@@ -33,7 +33,7 @@ void require_utf8_text(const std::string& file, std::string_view where, std::str
   constexpr std::size_t shown = 40;
   const std::string name = valid_utf8(file);
   data_error(name,
-             format("{}: '{}' is not UTF-8, and a run could not write it into its config", where,
+             format("{}: '{}' is not UTF-8, so a run cannot write it into its config", where,
                     valid_utf8(text.substr(0, shown))),
              format("convert the file: iconv -f LATIN1 -t UTF-8 '{0}' > '{0}.utf8' ({1})", name, which_encoding));
 }

@@ -1,5 +1,5 @@
-// Names and words of data that a run keeps (classes, columns, words of columns) must be UTF-8: configs, checkpoints and
-// reports are, and a run could not read its own again.
+// Checks that the names and words of the data that a run keeps (classes, columns, words in columns) are UTF-8. Configs,
+// checkpoints and reports are UTF-8 files, which a run could not read again if they held other bytes.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace trainctl {
 
-// Throws Error{data} with a command that converts, if a name in the path of a file or folder is not UTF-8.
+// Throws Error{data} with a command that converts the names if a name in the path of a file or folder is not UTF-8.
 void require_utf8_path(const std::string& path);
 
-// The same for text that a file holds at the place `where`, such as "line 3, column 'kind'".
+// Throws Error{data} if `text` is not UTF-8. `where` is its location in the file, such as "line 3, column 'kind'".
 void require_utf8_text(const std::string& file, std::string_view where, std::string_view text);
 
-// The same for all names that the info of a data set hold, wherever they came from; `path` is where the data set lies.
+// Throws Error{data} if one of the names in the info of a data set is not UTF-8; `path` is that of the data set.
 void require_utf8_info(const std::string& path, const DatasetInfo& info);
 
 }  // namespace trainctl

@@ -369,7 +369,7 @@ train: {batch_size: 10, epochs: 12, loss: sparse_categorical_crossentropy, metri
   folder.write("table.csv", "1,2,3,4,5,6\n");
   folder.write("large.npy", npy("<i8", "(1, 6)", raw(std::vector<std::int64_t>(6, 20))));
   for (const auto& [file, message] :
-       {std::pair{"values.npy", "values.npy: holds values, and the network takes tokens"},
+       {std::pair{"values.npy", "values.npy: holds values, but the network reads tokens"},
         std::pair{"table.csv", "give an .npy file whose samples are 6 tokens, whole numbers below 20 each"},
         std::pair{"large.npy", "holds token 20, and the embedding has 0 to 19"}, std::pair{"none.npy", "none.npy"},
         std::pair{"none.csv", "none.csv: does not exist"}}) {
