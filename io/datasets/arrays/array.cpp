@@ -105,7 +105,7 @@ void convert(const Array& array, std::int64_t first, std::int64_t count, float* 
   convert_to(array, first, count, to);
 }
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to) {
-  require(is_integer(array.type), "labels are read from integers");
+  require(is_integer(array.type), "labels are converted from an array of integers");
   convert_to(array, first, count, to);
 }
 
@@ -114,7 +114,7 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
   std::int64_t bytes = element_bytes;
   for (std::int64_t size : shape.sizes()) {
     if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > most) {
-      data_error(path, "its header states an impossible shape", "get the file again");
+      data_error(path, "its header has an impossible shape", "get the file again");
     }
   }
   return bytes;

@@ -1,4 +1,4 @@
-// Arrays as files store them (idx, npy), and data sets made of arrays: samples, targets, or both.
+// Arrays in the types that files store (idx, npy), and data sets made of arrays of samples, targets, or both.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,7 @@ struct Array {
   Shape shape;
   ElementType type = ElementType::uint8;
   bool big_endian = false;
-  Bytes bytes;  // shape.count() elements in C order, without alignment; those of large arrays are read from the file on
-                // demand
+  Bytes bytes;  // shape.count() elements in C order, not aligned; read from the file on demand if the array is large
 
   std::int64_t element_bytes() const { return size_of(type); }
 };
@@ -38,7 +37,7 @@ void convert(const Array& array, std::int64_t first, std::int64_t count, float* 
 // Converts elements [first, first + count) of an array of integers.
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);
 
-// The bytes of values in memory, which the object shares.
+// The bytes of values in memory, which the returned object owns together with the caller.
 template <class T>
 Bytes bytes_of(std::shared_ptr<const std::vector<T>> values) {
   const auto* bytes = reinterpret_cast<const std::byte*>(values->data());
@@ -50,21 +49,21 @@ Bytes bytes_of(std::vector<T> values) {
   return bytes_of(std::make_shared<const std::vector<T>>(std::move(values)));
 }
 
-// The bytes of an array: the product of the sizes times the element's bytes. Throws Error{data} where a size is
-// negative or the product overflows.
+// The number of bytes of an array: the product of the sizes times the bytes of an element. Throws Error{data} if a size
+// is negative or the product overflows.
 std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path);
 
-// A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
-// unless the config states `classes: 0`, or states nothing and the loss takes values. Integer targets of several values
-// each are the classes of positions where the loss takes class numbers. All other targets are values. Samples get the
-// shape that the config states where that has another rank and the same number of elements: 784 values become an image
-// of 28x28x1. `class_names`, if not empty, state the number of classes. `weights` [n] or [n, ...] belong to samples or
-// to their positions. Throws Error{data} where lengths differ, labels are out of range, or a weight is negative or not
-// finite.
+// Makes a data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are
+// classes, unless the config sets `classes: 0`, or does not set `classes` and the loss accepts values. Integer targets
+// of several values each are the classes of positions if the loss accepts class numbers. All other targets are values.
+// Samples get the shape in the config if it has another rank and the same number of elements: 784 values become an
+// image of 28x28x1. If `class_names` is not empty, its size is the number of classes. `weights` [n] or [n, ...] are the
+// weights of samples or of their positions. Throws Error{data} if lengths differ, labels are out of range, or a weight
+// is negative or not finite.
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const DeclaredInfo& declared,
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});
-// A data set of samples without targets, and one of targets without samples, as members of a group.
+// Make a data set of samples without targets and one of targets without samples, as members of a group.
 std::shared_ptr<const Dataset> array_inputs(Array x, const DeclaredInfo& declared, std::optional<Array> weights = {});
 std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights = {});
 

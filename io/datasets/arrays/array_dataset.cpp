@@ -1,4 +1,4 @@
-// Data sets made of arrays of samples, targets and weights.
+// Makes data sets of arrays of samples, targets and weights.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// The classes of all samples; throws Error{data} for labels out of range.
+// Returns the classes of all samples. Throws Error{data} for labels out of range.
 std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declared) {
   const std::int64_t n = y.shape.count(), each = n / y.shape[0];
   std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
@@ -21,11 +21,11 @@ std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declar
     if (label >= 0 && label < limit) continue;
     if (declared.training && label >= 0) {
       data_error(y.path,
-                 format("sample {} has class {}; the training part has {} classes, from 0", i / each, label, limit));
+                 format("sample {} has class {}; the training split has {} classes, from 0", i / each, label, limit));
     }
     data_error(
         y.path, format("sample {} has label {}, which is not in 0 to {}", i / each, label, limit - 1),
-        label >= 0 && declared.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
+        label >= 0 && declared.classes ? "set the right number of `classes`" : "store classes as numbers from 0");
   }
   return {wide.begin(), wide.end()};
 }
@@ -85,7 +85,7 @@ class ArrayInput {
       if (wide[i] < 0 || wide[i] >= tokens_) {
         data_error(sample_name(x_, index),
                    format("holds token {}, and the embedding has 0 to {}", wide[i], tokens_ - 1),
-                   "state a larger input_dim, or store tokens as numbers from 0");
+                   "set a larger input_dim, or store tokens as numbers from 0");
       }
       tokens[i] = static_cast<std::int32_t>(wide[i]);
     }
@@ -95,17 +95,17 @@ class ArrayInput {
   Array x_;
   std::int64_t count_ = 0;
   std::int64_t tokens_ = 0;  // samples are tokens, whole numbers below this; 0: values
-  bool direct_ = false;      // samples are used in the type in which they are stored
+  bool direct_ = false;      // samples are used in their stored type
 };
 
-// The positions that an array of class numbers [n, P...] or [n, P..., 1] has for each sample.
+// The shape [P...] of a sample's positions in an array of class numbers [n, P...] or [n, P..., 1].
 Shape positions_of(const Shape& y) {
   std::vector<std::int64_t> positions(y.sizes().begin() + 1, y.sizes().end());
   if (positions.size() > 1 && positions.back() == 1) positions.pop_back();
   return Shape(std::move(positions));
 }
 
-// The targets of an array y.
+// The targets in an array y.
 class ArrayTarget {
  public:
   // `samples` is the path of the samples, for messages.
@@ -117,7 +117,7 @@ class ArrayTarget {
     }
     const std::optional<std::int64_t> classes = declared.known_classes();
     const std::int64_t each = y_.shape.count() / size;
-    if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
+    if (each == 0) data_error(y_.path, format("has shape {}, which holds no values", to_string(y_.shape)));
     const bool named = !info.class_names.empty();
     const bool whole = is_integer(y_.type) && (each == 1 || declared.use.class_numbers);
     if (whole && classes != 0 && (classes || named || !declared.use.target_values)) {
@@ -131,23 +131,23 @@ class ArrayTarget {
     }
     if (classes.value_or(0) > 0) {
       data_error(y_.path, format("holds {} values of targets for each sample, where a class number is expected", each),
-                 "store classes as integers from 0, or state `classes: 0`");
+                 "store classes as integers from 0, or set `classes: 0`");
     }
     info.target = Shape{each};
     check_target(declared, info);
   }
 
   const Array& array() const { return y_; }
-  // The class of a sample, or of its first position, and the classes of all its positions; for targets that are
-  // classes.
+  // The class of a sample or of its first position. Only for targets that are classes.
   std::int32_t label(std::int64_t index, const DatasetInfo& info) const {
     return labels_[static_cast<std::size_t>(index * info.target.count())];
   }
+  // Writes the classes of all positions of a sample. Only for targets that are classes.
   void read_labels(std::int64_t index, const DatasetInfo& info, std::int32_t* labels) const {
     const std::int64_t each = info.target.count();
     std::copy_n(labels_.begin() + index * each, each, labels);
   }
-  // Reads the values of a sample's target; for targets that are values.
+  // Reads the values of a sample's target. Only for targets that are values.
   void read(std::int64_t index, const DatasetInfo& info, Sample& sample) const {
     const std::int64_t values = info.target.count();
     sample.target_buffer.resize(static_cast<std::size_t>(values));
@@ -158,7 +158,7 @@ class ArrayTarget {
  private:
   void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
     if (!declared.training || declared.training->target == info.target) return;
-    data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", info.target.count(),
+    data_error(y_.path, format("holds {} values of targets for each sample, the training split {}", info.target.count(),
                                declared.training->target.count()));
   }
 
@@ -224,7 +224,7 @@ class ArrayDataset final : public Dataset {
     }
     info_.weight = weights.shape.without_front();
     if (declared.training && !(declared.training->weight == info_.weight)) {
-      data_error(weights.path, format("holds weights of shape {} for each sample, the training part {}",
+      data_error(weights.path, format("holds weights of shape {} for each sample, the training split {}",
                                       to_string(info_.weight), to_string(declared.training->weight)));
     }
     weights_.resize(static_cast<std::size_t>(weights.shape.count()));
@@ -234,7 +234,7 @@ class ArrayDataset final : public Dataset {
     if (wrong != weights_.end()) {
       data_error(weights.path,
                  format("sample {} has weight {}", (wrong - weights_.begin()) / info_.weight.count(), *wrong),
-                 "weights are finite, and 0 at least");
+                 "weights must be finite and at least 0");
     }
     info_.fingerprint += ", " + describe(weights);
   }

@@ -1,4 +1,4 @@
-// Reads bytes in memory and in files.
+// Reads bytes from memory and from files.
 #include "io/datasets/arrays/bytes.h"
 
 #include <algorithm>
@@ -45,6 +45,8 @@ Bytes open_data(const std::string& path) {
 
 Bytes loaded_if_small(const Bytes& bytes) { return bytes.size() <= largest_in_memory ? bytes.loaded() : bytes; }
 
-Bytes prefix(const Bytes& bytes, std::int64_t most) { return bytes.part(0, std::min(most, bytes.size())).loaded(); }
+Bytes prefix(const Bytes& bytes, std::int64_t max_bytes) {
+  return bytes.part(0, std::min(max_bytes, bytes.size())).loaded();
+}
 
 }  // namespace trainctl

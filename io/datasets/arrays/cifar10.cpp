@@ -19,9 +19,9 @@ constexpr std::int64_t side = 32, plane = side * side, pixels = 3 * plane;
 // The files of a variant, and the layout of their records.
 struct Layout {
   std::vector<std::string_view> training, test;  // names of files
-  std::string_view archive_folder;               // the folder that the distributed archive makes
+  std::string_view archive_folder;               // the folder in the distributed archive
   std::string_view names;                        // the file of class names
-  std::int64_t classes, label_bytes, label_at;   // the class is byte label_at of the label_bytes before the pixels
+  std::int64_t classes, label_bytes, label_at;  // a record begins with label_bytes, of which byte label_at is the class
 
   std::int64_t record() const { return label_bytes + pixels; }
 };
@@ -42,8 +42,8 @@ Layout layout_of(CifarVariant variant) {
   return {{"train.bin"}, {"test.bin"}, "cifar-100-binary", "coarse_label_names.txt", 20, 2, 0};
 }
 
-// The folder with the files: the one that is named, or that of the archive below it.
-std::string folder_of_files(const std::string& path, const Layout& layout, CifarVariant variant) {
+// Returns the folder that holds the files: `path` or, in it, the folder of the distributed archive.
+std::string find_folder(const std::string& path, const Layout& layout, CifarVariant variant) {
   const std::string below = format("{}/{}", path, layout.archive_folder);
   const auto holds = [](const std::string& folder, std::string_view file) {
     return exists(format("{}/{}", folder, file));
@@ -55,15 +55,15 @@ std::string folder_of_files(const std::string& path, const Layout& layout, Cifar
   const bool other = holds(path, variant == CifarVariant::cifar10 ? "train.bin" : "data_batch_1.bin");
   data_error(path, format("has no file {}", layout.training[0]),
              python  ? "these are the files for Python: get the archive with the binary version"
-             : other ? "state the `variant` of its files"
+             : other ? "set the `variant` of its files"
                      : "unpack the archive with the binary version there; configs of trainctl look for their data in "
                        "the folder that TRAINCTL_DATA names (default: data)");
 }
 
-// The lines of a file that are not empty. Throws Error{data} if one is not UTF-8.
+// Returns the lines of a file that are not empty. Throws Error{data} if one is not UTF-8.
 std::vector<std::string> names_in(const std::string& path) {
-  constexpr std::int64_t most = 1 << 16;
-  const std::string text = read_file(path, most, data_role);
+  constexpr std::int64_t max_bytes = 1 << 16;
+  const std::string text = read_file(path, max_bytes, data_role);
   std::vector<std::string> names;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
@@ -78,12 +78,12 @@ class Cifar final : public Dataset {
  public:
   Cifar(const std::string& path, CifarVariant variant, bool training, const DeclaredInfo& declared)
       : layout_(layout_of(variant)) {
-    const std::string folder = folder_of_files(path, layout_, variant);
+    const std::string folder = find_folder(path, layout_, variant);
     info_.sample = {side, side, 3};
     info_.classes = layout_.classes;
     if (declared.known_classes().value_or(layout_.classes) != layout_.classes) {
-      data_error(folder,
-                 format("has {} classes, the config states {}", layout_.classes, declared.known_classes().value_or(0)));
+      data_error(folder, format("has {} classes, but the config sets {}", layout_.classes,
+                                declared.known_classes().value_or(0)));
     }
     for (const std::string_view name : training ? layout_.training : layout_.test) {
       add_file(format("{}/{}", folder, name));
@@ -100,7 +100,7 @@ class Cifar final : public Dataset {
     return format("{}, sample {}", file.path, index - file.first);
   }
 
-  // Turns planes into pixels of three channels.
+  // Converts the three planes of an image to pixels of three channels.
   void read(std::int64_t index, Sample& sample) const override {
     const File& file = file_of(index);
     const std::int64_t offset = (index - file.first) * layout_.record() + layout_.label_bytes;
@@ -137,7 +137,8 @@ class Cifar final : public Dataset {
     const Bytes bytes = loaded_if_small(open_data(path));
     const std::int64_t record = layout_.record();
     if (bytes.size() % record != 0) {
-      data_error(path, format("has {} bytes, which are no whole number of records of {}", bytes.size(), record),
+      data_error(path,
+                 format("has {} bytes, which is not a multiple of the {} bytes of a record", bytes.size(), record),
                  "get the file again");
     }
     files_.push_back({path, bytes, size()});
@@ -148,7 +149,7 @@ class Cifar final : public Dataset {
       if (label >= layout_.classes) {
         data_error(path,
                    format("sample {} has label {}, which is not in 0 to {}", at / record, label, layout_.classes - 1),
-                   "state the `variant` of the files, or get the file again");
+                   "set the `variant` of the files, or get the file again");
       }
       labels_.push_back(label);
     }
@@ -161,7 +162,7 @@ class Cifar final : public Dataset {
     info_.class_names = names_in(path);
     if (std::ssize(info_.class_names) == layout_.classes) return;
     data_error(path, format("names {} classes, not {}", info_.class_names.size(), layout_.classes),
-               "get the file again, or remove it: classes then have numbers only");
+               "get the file again, or remove it: classes then have numbers but no names");
   }
 
   Layout layout_;
@@ -191,10 +192,10 @@ std::shared_ptr<const Dataset> cifar_dataset(const std::string& folder, CifarVar
 Section cifar10_choice() {
   return Keys<Cifar10Options>("cifar10", "CIFAR-10 or CIFAR-100 in their binary files: images of 32x32x3.")
       .key("path", &Cifar10Options::path,
-           "The folder of the files, or the one above it: data_batch_*.bin (CIFAR-100: train.bin) are read for "
-           "training, test_batch.bin (test.bin) for validation and test. Or several such folders.")
+           "The folder of the files, or its parent folder, or a list of such folders. data_batch_*.bin (CIFAR-100: "
+           "train.bin) are read for training, test_batch.bin (test.bin) for validation and test.")
       .key("variant", &Cifar10Options::variant,
-           "Which files these are; cifar100 has 100 classes, cifar100_coarse the same images in 20.");
+           "The data set of the files: cifar100 has 100 classes, cifar100_coarse has the same images in 20 classes.");
 }
 
 }  // namespace trainctl

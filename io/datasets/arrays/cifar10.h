@@ -1,5 +1,5 @@
-// The binary files of CIFAR-10 and CIFAR-100: records of label bytes and 3072 pixels, one plane of 32x32 for each of
-// red, green and blue.
+// Reads the binary files of CIFAR-10 and CIFAR-100: records of label bytes and 3072 pixel bytes, one plane of 32x32 for
+// each of red, green and blue.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Which of the data sets the files are, and which of CIFAR-100's two labels is the class.
+// The data set of the files and, for CIFAR-100, which of its two labels is the class.
 enum class CifarVariant { cifar10, cifar100, cifar100_coarse };
 
 template <>
@@ -20,11 +20,11 @@ struct EnumNames<CifarVariant> {
                                                      {CifarVariant::cifar100_coarse, "cifar100_coarse"}};
 };
 
-// A data set of the files in a folder, or in the folder below it that the distributed archive makes. CIFAR-10's
-// training files are data_batch_1.bin to data_batch_5.bin, its test file is test_batch.bin; CIFAR-100's are train.bin
-// and test.bin. Samples are uint8 [32, 32, 3]; class names come from batches.meta.txt, fine_label_names.txt or
-// coarse_label_names.txt where that is there. Throws Error{data}: a file is missing or not made of whole records, a
-// label is too large, or the names are not as many as the classes.
+// Makes a data set of the files in a folder, or in the folder of the distributed archive below it. CIFAR-10's training
+// files are data_batch_1.bin to data_batch_5.bin, its test file is test_batch.bin; CIFAR-100's are train.bin and
+// test.bin. Samples are uint8 [32, 32, 3]; class names come from batches.meta.txt, fine_label_names.txt or
+// coarse_label_names.txt if that file exists. Throws Error{data} if a file is missing or does not consist of whole
+// records, a label is too large, or the number of names is not the number of classes.
 std::shared_ptr<const Dataset> cifar_dataset(const std::string& folder, CifarVariant variant, bool training,
                                              const DeclaredInfo& declared);
 

@@ -31,7 +31,7 @@ std::optional<ElementType> element_type(std::byte code) {
 
 constexpr std::int64_t longest_idx_header = 4 + 4 * 8;
 
-// Sets type and shape; returns the length of the header in bytes.
+// Sets the type and shape of the array; returns the length of the header in bytes.
 std::int64_t parse_idx_header(const Bytes& head, Array& array) {
   const std::byte* bytes = head.in_memory();
   if (head.size() < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
@@ -39,7 +39,7 @@ std::int64_t parse_idx_header(const Bytes& head, Array& array) {
   const auto dimensions = static_cast<std::int64_t>(bytes[3]);
   if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0} || !type || dimensions < 1 || dimensions > 8) {
     data_error(array.path,
-               format("is no IDX file: it begins with {:02x} {:02x} {:02x} {:02x}", static_cast<int>(bytes[0]),
+               format("is not an IDX file: it begins with {:02x} {:02x} {:02x} {:02x}", static_cast<int>(bytes[0]),
                       static_cast<int>(bytes[1]), static_cast<int>(bytes[2]), static_cast<int>(bytes[3])));
   }
   const std::int64_t length = 4 + 4 * dimensions;
@@ -56,15 +56,14 @@ std::int64_t parse_idx_header(const Bytes& head, Array& array) {
   return length;
 }
 
-std::string existing(const std::string& folder, const std::string& name) {
+std::string find_mnist_file(const std::string& folder, const std::string& name) {
   if (std::string path = mnist_file(folder, name); !path.empty()) return path;
   data_error(folder, format("has no file {} or {}.gz", name, name),
              "put MNIST's four files there as they are distributed; configs of trainctl look for them in mnist/ below "
-             "the folder "
-             "that TRAINCTL_DATA names (default: data)");
+             "the folder that TRAINCTL_DATA names (default: data)");
 }
 
-// Images without a dimension for channels have one.
+// Reads the images of an IDX file; images without a dimension for channels get one channel.
 Array read_idx_images(const std::string& path) {
   Array x = read_idx(path);
   if (x.shape.rank() == 3) x.shape = Shape{x.shape[0], x.shape[1], x.shape[2], 1};
@@ -104,7 +103,7 @@ Array read_idx(const std::string& path) {
     file = inflate_exactly(file, Deflate::gzip, header + values, path);
   } else if (file.size() != header + values) {
     data_error(path,
-               format("{}: {} bytes, its header states {}",
+               format("{}: {} bytes, but its header says {}",
                       file.size() < header + values ? "is truncated" : "is too long", file.size(), header + values),
                "get the file again");
   }
@@ -120,10 +119,10 @@ std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std:
 std::string mnist_file(const std::string& folder, const std::string& name) {
   std::string dotted = name;
   if (const std::size_t dash = name.rfind("-idx"); dash != std::string::npos) dotted[dash] = '.';
-  for (const std::string& place : {folder, folder + "/" + name, folder + "/" + dotted}) {
+  for (const std::string& parent : {folder, folder + "/" + name, folder + "/" + dotted}) {
     for (const std::string& stem : {name, dotted}) {
       for (const char* ending : {"", ".gz"}) {
-        std::string path = place + "/" + stem + ending;
+        std::string path = parent + "/" + stem + ending;
         if (file_type(path) == FileType::regular) return path;
       }
     }
@@ -131,20 +130,19 @@ std::string mnist_file(const std::string& folder, const std::string& name) {
   return "";
 }
 
-IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix, bool may_lack_labels) {
+IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix, bool labels_optional) {
   const std::string labels = prefix + "-labels-idx1-ubyte";
-  return {existing(folder, prefix + "-images-idx3-ubyte"),
-          may_lack_labels ? mnist_file(folder, labels) : existing(folder, labels)};
+  return {find_mnist_file(folder, prefix + "-images-idx3-ubyte"),
+          labels_optional ? mnist_file(folder, labels) : find_mnist_file(folder, labels)};
 }
 
 Section idx_choice() {
-  return Keys<IdxOptions>("idx", "Files in MNIST's IDX format, .gz too.")
+  return Keys<IdxOptions>("idx", "Files in MNIST's IDX format, also compressed (.gz).")
       .key(
           "path", &IdxOptions::path,
           "A folder with MNIST's file names (train-images-idx3-ubyte or train-images.idx3-ubyte): train-* are read for "
-          "training, t10k-* for validation and test. All keys "
-          "take lists, whose samples follow each other.")
-      .key("images", &IdxOptions::images, "The file of samples; images of 28x28 are samples of 28x28x1.")
+          "training, t10k-* for validation and test. All keys accept lists, whose samples are concatenated.")
+      .key("images", &IdxOptions::images, "The file of samples; images of 28x28 become samples of 28x28x1.")
       .key("labels", &IdxOptions::labels, "The file of labels, from 0.");
 }
 

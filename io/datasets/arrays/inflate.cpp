@@ -15,14 +15,14 @@
 namespace trainctl {
 namespace {
 
-// A zlib stream, which is closed at the end of its scope.
+// A zlib stream, which the destructor closes.
 struct Inflater {
   z_stream stream{};
 
   explicit Inflater(Deflate format) {
     // 15: the largest window; +16: with a gzip header and its checksum; negative: bare deflate
     if (inflateInit2(&stream, format == Deflate::gzip ? 15 + 16 : -15) != Z_OK) {
-      throw Error(ErrorKind::resource, "no memory to inflate a file");
+      throw Error(ErrorKind::resource, "there is no memory to inflate a file");
     }
   }
   ~Inflater() { inflateEnd(&stream); }
@@ -30,8 +30,8 @@ struct Inflater {
   Inflater& operator=(const Inflater&) = delete;
 };
 
-// Goes to the next member of a gzip file, whose members' contents follow one another; `read` is behind the last one's
-// bytes. False where there is none: zeros and other bytes at the end are passed over.
+// Continues with the next member of a gzip file, which begins at offset `read`; the contents of all members are
+// concatenated. Returns false if there is none: zeros and other bytes at the end are ignored.
 bool next_member(const Bytes& compressed, z_stream& stream, std::int64_t read) {
   constexpr unsigned char magic[] = {0x1f, 0x8b};
   unsigned char begin[2] = {};
@@ -45,16 +45,16 @@ struct Inflated {
   bool ended = false;  // the end of the compressed stream was reached, and its checksum is right
 };
 
-// Inflates at most `most` + 1 bytes: the last one shows that there are more. The buffer grows to at most twice the
-// inflated bytes. Throws std::bad_alloc where they do not fit into the free memory.
-Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path) {
+// Inflates at most `max_bytes` + 1 bytes: the last one shows that there are more. The buffer grows to at most twice the
+// number of inflated bytes. Throws std::bad_alloc if they do not fit into the free memory.
+Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t max_bytes, const std::string& path) {
   constexpr std::int64_t chunk = 256 << 10;
   Inflater inflater(format);
   z_stream& stream = inflater.stream;
   Inflated result{std::make_shared<std::vector<std::byte>>(), false};
-  std::vector<std::byte> buffer;  // part of the compressed bytes, when they are read from a file
+  std::vector<std::byte> buffer;  // a piece of the compressed bytes, if they are read from a file
   std::vector<std::byte>& out = *result.bytes;
-  const std::int64_t limit = most == std::numeric_limits<std::int64_t>::max() ? most : most + 1;
+  const std::int64_t limit = max_bytes == std::numeric_limits<std::int64_t>::max() ? max_bytes : max_bytes + 1;
   std::int64_t read = 0, written = 0;
   while (written < limit && !result.ended) {
     if (written == static_cast<std::int64_t>(out.size())) {
@@ -63,7 +63,7 @@ Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t mos
       out.resize(static_cast<std::size_t>(larger));
     }
     const std::int64_t input = std::min(chunk, compressed.size() - read);
-    const std::int64_t room = std::min<std::int64_t>(static_cast<std::int64_t>(out.size()) - written, 1 << 30);
+    const std::int64_t space = std::min<std::int64_t>(static_cast<std::int64_t>(out.size()) - written, 1 << 30);
     const std::byte* from = compressed.in_memory() ? compressed.in_memory() + read : nullptr;
     if (!from) {
       buffer.resize(static_cast<std::size_t>(chunk));
@@ -73,10 +73,10 @@ Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t mos
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(from));
     stream.avail_in = static_cast<uInt>(input);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
-    stream.avail_out = static_cast<uInt>(room);
+    stream.avail_out = static_cast<uInt>(space);
     const int status = inflate(&stream, Z_NO_FLUSH);
     read += input - stream.avail_in;
-    written += room - stream.avail_out;
+    written += space - stream.avail_out;
     if (status == Z_STREAM_END) {
       result.ended = format != Deflate::gzip || !next_member(compressed, stream, read);
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
@@ -102,16 +102,16 @@ bool is_gzip(const Bytes& bytes) {
   return magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
 }
 
-Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path) {
-  Inflated inflated = inflate_up_to(compressed, format, most, path);
-  return prefix(as_bytes(inflated.bytes), most);
+Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t max_bytes, const std::string& path) {
+  Inflated inflated = inflate_up_to(compressed, format, max_bytes, path);
+  return prefix(as_bytes(inflated.bytes), max_bytes);
 }
 
 Bytes inflate_exactly(const Bytes& compressed, Deflate format, std::int64_t expected, const std::string& path) {
   const auto no_memory = [&] {
     return Error(ErrorKind::resource, SourceLocation{path},
-                 trainctl::format("no memory for {} uncompressed bytes", expected),
-                 "decompress the file: it is then read from where it lies");
+                 trainctl::format("there is no memory for {} uncompressed bytes", expected),
+                 "decompress the file: it is then read from disk on demand");
   };
   Inflated inflated;
   try {
@@ -122,11 +122,11 @@ Bytes inflate_exactly(const Bytes& compressed, Deflate format, std::int64_t expe
   const auto size = static_cast<std::int64_t>(inflated.bytes->size());
   if (size < expected || (size == expected && !inflated.ended)) {
     data_error(path,
-               trainctl::format("is truncated: {} uncompressed bytes of the {} that its header states", size, expected),
+               trainctl::format("is truncated: it has {} uncompressed bytes of the {} in its header", size, expected),
                "get the file again");
   }
   if (size > expected) {
-    data_error(path, trainctl::format("holds more than the {} uncompressed bytes that its header states", expected));
+    data_error(path, trainctl::format("holds more than the {} uncompressed bytes in its header", expected));
   }
   return as_bytes(inflated.bytes);
 }

@@ -27,8 +27,8 @@ constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"f2", ElementType::float16},
 };
 
-// The member of that name, the last one of several, as NumPy takes it; or else the only name that differs in case
-// alone: x is often stored as X. Null where there is none.
+// Returns the member of that name, the last one if there are several, like NumPy; otherwise the member whose name
+// differs in case only, if there is exactly one: x is often stored as X. Returns null if there is none.
 const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
   std::map<std::string, const ZipMember*> last;
   for (const ZipMember& member : members) last[member.name] = &member;
@@ -47,7 +47,7 @@ std::string names_of(const std::vector<ZipMember>& members) {
   return names.empty() ? "none" : names;
 }
 
-// The text behind `'key':` in the header's dictionary, to the end of the header.
+// The text after `'key':` in the header's dictionary, to the end of the header.
 std::string_view after_key(std::string_view header, std::string_view key, const std::string& path) {
   for (char quote : {'\'', '"'}) {
     const std::string pattern = format("{0}{1}{0}", quote, key);
@@ -72,7 +72,7 @@ void parse_type(std::string_view text, Array& array) {
       return;
     }
   }
-  data_error(array.path, format("holds elements of type {}, which is not read", quoted),
+  data_error(array.path, format("holds elements of type {}, which is not supported", quoted),
              "save it as float16, float32, float64, uint8 or another integer type");
 }
 
@@ -98,14 +98,14 @@ void parse_shape(std::string_view text, Array& array) {
   array.shape = Shape(std::move(sizes));
 }
 
-// Sets type and shape from the first bytes of a file; returns the offset of the values in bytes.
+// Sets the type and shape of the array from the first bytes of a file; returns the offset of the values in bytes.
 std::int64_t parse_npy_header(const Bytes& head, Array& array) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
-  if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
+  if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is not an .npy file");
   const int version = bytes[6], minor = bytes[7];
   if (version < 1 || version > 3 || minor != 0) {
     data_error(array.path,
-               format("is an .npy file of version {}.{}, and versions 1.0, 2.0 and 3.0 are known", version, minor),
+               format("is an .npy file of version {}.{}; only versions 1.0, 2.0 and 3.0 are supported", version, minor),
                "save it again with numpy.save");
   }
   const bool short_length = version == 1;
@@ -116,7 +116,7 @@ std::int64_t parse_npy_header(const Bytes& head, Array& array) {
     data_error(array.path, "is truncated within its header");
   const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
   if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
-    data_error(array.path, "lies in Fortran order", "save it with numpy.ascontiguousarray");
+    data_error(array.path, "is in Fortran order", "save it with numpy.ascontiguousarray");
   }
   parse_type(after_key(header, "descr", array.path), array);
   parse_shape(after_key(header, "shape", array.path), array);
@@ -161,7 +161,8 @@ struct NpyOptions final : DatasetOptions {
       for (const auto& dataset : *list) {
         if (dataset->size() == group.size()) continue;
         data_error(dataset->name_of(0),
-                   format("is one of {}, and {} one of {}", dataset->size(), group.inputs[0]->name_of(0), group.size()),
+                   format("is one of {} samples, and {} is one of {}", dataset->size(), group.inputs[0]->name_of(0),
+                          group.size()),
                    "each input and target needs a row for every sample");
       }
     }
@@ -180,8 +181,8 @@ struct NpyOptions final : DatasetOptions {
     return is_folder(path) ? !npy_in_folder(path, array).empty() : has_npz_array(path, array);
   }
 
-  // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the split,
-  // else nothing.
+  // The ending of all array names at a path: "_train" or "_test" if the first input has an array with this ending,
+  // otherwise "".
   static std::string ending_of(const DataLocation& where, const std::string& first, SplitKind split) {
     if (where.path.empty()) return "";
     const std::string ending = split == SplitKind::training ? "_train" : "_test", &path = where.path.text;
@@ -190,8 +191,8 @@ struct NpyOptions final : DatasetOptions {
     return found ? ending : "";
   }
 
-  // The array of an input or target: the file that `files` names, or at the path the array of its name, which is `key`
-  // (x or y) where the model has no name for it, with the ending.
+  // Reads the array of an input or target: the file in `files` or, at the path, the array of its name with the ending.
+  // If the model has no name for it, the name is `key` (x or y).
   static Array read(const DataLocation& where, const ByName<Path>& files, const std::string& key,
                     const std::string& name, const std::string& ending) {
     if (where.path.empty()) {
@@ -215,15 +216,15 @@ struct NpyOptions final : DatasetOptions {
 }  // namespace
 
 std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
-  std::optional<std::size_t> alike;
+  std::optional<std::size_t> other_case;
   int count = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return i;
     if (lower_case(names[i]) != lower_case(name)) continue;
-    alike = i;
+    other_case = i;
     ++count;
   }
-  return count == 1 ? alike : std::nullopt;
+  return count == 1 ? other_case : std::nullopt;
 }
 
 std::string npy_in_folder(const std::string& folder, const std::string& name) {
@@ -243,7 +244,7 @@ Array read_npy(const std::string& path) {
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
   if (file.size() - start != values) {
-    data_error(path, format("{} bytes of values, its header states {}", file.size() - start, values),
+    data_error(path, format("has {} bytes of values, but its header says {}", file.size() - start, values),
                "get the file again");
   }
   array.bytes = loaded_if_small(file.part(start, values));
@@ -267,23 +268,24 @@ Array read_npz(const std::string& path, const std::string& name) {
   const std::int64_t start = parse_npy_header(zip_prefix(file, *member, longest_npy_header, array.path), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), array.path);
   if (member->size - start != values) {
-    data_error(array.path, format("{} bytes of values, its header states {}", member->size - start, values));
+    data_error(array.path, format("has {} bytes of values, but its header says {}", member->size - start, values));
   }
   array.bytes = zip_bytes(file, *member, array.path).part(start, values);
   return array;
 }
 
 Section npy_choice() {
-  return Keys<NpyOptions>("npy", "NumPy arrays: samples x [n, ...] and targets y, integers for classes or else values.")
+  return Keys<NpyOptions>(
+             "npy", "NumPy arrays: samples x [n, ...] and targets y; integers are classes, other targets are values.")
       .key("path", &NpyOptions::path,
            "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
-           "names; of a model with named inputs and outputs, their names stand for x and y. All keys take lists, whose "
-           "files of one number belong together, and whose samples follow each other.")
-      .key("x", &NpyOptions::x, "The .npy file of samples; of several inputs, one for each by name.")
-      .key("y", &NpyOptions::y, "The .npy file of targets; of several outputs, one for each by name.")
+           "names; for a model with named inputs and outputs, their names are used instead of x and y. All keys accept "
+           "lists: files at the same position belong together, and samples are concatenated.")
+      .key("x", &NpyOptions::x, "The .npy file of samples; for several inputs, one file for each by name.")
+      .key("y", &NpyOptions::y, "The .npy file of targets; for several outputs, one file for each by name.")
       .key("weights", &NpyOptions::weights,
-           "A .npy file of weights, one for each sample or for each of its positions, which loss and metrics are means "
-           "by; 0 leaves out. Absent: all count alike.");
+           "An .npy file of weights, one for each sample or for each of its positions, by which loss and metrics are "
+           "averaged; 0 leaves a sample out. Absent: all weights are 1.");
 }
 
 }  // namespace trainctl

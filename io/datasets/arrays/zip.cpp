@@ -13,8 +13,8 @@
 namespace trainctl {
 namespace {
 
-// The little-endian fields of an archive; every access is checked. The bytes around the last field are kept, since
-// fields are read mostly in order.
+// Reads the little-endian fields of an archive and checks every access. Keeps the bytes around the last field in a
+// buffer, since fields are mostly read in order.
 class Fields {
  public:
   Fields(const Bytes& archive, const std::string& path) : archive_(archive), path_(path) {}
@@ -27,8 +27,8 @@ class Fields {
   std::string text(std::int64_t offset, std::int64_t bytes) const {
     return {reinterpret_cast<const char*>(find(offset, bytes)), static_cast<std::size_t>(bytes)};
   }
-  // Bytes far from the other fields, which stay as they are kept.
-  std::string apart(std::int64_t offset, std::int64_t bytes) const {
+  // Reads bytes that are far from the other fields, and leaves the buffer unchanged.
+  std::string read_uncached(std::int64_t offset, std::int64_t bytes) const {
     if (offset < 0 || offset > archive_.size() - bytes) damaged();
     std::string text(static_cast<std::size_t>(bytes), '\0');
     archive_.read(offset, text.data(), bytes);
@@ -51,7 +51,7 @@ class Fields {
 
   const Bytes& archive_;
   const std::string& path_;
-  mutable std::vector<std::byte> kept_;  // the archive's bytes from begin_ on
+  mutable std::vector<std::byte> kept_;  // the archive's bytes from offset begin_ on
   mutable std::int64_t begin_ = 0;
 };
 
@@ -76,10 +76,10 @@ Directory find_directory(const Fields& fields, const Bytes& archive, const std::
     }
     return directory;
   }
-  data_error(path, "is no zip archive, or a truncated one", "get the file again");
+  data_error(path, "is not a zip archive, or is truncated", "get the file again");
 }
 
-// Replaces the values marked unknown by the 64-bit values of an extra field, which are in the same order.
+// Replaces the values that are unknown32 by the 64-bit values of an extra field, which are in the same order.
 void read_zip64(const Fields& fields, std::int64_t extra, std::int64_t length, std::uint64_t* values, int count) {
   for (std::int64_t at = extra; at + 4 <= extra + length; at += 4 + static_cast<std::int64_t>(fields.at(at + 2, 2))) {
     if (fields.at(at, 2) != 1) continue;
@@ -102,13 +102,13 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
   if (method != 0 && method != 8) fields.damaged();
   member.deflated = method == 8;
   member.crc = static_cast<std::uint32_t>(fields.at(at + 16, 4));
-  // size, stored size, offset of the local header
+  // Size, stored size, and offset of the local header.
   std::uint64_t values[] = {fields.at(at + 24, 4), fields.at(at + 20, 4), fields.at(at + 42, 4)};
   read_zip64(fields, at + 46 + name_length, extra_length, values, 3);
   const auto local = static_cast<std::int64_t>(values[2]);
   constexpr std::int64_t local_bytes = 30;
-  const std::string header = fields.apart(local, local_bytes);
-  std::uint16_t lengths[2] = {};  // of the name and the extra field in front of the content
+  const std::string header = fields.read_uncached(local, local_bytes);
+  std::uint16_t lengths[2] = {};  // of the name and the extra field before the content
   std::memcpy(lengths, header.data() + 26, sizeof lengths);
   if (!header.starts_with("PK\x03\x04")) fields.damaged();
   member.offset = local + local_bytes + lengths[0] + lengths[1];
@@ -127,8 +127,8 @@ std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
   constexpr std::int64_t most_members = 65536;
   const Directory directory = find_directory(fields, archive, path);
   if (directory.entries < 0 || directory.entries > most_members) {
-    data_error(path, format("claims {} members", static_cast<std::uint64_t>(directory.entries)),
-               "keep the arrays of one data set in it");
+    data_error(path, format("has {} members according to its directory", static_cast<std::uint64_t>(directory.entries)),
+               "store only the arrays of one data set in it");
   }
   std::vector<ZipMember> members;
   std::int64_t at = directory.offset;
@@ -143,9 +143,9 @@ std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
   return members;
 }
 
-Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t most, const std::string& path) {
+Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t max_bytes, const std::string& path) {
   const Bytes stored = archive.part(member.offset, member.stored);
-  return member.deflated ? inflate_prefix(stored, Deflate::raw, most, path) : prefix(stored, most);
+  return member.deflated ? inflate_prefix(stored, Deflate::raw, max_bytes, path) : prefix(stored, max_bytes);
 }
 
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path) {
@@ -155,10 +155,10 @@ Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string
       member.deflated ? inflate_exactly(stored, Deflate::raw, member.size, path) : loaded_if_small(stored);
   uLong crc = 0;
   for (std::int64_t at = 0; at < bytes.size(); at += piece) {
-    const Bytes part = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();
-    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.in_memory()), static_cast<z_size_t>(part.size()));
+    const Bytes block = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(block.in_memory()), static_cast<z_size_t>(block.size()));
   }
-  if (crc != member.crc) data_error(path, "its check sum is wrong: the archive is damaged", "get the file again");
+  if (crc != member.crc) data_error(path, "its checksum is wrong: the archive is damaged", "get the file again");
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 // The part of the zip format that .npz files need: stored or deflated members, with 32-bit or 64-bit sizes.
 //
-// trainctl reads zip without a library: the reader is tested with damaged archives, of which it reports each as one
-// error, and the samples of a stored member are read at random offsets.
+// trainctl reads zip without a library: the reader reports a damaged archive as one error, which is tested, and reads
+// the samples of a stored member at random offsets.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ struct ZipMember {
   bool deflated = false;
   std::uint32_t crc = 0;
   std::int64_t offset = 0;  // of the stored bytes, from the start of the archive
-  std::int64_t stored = 0;  // bytes in the archive
-  std::int64_t size = 0;    // bytes after inflating
+  std::int64_t stored = 0;  // number of bytes in the archive
+  std::int64_t size = 0;    // number of bytes after inflating
 };
 
-// Lists all members. Throws Error{data} where the archive is not a zip archive, is damaged, uses another compression,
-// or has more members than are supported.
+// Lists all members. Throws Error{data} if the file is not a zip archive, is damaged, uses another compression, or has
+// more members than are supported.
 std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path);
 
-// The first `most` bytes of a member, or all where there are fewer, inflated. Throws Error{data}.
-Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t most, const std::string& path);
+// Returns the first `max_bytes` inflated bytes of a member, or all if there are fewer. Throws Error{data}.
+Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t max_bytes, const std::string& path);
 
-// All bytes of a member, inflated, their checksum verified. Large stored members are not read into memory. Throws
-// Error{data} or, where they do not fit into the free memory, Error{resource}.
+// Returns all inflated bytes of a member and verifies their checksum. Large stored members are not read into memory.
+// Throws Error{data} or, if they do not fit into the free memory, Error{resource}.
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path);
 
 }  // namespace trainctl

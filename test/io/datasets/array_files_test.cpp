@@ -36,7 +36,7 @@ TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
     other[6] = version;
     write_file(folder / "x.npy", other);
     CHECK_THROWS_WITH(read_npy(folder / "x.npy"), Catch::Contains("x.npy: is an .npy file of version") &&
-                                                      Catch::Contains("versions 1.0, 2.0 and 3.0 are known"));
+                                                      Catch::Contains("versions 1.0, 2.0 and 3.0 are supported"));
   }
   for (const char version : {'\2', '\3'}) {  // the header's length takes four bytes
     std::string other =

@@ -156,7 +156,7 @@ TEST_CASE("cifar10: folders and files that are wrong") {
   write_cifar10(folder / "ten");
   const std::string second = folder / "ten/data_batch_2.bin", good = read_whole(second);
   CHECK_THAT(error_of(folder / "ten", CifarVariant::cifar10, true, {.classes = 7}),
-             Contains("has 10 classes, the config states 7"));
+             Contains("has 10 classes, but the config sets 7"));
   write_file(second, good + "x");
   CHECK_THAT(error_of(folder / "ten"), Contains("data_batch_2.bin") && Contains("9220 bytes") && Contains("3073"));
   write_file(second, "");

@@ -46,7 +46,7 @@ TEST_CASE("idx files that are wrong") {
   with_images(good_images + "x", {"images", "too long"});
   with_images(good_images.substr(0, 10), {"images", "truncated within its header"});
   with_images("", {"images", "empty"});
-  with_images("\x89PNG....", {"images", "no IDX file"});
+  with_images("\x89PNG....", {"images", "not an IDX file"});
   with_images(idx(8, {4000000000u, 2000000000u, 2000000000u}, "abc"), {"images", "impossible shape"});
   with_images(gzip(idx(8, {4000000000u, 1000, 1000}, "abc")), {"images", "truncated"});
   with_images(gzip(good_images).substr(0, 30), {"images", "truncated"});
@@ -81,7 +81,7 @@ TEST_CASE("npy and npz files that are wrong") {
   with_x(npy("<f4", "(2, -2)", values), {"x.npy", "shape"});
   with_x(npy("<f4", "(2000000000, 2000000000, 2000000000)", values), {"x.npy", "impossible shape"});
   with_x(npy("<f4", "(3, 2)", values + values.substr(8)), {"y.npy", "3 samples"});
-  with_x("garbage", {"x.npy", "no .npy"});
+  with_x("garbage", {"x.npy", "not an .npy"});
   with_x(npy("<f4", "(2, 2)", values).substr(0, 40), {"x.npy", "truncated"});
   write_file(folder / "a.npz", std::string("PK\x05\x06", 4) + std::string(6, '\xff') + std::string(12, '\x7f'));
   check_error(format("{{dataset: npy, path: {}}}", folder / "a.npz"), {"a.npz", "zip"});

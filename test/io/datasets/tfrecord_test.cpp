@@ -237,7 +237,7 @@ TEST_CASE("tfrecord: as the data of a config, which reads back as it is written"
   CHECK(section_of<DataOptions>().read(written, reader, &again));
   CHECK(Data(again, 1).info().fingerprint == data.info().fingerprint);
   write_file(folder / "valid/a.tfrecord", image_record(4, 3));
-  CHECK_THROWS_WITH(Data(options, 1), Contains("class 3; the training part has 3 classes"));
+  CHECK_THROWS_WITH(Data(options, 1), Contains("class 3; the training split has 3 classes"));
   CHECK_THROWS_AS(data_options("{dataset: tfrecord, path: a, image: b, features: [c]}"), ConfigError);
 }
 
