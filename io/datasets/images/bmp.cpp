@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// The little-endian fields of a file; every access is checked.
+// Reads the little-endian fields of a file and checks every access.
 class BmpFields {
  public:
   BmpFields(const std::byte* file, std::int64_t bytes, const std::string& path)
@@ -38,10 +38,10 @@ class BmpFields {
 enum BmpCompression : std::uint32_t { plain = 0, runs_of_8 = 1, runs_of_4 = 2, bit_fields = 3, alpha_fields = 6 };
 
 struct BmpHeader {
-  std::int64_t height = 0, width = 0, pixels = 0;  // pixels: where they begin in the file
+  std::int64_t height = 0, width = 0, pixels = 0;  // pixels: their offset in the file
   std::uint32_t bits = 0, compression = plain;
   bool from_top = false;
-  std::array<std::uint32_t, 3> masks{};           // of red, green and blue, in 16 and 32 bits
+  std::array<std::uint32_t, 3> masks{};           // the bits of red, green and blue in pixels of 16 and 32 bits
   std::vector<std::array<std::byte, 3>> palette;  // red, green and blue
   bool has_runs() const { return compression == runs_of_8 || compression == runs_of_4; }
 };
@@ -56,20 +56,20 @@ void read_palette(const BmpFields& file, std::int64_t at, std::uint32_t colors, 
 }
 
 void choose_masks(const BmpFields& file, BmpHeader& header) {
-  constexpr std::int64_t place = 54;  // behind the first 40 bytes of a header, whatever its length
+  constexpr std::int64_t masks_offset = 54;  // after the first 40 bytes of a header of any length
   header.masks = {0xFF0000, 0xFF00, 0xFF};
   if (header.bits == 16) header.masks = {0x7C00, 0x3E0, 0x1F};
   if (header.compression != bit_fields && header.compression != alpha_fields) return;
-  std::array<std::uint32_t, 3> stated{};
-  for (std::size_t c = 0; c < 3; ++c) stated[c] = file.at(place + 4 * static_cast<std::int64_t>(c), 4);
-  if (stated != std::array<std::uint32_t, 3>{}) header.masks = stated;
+  std::array<std::uint32_t, 3> stored{};
+  for (std::size_t c = 0; c < 3; ++c) stored[c] = file.at(masks_offset + 4 * static_cast<std::int64_t>(c), 4);
+  if (stored != std::array<std::uint32_t, 3>{}) header.masks = stored;
 }
 
 BmpHeader read_header(const BmpFields& file) {
   BmpHeader header;
   header.pixels = file.at(10, 4);
   const std::int64_t length = file.at(14, 4);
-  const bool old = length == 12;  // OS/2's first
+  const bool old = length == 12;  // the first header of OS/2
   if (!old && (length < 40 || length > 124)) file.refuse(format("its header has {} bytes", length));
   std::uint32_t colors = 0;
   if (old) {
@@ -96,7 +96,7 @@ BmpHeader read_header(const BmpFields& file) {
   if (header.bits <= 8) {
     const std::int64_t begin = 14 + length;
     read_palette(file, begin, colors, old ? 3 : 4, header);
-    // Some programs state the palette's place for that of the pixels.
+    // Some programs store the offset of the palette instead of that of the pixels.
     if (header.pixels == begin) header.pixels += std::int64_t{colors == 0 ? 1u << header.bits : colors} * (old ? 3 : 4);
   } else {
     choose_masks(file, header);
@@ -104,22 +104,22 @@ BmpHeader read_header(const BmpFields& file) {
   return header;
 }
 
-// The part of a pixel that a mask selects, spread to 0 to 255.
+// Returns the bits of a pixel that a mask selects, scaled to 0 to 255.
 std::byte channel_in(std::uint32_t pixel, std::uint32_t mask) {
   if (mask == 0) return std::byte{0};
   const int shift = std::countr_zero(mask);
   return static_cast<std::byte>(std::uint64_t{(pixel & mask) >> shift} * 255 / (mask >> shift));
 }
 
-// Writes a row of pixels that are stored one by one.
+// Converts a row of pixels that is stored without run lengths to RGB.
 void read_row(const BmpHeader& header, const std::byte* from, std::byte* to) {
   const std::uint32_t bits = header.bits;
   for (std::int64_t x = 0; x < header.width; ++x, to += 3) {
     if (bits <= 8) {
       const std::int64_t bit = x * bits;
       const auto byte = std::to_integer<std::uint32_t>(from[bit / 8]);
-      const std::uint32_t place = byte >> (8 - bits - static_cast<std::uint32_t>(bit % 8)) & ((1u << bits) - 1);
-      std::copy_n(header.palette[place].begin(), 3, to);
+      const std::uint32_t index = byte >> (8 - bits - static_cast<std::uint32_t>(bit % 8)) & ((1u << bits) - 1);
+      std::copy_n(header.palette[index].begin(), 3, to);
       continue;
     }
     std::uint32_t pixel = 0;
@@ -130,14 +130,14 @@ void read_row(const BmpHeader& header, const std::byte* from, std::byte* to) {
   }
 }
 
-// The places in the palette of a picture that is stored in runs, row by row as they are stored. What no run reaches is
-// place 0.
+// Decodes an image that is stored in runs. Returns each pixel's index in the palette, row by row in the stored order;
+// pixels that no run covers have index 0.
 std::vector<std::uint8_t> read_runs(const BmpFields& file, const BmpHeader& header) {
-  std::vector<std::uint8_t> places(static_cast<std::size_t>(header.width * header.height));
+  std::vector<std::uint8_t> indices(static_cast<std::size_t>(header.width * header.height));
   const bool nibbles = header.compression == runs_of_4;
   std::int64_t at = header.pixels, x = 0, y = 0;
-  const auto put = [&](std::uint32_t place) {
-    if (x < header.width && y < header.height) places[static_cast<std::size_t>(y * header.width + x)] = place & 255;
+  const auto put = [&](std::uint32_t index) {
+    if (x < header.width && y < header.height) indices[static_cast<std::size_t>(y * header.width + x)] = index & 255;
     ++x;
   };
   const auto half = [](std::uint32_t byte, std::uint32_t i) { return i % 2 == 0 ? byte >> 4 : byte & 15; };
@@ -149,13 +149,13 @@ std::vector<std::uint8_t> read_runs(const BmpFields& file, const BmpHeader& head
     } else if (value == 0) {  // the end of the row
       x = 0;
       ++y;
-    } else if (value == 1) {  // the end of the picture
+    } else if (value == 1) {  // the end of the image
       break;
-    } else if (value == 2) {  // a step to the right and to the next rows
+    } else if (value == 2) {  // moves right and to a later row
       x += file.at(at, 1);
       y += file.at(at + 1, 1);
       at += 2;
-    } else {  // pixels one by one, padded to an even number of bytes
+    } else {  // single pixels, padded to an even number of bytes
       for (std::uint32_t i = 0; i < value; ++i) {
         put(nibbles ? half(file.at(at + i / 2, 1), i) : file.at(at + i, 1));
       }
@@ -163,7 +163,7 @@ std::vector<std::uint8_t> read_runs(const BmpFields& file, const BmpHeader& head
       at += bytes + bytes % 2;
     }
   }
-  return places;
+  return indices;
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ std::vector<std::uint8_t> read_runs(const BmpFields& file, const BmpHeader& head
 void decode_bmp(const std::byte* bytes, std::int64_t count, const std::string& path, Sample& sample) {
   const BmpFields file(bytes, count, path);
   const BmpHeader header = read_header(file);
-  check_image_size(header.height, header.width, path, count, 4096);  // more than runs need
+  check_image_size(header.height, header.width, path, count, 4096);  // runs hold fewer pixels per byte
   const std::int64_t bytes_of_row = (header.width * header.bits + 7) / 8, stride = (bytes_of_row + 3) / 4 * 4;
   if (!header.has_runs()) file.here(header.pixels, (header.height - 1) * stride + bytes_of_row);
   sample.shape = sample.whole = {header.height, header.width, 3};
@@ -180,11 +180,11 @@ void decode_bmp(const std::byte* bytes, std::int64_t count, const std::string& p
     return sample.buffer.data() + (header.from_top ? stored : header.height - 1 - stored) * header.width * 3;
   };
   if (header.has_runs()) {
-    const std::vector<std::uint8_t> places = read_runs(file, header);
+    const std::vector<std::uint8_t> indices = read_runs(file, header);
     for (std::int64_t y = 0; y < header.height; ++y) {
       for (std::int64_t x = 0; x < header.width; ++x) {
-        const std::uint8_t place = places[static_cast<std::size_t>(y * header.width + x)];
-        std::copy_n(header.palette[place].begin(), 3, row(y) + x * 3);
+        const std::uint8_t index = indices[static_cast<std::size_t>(y * header.width + x)];
+        std::copy_n(header.palette[index].begin(), 3, row(y) + x * 3);
       }
     }
   } else {

@@ -38,7 +38,7 @@ class GifFrame {
     if (!gif_) fail(error);
   }
 
-  // Reads what is before the first frame's pixels.
+  // Reads up to the first frame's pixels.
   void find() {
     for (;;) {
       GifRecordType type;
@@ -56,12 +56,12 @@ class GifFrame {
       }
     }
   }
-  // The picture's size: the screen, or more where the frame reaches beyond it.
+  // The image's size: that of the screen, enlarged if the frame extends beyond it.
   Shape shape() const {
     const GifImageDesc& frame = gif_->Image;
     return {std::max(gif_->SHeight, frame.Top + frame.Height), std::max(gif_->SWidth, frame.Left + frame.Width), 3};
   }
-  // Fills the picture [height, width, 3].
+  // Writes the image [height, width, 3].
   void read(std::byte* pixels, const Shape& shape) {
     const GifImageDesc& frame = gif_->Image;
     colors_ = frame.ColorMap ? frame.ColorMap : gif_->SColorMap;
@@ -69,7 +69,7 @@ class GifFrame {
     const bool covers = frame.Height == shape[0] && frame.Width == shape[1];
     for (std::int64_t i = 0; !covers && i < shape[0] * shape[1]; ++i) put(std::max(0, transparent_), pixels + i * 3);
     std::vector<GifPixelType> line(static_cast<std::size_t>(frame.Width));
-    const auto take_line = [&](int y) {
+    const auto read_line = [&](int y) {
       check(DGifGetLine(gif_.get(), line.data(), frame.Width));
       std::byte* to = pixels + (frame.Top + y) * row + frame.Left * 3;
       for (int x = 0; x < frame.Width; ++x) put(line[static_cast<std::size_t>(x)], to + x * 3);
@@ -77,10 +77,10 @@ class GifFrame {
     if (frame.Interlace) {
       constexpr int passes[][2] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};  // the first line and the step
       for (const auto& [first, step] : passes) {
-        for (int y = first; y < frame.Height; y += step) take_line(y);
+        for (int y = first; y < frame.Height; y += step) read_line(y);
       }
     } else {
-      for (int y = 0; y < frame.Height; ++y) take_line(y);
+      for (int y = 0; y < frame.Height; ++y) read_line(y);
     }
   }
 
@@ -92,10 +92,10 @@ class GifFrame {
   void check(int result) const {
     if (result == GIF_ERROR) fail(gif_->Error);
   }
-  // Writes the colour of a place in the palette; without a palette the places are gray values.
-  void put(int place, std::byte* to) const {
-    if (!colors_) return std::fill_n(to, 3, static_cast<std::byte>(place)), void();
-    const GifColorType color = place < colors_->ColorCount ? colors_->Colors[place] : GifColorType{};
+  // Writes the colour with this index in the palette; without a palette, the index is the gray value.
+  void put(int index, std::byte* to) const {
+    if (!colors_) return std::fill_n(to, 3, static_cast<std::byte>(index)), void();
+    const GifColorType color = index < colors_->ColorCount ? colors_->Colors[index] : GifColorType{};
     to[0] = std::byte{color.Red};
     to[1] = std::byte{color.Green};
     to[2] = std::byte{color.Blue};
@@ -104,7 +104,7 @@ class GifFrame {
   const std::string& path_;
   std::unique_ptr<GifFileType, CloseGif> gif_;
   const ColorMapObject* colors_ = nullptr;
-  int transparent_ = NO_TRANSPARENT_COLOR;  // the place in the palette that stands for nothing
+  int transparent_ = NO_TRANSPARENT_COLOR;  // the palette index of transparent pixels
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ void decode_gif(const std::byte* file, std::int64_t bytes, const std::string& pa
   GifFrame frame(source, path);
   frame.find();
   const Shape shape = frame.shape();
-  check_image_size(shape[0], shape[1], path, bytes, 4096);  // a code of 12 bits stands for fewer
+  check_image_size(shape[0], shape[1], path, bytes, 4096);  // a code of 12 bits means fewer pixels
   sample.shape = sample.whole = shape;
   sample.buffer.resize(static_cast<std::size_t>(shape.count()));
   frame.read(sample.buffer.data(), shape);

@@ -1,4 +1,4 @@
-// Recognizes image formats, and passes files to their decoders.
+// Recognizes image formats and calls their decoders.
 #include "io/datasets/images/image_codec.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const char* other_format(std::string_view bytes) {
   return nullptr;
 }
 
-// Turns RGB pixels into gray ones, in the same memory.
+// Converts RGB pixels to gray in place.
 void make_gray(Sample& sample) {
   const std::int64_t pixels = sample.shape[0] * sample.shape[1];
   auto* values = reinterpret_cast<std::uint8_t*>(sample.buffer.data());
@@ -43,13 +43,13 @@ void make_gray(Sample& sample) {
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path) {
   const bool good = height > 0 && width > 0 && height <= largest_image_side && width <= largest_image_side;
   if (!good || height * width > largest_image_pixels)
-    data_error(path, format("has a size of {}x{}, which is not read", height, width));
+    data_error(path, format("has a size of {}x{}, which is not supported", height, width));
 }
 
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path, std::int64_t bytes,
-                      std::int64_t most_in_byte) {
+                      std::int64_t max_pixels_per_byte) {
   check_image_size(height, width, path);
-  if (height * width / most_in_byte > bytes) {
+  if (height * width / max_pixels_per_byte > bytes) {
     data_error(path, format("has a size of {}x{}, which its {} bytes cannot hold", height, width, bytes));
   }
 }
@@ -59,7 +59,7 @@ std::optional<ImageFormat> image_format(std::string_view begin) {
   if (begin.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
   if (begin.starts_with("RIFF") && holds_at(begin, 8, "WEBP")) return ImageFormat::webp;
   if (begin.starts_with("GIF87a") || begin.starts_with("GIF89a")) return ImageFormat::gif;
-  // Two letters may begin any text; a BMP has the length of its header at byte 14, which is 12 or from 40 to 124.
+  // Any text may begin with "BM". A BMP has the length of its header at byte 14, which is 12 or from 40 to 124.
   const auto length = begin.size() < 18 ? 0 : static_cast<unsigned char>(begin[14]);
   const bool is_length = length == 12 || (length >= 40 && length <= 124);
   if (begin.starts_with("BM") && is_length && holds_at(begin, 15, "\0\0\0"sv)) return ImageFormat::bmp;
@@ -74,8 +74,8 @@ void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t chann
   const std::optional<ImageFormat> format_found = image_format(content);
   if (!format_found) {
     const char* other = other_format(content);
-    data_error(path, other ? format("is a {} image, which is not read: convert it to JPEG or PNG", other)
-                           : format("is no {} image", image_formats));
+    data_error(path, other ? format("is a {} image, which is not supported: convert it to JPEG or PNG", other)
+                           : format("is not a {} image", image_formats));
   }
   sample.warning.clear();
   switch (*format_found) {

@@ -18,7 +18,7 @@ bool is_among(const std::string& text, std::initializer_list<std::string_view> l
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// The length of a name's ending with its dot; 0 where it has none.
+// The length of a name's ending with its dot; 0 if it has none.
 std::size_t ending_length(const std::string& name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos || dot == 0 || name[dot - 1] == '/') return 0;
@@ -40,12 +40,12 @@ bool is_image(const std::string& ending) {
   return is_among(ending, {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".dib"});
 }
 
-// Whether the ending is that of an image format that is not read.
+// Whether the ending is that of an image format that is not supported.
 bool is_other_image(const std::string& ending) {
   return is_among(ending, {".tif", ".tiff", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".ppm", ".pgm", ".pbm"});
 }
 
-// Whether a file begins as an image of a format that is read.
+// Whether the first bytes of a file are those of a supported image format.
 bool begins_as_image(const std::string& path) {
   if (file_type(path) != FileType::regular) return false;
   const InputFile file(path);
@@ -54,7 +54,7 @@ bool begins_as_image(const std::string& path) {
   return image_format(begin).has_value();
 }
 
-// What a name of a file manager's file is counted as: "._cat.png" belongs to "._*".
+// The name under which a file manager's file is counted: "._*" for "._cat.png".
 std::string system_kind(const std::string& name) {
   if (name.starts_with("._")) return "._*";
   return is_among(name, {".DS_Store"}) || name[0] != '.' ? name : ".*";
@@ -78,7 +78,7 @@ void add_images(const std::string& folder, const std::string& below, ImageListin
   }
 }
 
-// "12" and ".tif, .avif" of the counts.
+// The sum of the counts, and their names: 12 and ".tif, .avif".
 std::pair<std::int64_t, std::string> sum_of(const std::map<std::string, std::int64_t>& counts) {
   std::int64_t sum = 0;
   std::string names;
@@ -106,11 +106,11 @@ std::string ImageListing::text_of_left_out() const {
   const auto [files, names] = sum_of(system);
   std::string text;
   if (images_left > 0) {
-    text = format("{} {} not read ({}), and {} files are", images_left, images_left == 1 ? "image is" : "images are",
+    text = format("{} {} not read ({}); only {} files are", images_left, images_left == 1 ? "image is" : "images are",
                   endings, "JPEG, PNG, WebP, GIF and BMP");
   }
   if (files > 0) {
-    text += format("{}{} skipped, which file managers leave or which {} hidden ({})", text.empty() ? "" : "; ",
+    text += format("{}{} skipped, which file managers create or which {} hidden ({})", text.empty() ? "" : "; ",
                    files == 1 ? "1 file is" : format("{} files are", files), files == 1 ? "is" : "are", names);
   }
   return text;
@@ -134,13 +134,14 @@ std::string without_ending(const std::string& path) { return path.substr(0, path
 
 void read_whole_file(const std::string& path, Sample& sample) {
   const InputFile file(path);
-  if (file.size() > largest_image_file) data_error(path, format("has {} bytes, which is not read", file.size()));
+  if (file.size() > largest_image_file)
+    data_error(path, format("has {} bytes, which is more than is supported", file.size()));
   sample.scratch.resize(static_cast<std::size_t>(file.size()));
   file.read(0, sample.scratch.data(), file.size());
 }
 
 void read_image_file(const std::string& path, std::int64_t channels, bool skip_unreadable, Sample& sample) {
-  with_remedy(skip_unreadable, "mend or remove it, or set `on_error: skip`", [&] {
+  with_remedy(skip_unreadable, "repair or remove it, or set `on_error: skip`", [&] {
     read_whole_file(path, sample);
     decode_sample(sample.scratch.data(), std::ssize(sample.scratch), channels, path, sample);
   });

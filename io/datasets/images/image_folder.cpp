@@ -1,4 +1,4 @@
-// The data set of an image folder: the list of files is read once, each image on demand.
+// The data set of an image folder. It lists the files once and reads each image on demand.
 #include "io/datasets/images/image_folder.h"
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 namespace trainctl {
 namespace {
 
-// The folders in a folder, links to folders included, in bytewise order. Throws Error{data} for a name that is not
-// UTF-8.
+// Returns the names of the folders in a folder, including links to folders, in bytewise order. Throws Error{data} for a
+// name that is not UTF-8.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   for (const FolderEntry& entry : list_folder(path, data_role)) {
     if (is_system_name(entry.name)) continue;
     if (entry.type == FileType::link && file_type(path + "/" + entry.name) == FileType::absent) {
-      data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "mend or remove it");
+      data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "repair or remove it");
     }
     if (entry.type == FileType::folder || (entry.type == FileType::link && is_folder(path + "/" + entry.name))) {
       require_utf8_path(path + "/" + entry.name);
@@ -42,7 +42,7 @@ class ImageFolder final : public Dataset {
     with_all_errors(paths, [&](const std::string& path) {
       const std::vector<std::string> found = folders_in(path);
       if (found.empty() && !declared.target_is_input) {
-        data_error(path, "has no class folders", "put the images of each class into a folder of its own");
+        data_error(path, "has no class folders", "put the images of each class into their own folder");
       }
       classless = classless || found.empty();
       if (declared.training && !classless) check_training_classes(path, found, *declared.training);
@@ -53,7 +53,7 @@ class ImageFolder final : public Dataset {
     info_.classes = std::ssize(info_.class_names);
     if (declared.classes && *declared.classes != info_.classes && !declared.target_is_input) {
       data_error(paths[0],
-                 format("has {} class folders, the config states {} classes", info_.classes, *declared.classes));
+                 format("has {} class folders, but the config sets {} classes", info_.classes, *declared.classes));
     }
     with_all_errors(info_.class_names, [&](const std::string& name) {
       for (const std::string& path : paths) add_folder(path + "/" + name, true);
@@ -94,19 +94,19 @@ class ImageFolder final : public Dataset {
   }
 
  private:
-  // A folder of one class below one of the paths, and the number behind its last sample.
+  // A folder of one class in one of the paths; its last sample has number end - 1.
   struct Folder {
     std::string path;
     std::int64_t end;
   };
 
-  // The training split may have more classes.
+  // Throws Error{data} if `classes` has a class that the training split is missing, which may have more classes.
   static void check_training_classes(const std::string& path, const std::vector<std::string>& classes,
                                      const DatasetInfo& training) {
     for (const std::string& name : classes) {
       const auto& known = training.class_names;
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        data_error(path, format("has a class '{}' that the training part lacks", name));
+        data_error(path, format("has the class '{}', which is missing in the training split", name));
       }
     }
   }
@@ -127,7 +127,7 @@ class ImageFolder final : public Dataset {
   std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
-  ImageListing left_out_;  // counts alone
+  ImageListing left_out_;  // only its counts are used
 };
 
 struct ImageFolderOptions final : DatasetOptions {
@@ -153,17 +153,17 @@ std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::strin
 Section image_folder_choice() {
   return Keys<ImageFolderOptions>(
              "image_folder",
-             "JPEG, PNG, WebP, GIF and BMP files in one folder for each class. Their values are "
-             "those of Keras' loader: 8 bits for each channel (of 16 bits the upper 8), without "
-             "gamma, colour profiles and EXIF's orientation (an image that a camera marked as "
-             "turned is read as it is stored); transparency shows the colour beneath; of an "
-             "animation the first picture. Gray of colours is 0.299 red + 0.587 green + 0.114 blue "
-             "in all formats, as JPEG stores it. A file without an ending is read where it begins "
-             "as such an image; hidden files and those of file managers (.DS_Store, ._*, "
+             "JPEG, PNG, WebP, GIF and BMP files in one folder for each class. Their values are those of Keras' "
+             "loader: 8 bits for each channel (the upper 8 of 16 bits), without gamma, colour profiles and EXIF's "
+             "orientation (an image that a camera marked as rotated is read as it is stored); transparent pixels show "
+             "the colour beneath; of an animation the first frame is read. Colours are converted to gray as 0.299 red "
+             "+ 0.587 green + 0.114 blue in all formats, as JPEG stores it. A file without an ending is read if its "
+             "first bytes are those of such an image; hidden files and those of file managers (.DS_Store, ._*, "
              "Thumbs.db) are skipped.")
       .key("path", &ImageFolderOptions::path,
-           "The folder that holds the class folders, or several, whose classes of one name are one; classes are in "
-           "bytewise order of their names. With `label_mode: input` it may hold images without class folders.");
+           "The folder that holds the class folders, or several, in which folders of the same name are one class; "
+           "classes are in bytewise order of their names. With `label_mode: input` it may hold images without class "
+           "folders.");
 }
 
 }  // namespace trainctl

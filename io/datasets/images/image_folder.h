@@ -1,4 +1,4 @@
-// Images in one folder for each class, as Keras' image_dataset_from_directory and torchvision's ImageFolder read them.
+// Reads images in one folder for each class, like Keras' image_dataset_from_directory and torchvision's ImageFolder.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace trainctl {
 
-// A data set of the images in these folders. Its classes are the folders in each of them, those of one name together,
-// in bytewise order of their names, or the training split's classes; its samples are the images that
-// list_images() finds, class by class and in bytewise order too. Images are decoded to three
-// channels, or to one where the config states a shape with one channel. Where the target is the input, a folder without
-// folders holds images without classes. Throws Error{data}: a folder is missing, has no class folders, a class without
-// images, or a class that the training split lacks.
+// Makes a data set of the images in these folders. Its classes are those of the training split or, for the training
+// split itself, the subfolders in bytewise order of their names; subfolders of the same name are one class. Its samples
+// are the images that list_images() finds, class by class and in bytewise order. Images are decoded to three channels,
+// or to one if the shape in the config has one channel. If the target is the input, a folder without subfolders holds
+// images without classes. Throws Error{data} if a folder is missing, has no class folders, has a class without images,
+// or has a class that is missing in the training split.
 std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths,
                                                     const DeclaredInfo& declared);
 

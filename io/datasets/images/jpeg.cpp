@@ -1,4 +1,5 @@
-// Decodes JPEG with libjpeg-turbo. libjpeg reports errors by longjmp: no object with a destructor may live between.
+// Decodes JPEG with libjpeg-turbo. libjpeg reports errors by longjmp: the frames that it jumps over must not hold
+// objects with destructors.
 #include <csetjmp>
 #include <cstdio>
 
@@ -14,10 +15,11 @@ namespace {
 struct ErrorHandler {
   jpeg_error_mgr manager;  // the first member: libjpeg gets a pointer to it
   std::jmp_buf leave;
-  char message[JMSG_LENGTH_MAX];  // what stopped decoding, or else the first harmless warning
+  char message[JMSG_LENGTH_MAX];  // the error that stopped decoding, otherwise the first harmless warning
 };
 
-// Whether a warning tells of bytes that decoding passes over, or of a marker's unusual content: the pixels are whole.
+// Whether a warning is about bytes that decoding skips or about a marker's unusual content: all pixels are then
+// decoded.
 bool is_harmless(int code) {
   return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM || code == JWRN_BOGUS_ICC;
 }
@@ -28,8 +30,8 @@ bool is_harmless(int code) {
   std::longjmp(handler->leave, 1);
 }
 
-// Treats warnings (level < 0) that report a damaged or truncated stream as errors: decoding would go on with gray.
-// Harmless warnings are kept, as libjpeg's own programs print them. Traces (level >= 0) are ignored.
+// Treats warnings (level < 0) that report a damaged or truncated stream as errors: otherwise decoding would continue
+// with gray pixels. Keeps the first harmless warning, and ignores traces (level >= 0).
 void stop_at_damage(j_common_ptr info, int level) {
   if (level >= 0) return;
   auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
@@ -37,7 +39,8 @@ void stop_at_damage(j_common_ptr info, int level) {
   if (handler->message[0] == '\0') handler->manager.format_message(info, handler->message);
 }
 
-// Each scan of a progressive image passes over all its pixels, and may take a few bytes: encoders write about ten.
+// Limits the number of scans of a progressive image: each scan processes all pixels, though it may consist of a few
+// bytes. Encoders write about ten scans.
 void stop_at_scan(j_common_ptr info) {
   constexpr int most_scans = 200;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
@@ -46,8 +49,8 @@ void stop_at_scan(j_common_ptr info) {
   std::longjmp(handler->leave, 1);
 }
 
-// Converts CMYK pixels to RGB or gray. With `complements` the values are complements of the inks, as Adobe's programs
-// write and mark them.
+// Converts CMYK pixels to RGB or gray. With `complements` the values are the complements of the inks, as Adobe's
+// programs write and mark them.
 void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
   for (std::int64_t i = 0; i < count; ++i, inks += 4, to += channels) {
     int light[3];
@@ -63,7 +66,7 @@ void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels
   }
 }
 
-// A decoder that a thread keeps: making one takes as long as decoding a small image.
+// A decoder that a thread reuses: creating one takes as long as decoding a small image.
 class Decoder {
  public:
   Decoder() {
@@ -78,14 +81,14 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // What was wrong; empty where nothing was.
+  // The error or warning; empty if there was none.
   const char* message() const { return handler_.message; }
   std::int64_t height() const { return info_.output_height; }
   std::int64_t width() const { return info_.output_width; }
   std::int64_t stored_height() const { return info_.image_height; }
   std::int64_t stored_width() const { return info_.image_width; }
 
-  // Reads the header. False where it is wrong; message() then says why.
+  // Reads the header. Returns false if it is wrong; message() then says why.
   bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels,
              const std::optional<ResizeTarget>& resize) {
     handler_.message[0] = '\0';
@@ -98,6 +101,7 @@ class Decoder {
     jpeg_calc_output_dimensions(&info_);
     return true;
   }
+  // Decodes the pixels. Returns false if the file is damaged; message() then says why.
   bool finish(std::byte* pixels, std::int64_t channels) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_start_decompress(&info_);
@@ -116,7 +120,7 @@ class Decoder {
   void abandon() { jpeg_abort_decompress(&info_); }
 
  private:
-  // What height and width can be divided by while decoding. Other factors than these have no fast transform.
+  // The number by which decoding divides height and width: 1, 2, 4 or 8, for which there are fast transforms.
   unsigned divisor(const std::optional<ResizeTarget>& resize) const {
     if (!resize || stored_height() == 0 || stored_width() == 0) return 1;
     const Shape needed = resize->of({stored_height(), stored_width(), 1});
@@ -131,9 +135,9 @@ class Decoder {
   bool inks_ = false;  // the file is CMYK or YCCK
 };
 
-// Memory for so many bytes of pixels in the buffer, at an odd address: a vector's own is even. libjpeg-turbo writes
-// rows that are aligned to 32 bytes past the caches (by non-temporal stores), so that whoever reads them next waits for
-// memory; rows of an even number of bytes are never aligned here.
+// Returns memory for `bytes` bytes of pixels in the buffer, at an odd address (a vector's own address is even).
+// libjpeg-turbo writes rows that are aligned to 32 bytes with non-temporal stores, which bypass the caches, so that the
+// next reader waits for memory. At an odd address, rows of an even number of bytes are never aligned.
 std::byte* at_odd_address(std::vector<std::byte>& buffer, std::int64_t bytes) {
   buffer.resize(static_cast<std::size_t>(bytes) + 1);
   return buffer.data() + 1;
@@ -152,7 +156,7 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
   std::byte* pixels = nullptr;
   try {
     check_image_size(decoder.stored_height(), decoder.stored_width(), path, bytes,
-                     1024);  // a block takes a bit at least
+                     1024);  // a block of 64 pixels takes at least a bit
     sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
     sample.shape = {decoder.height(), decoder.width(), channels};
     pixels = at_odd_address(sample.buffer, sample.shape.count());

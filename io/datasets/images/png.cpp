@@ -1,4 +1,4 @@
-// Decoding and encoding PNG.
+// Decodes and encodes PNG.
 #include <png.h>
 
 #include "io/datasets/dataset.h"
@@ -12,11 +12,12 @@ void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels
   PngReader reader(file, bytes);
   const auto undecodable = [&] { data_error(path, std::string("cannot be decoded as PNG: ") + reader.message()); };
   if (!reader.begin()) undecodable();
-  check_image_size(reader.height(), reader.width(), path, bytes, 1032 * 8);  // deflate's ratio, pixels of one bit
+  check_image_size(reader.height(), reader.width(), path, bytes,
+                   1032 * 8);  // deflate's largest ratio, times 8 pixels of one bit
   const bool gray = channels == 1 && reader.is_gray();
   sample.shape = sample.whole = {reader.height(), reader.width(), gray ? 1 : 3};
   sample.buffer.resize(static_cast<std::size_t>(sample.shape.count()));
-  if (!reader.finish(sample.buffer.data(), gray ? PngReader::Form::gray : PngReader::Form::rgb)) undecodable();
+  if (!reader.finish(sample.buffer.data(), gray ? PngReader::Encoding::gray : PngReader::Encoding::rgb)) undecodable();
   sample.values = sample.buffer.data();
 }
 
@@ -30,7 +31,7 @@ std::string encode_png(const std::uint8_t* pixels, const Shape& shape) {
   png_alloc_size_t size = file.size();
   const bool good = png_image_write_to_memory(&image, file.data(), &size, 0, pixels, 0, nullptr) != 0;
   png_image_free(&image);
-  require(good, "a PNG is encoded");
+  require(good, "encoding a PNG succeeds");
   file.resize(size);
   return file;
 }

@@ -1,4 +1,4 @@
-// Calls libpng. It reports errors by longjmp: no object with a destructor may live between.
+// Calls libpng. It reports errors by longjmp: the frames that it jumps over must not hold objects with destructors.
 #include "io/datasets/images/png_reader.h"
 
 #include <cstdio>
@@ -52,20 +52,20 @@ bool PngReader::holds_numbers() const {
   return type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_PALETTE;
 }
 
-bool PngReader::finish(std::byte* pixels, Form form) {
+bool PngReader::finish(std::byte* pixels, Encoding encoding) {
   if (setjmp(leave_)) return false;
-  if (form == Form::stored) {
+  if (encoding == Encoding::stored) {
     png_set_packing(png_);  // a byte for each pixel
   } else {
     png_set_expand(png_);
     png_set_strip_16(png_);
     png_set_strip_alpha(png_);
-    if (form == Form::rgb && is_gray()) png_set_gray_to_rgb(png_);
+    if (encoding == Encoding::rgb && is_gray()) png_set_gray_to_rgb(png_);
   }
   const int passes = png_set_interlace_handling(png_);
   png_read_update_info(png_, info_);
   const auto row = static_cast<std::int64_t>(png_get_rowbytes(png_, info_));
-  if (row != width() * (form == Form::rgb ? 3 : 1)) png_error(png_, "its pixels have another form");
+  if (row != width() * (encoding == Encoding::rgb ? 3 : 1)) png_error(png_, "its pixels have another encoding");
   for (int pass = 0; pass < passes; ++pass) {
     for (std::int64_t y = 0; y < height(); ++y) {
       png_read_row(png_, reinterpret_cast<png_bytep>(pixels + y * row), nullptr);

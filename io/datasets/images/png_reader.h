@@ -1,11 +1,11 @@
-// Reads the pixels of a PNG file that lies in memory, by libpng's rows: without any gamma or colour management.
+// Reads the pixels of a PNG file in memory with libpng's row functions: without any gamma or colour management.
 #pragma once
 
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 
-// libpng's types, so that its header stays in the file that reads.
+// libpng's types, declared here so that only png_reader.cpp includes its header.
 struct png_struct_def;
 struct png_info_def;
 
@@ -13,10 +13,10 @@ namespace trainctl {
 
 class PngReader {
  public:
-  // The form in which pixels are read. stored: one byte for each gray value or place in the palette, as it is stored;
-  // gray and rgb: 8 bits for each channel, where 16 bits lose the lower byte, fewer bits are spread to 0 to 255, a
-  // palette gives its colours, and transparency is dropped. A file of colours has no gray form.
-  enum class Form { stored, gray, rgb };
+  // The encoding in which pixels are returned. stored: one byte for each gray value or palette index, as it is stored.
+  // gray and rgb: 8 bits for each channel; 16 bits lose the lower byte, fewer bits are scaled to 0 to 255, palette
+  // indices become colours, and transparency is dropped. `gray` is only for files without colours.
+  enum class Encoding { stored, gray, rgb };
 
   // The bytes of the file must outlive the object.
   PngReader(const std::byte* file, std::int64_t bytes);
@@ -24,17 +24,17 @@ class PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  // Reads the header. False where it is wrong; message() then says why.
+  // Reads the header. Returns false if it is wrong; message() then says why.
   bool begin();
   // The following are valid after begin().
   std::int64_t height() const;
   std::int64_t width() const;
-  int bits() const;            // of a channel or of a place in the palette
+  int bits() const;            // of a channel or of a palette index
   bool is_gray() const;        // without colours, with transparency or without
-  bool holds_numbers() const;  // gray values or places in a palette, and nothing else
-  // Reads the pixels, row by row from the top; there is room for height() * width() * 1 (rgb: 3) bytes. False where the
-  // file is damaged or ends too early; message() then says why.
-  bool finish(std::byte* pixels, Form form);
+  bool holds_numbers() const;  // only gray values, or only palette indices
+  // Reads the pixels, row by row from the top, into height() * width() * 1 (rgb: 3) bytes. Returns false if the file is
+  // damaged or truncated; message() then says why.
+  bool finish(std::byte* pixels, Encoding encoding);
 
   const char* message() const { return message_; }
 

@@ -1,4 +1,5 @@
-// The data set of a folder of images and one of masks, PNG files named like the images: a class for each pixel.
+// The data set of a folder of images and a folder of masks: PNG files named like the images, with a class for each
+// pixel.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-// Files below a folder.
+// Files in a folder and its subfolders.
 struct Files {
   std::string folder;
   std::vector<std::string> names;  // relative to the folder
@@ -29,7 +30,7 @@ struct Files {
   }
 };
 
-// The images: samples without targets.
+// The data set of the images: samples without targets.
 class FolderImages final : public Dataset {
  public:
   FolderImages(Files files, const DeclaredInfo& declared) : files_(std::move(files)) {
@@ -54,7 +55,7 @@ class FolderImages final : public Dataset {
   std::int64_t channels_ = 3;
 };
 
-// The masks of images of the shape [height, width, channels].
+// The data set of the masks; `image` is the shape [height, width, channels] of the images.
 class FolderMasks final : public Dataset {
  public:
   FolderMasks(Files files, const MaskClasses& classes, bool weighs, const Shape& image, std::string warning)
@@ -76,7 +77,7 @@ class FolderMasks final : public Dataset {
   std::string name_of(std::int64_t index) const override { return files_.path(index); }
   void read(std::int64_t index, Sample& sample) const override {
     const std::string path = name_of(index);
-    with_remedy(files_.skip_unreadable, "mend the mask, or set `on_error: skip`", [&] {
+    with_remedy(files_.skip_unreadable, "repair the mask, or set `on_error: skip`", [&] {
       read_whole_file(path, sample);
       sample.shape = decode_mask(sample.scratch.data(), std::ssize(sample.scratch), path, sample.buffer);
     });
@@ -109,9 +110,9 @@ struct SegmentationFolderOptions final : DatasetOptions {
     const bool skips = declared.inputs[0].skip_unreadable;
     Files images{folder_of(where, where.images, "images"), {}, skips};
     Files masks{folder_of(where, where.masks, "masks"), {}, skips};
-    const ImageListing found = list_images(images.folder), drawn = list_images(masks.folder);
+    const ImageListing found = list_images(images.folder), found_masks = list_images(masks.folder);
     if (found.images.empty()) refuse_no_images(images.folder, found);
-    const std::set<std::string> known(drawn.images.begin(), drawn.images.end());
+    const std::set<std::string> known(found_masks.images.begin(), found_masks.images.end());
     std::set<std::string> used;
     for (const std::string& name : found.images) {
       std::string mask = without_ending(name) + ".png";
@@ -149,8 +150,8 @@ struct SegmentationFolderOptions final : DatasetOptions {
     if (classes.classes > no_class || (!values.empty() && std::ssize(values) != classes.classes)) {
       throw Error(ErrorKind::config,
                   values.empty()
-                      ? format("masks have {} classes at most, not {}", no_class, classes.classes)
-                      : format("`values` has {} numbers, and there are {} classes", values.size(), classes.classes));
+                      ? format("masks have at most {} classes, not {}", no_class, classes.classes)
+                      : format("`values` has {} numbers, but there are {} classes", values.size(), classes.classes));
     }
     classes.of_value.fill(-1);
     for (std::int64_t c = 0; c < classes.classes; ++c) {
@@ -167,17 +168,17 @@ struct SegmentationFolderOptions final : DatasetOptions {
 Section segmentation_folder_choice() {
   return Keys<SegmentationFolderOptions>(
              "segmentation_folder",
-             "Images as image_folder reads them, and for each a mask: a PNG file of the same name, of gray values or "
-             "of a palette, "
-             "whose pixels are class numbers. The network ends in an output for each class and pixel. What `transform` "
-             "and `augment` do to the places of pixels is done to masks too, by the nearest pixel; outside of the "
-             "image is class 0 or, with `ignore`, none.")
+             "Images as image_folder reads them, and a mask for each: a gray or palette PNG file of the same name, "
+             "whose pixels are class numbers. The network ends in an output for each class and pixel. Steps of "
+             "`transform` and `augment` that move pixels also move those of masks, to the nearest pixel; pixels "
+             "outside of the image get class 0 or, with `ignore`, no class.")
       .key("path", &SegmentationFolderOptions::path,
-           "A folder with the folders `images` and `masks`; or several, as of the other keys.")
-      .key("images", &SegmentationFolderOptions::images, "The folder of the images, and folders below it.")
-      .key("masks", &SegmentationFolderOptions::masks, "The folder of the masks, with the same folders below it.")
+           "A folder with the folders `images` and `masks`, or a list of such folders; the other keys accept lists, "
+           "too.")
+      .key("images", &SegmentationFolderOptions::images, "The folder of the images, which may be in subfolders.")
+      .key("masks", &SegmentationFolderOptions::masks, "The folder of the masks, with the same subfolders.")
       .key("values", &SegmentationFolderOptions::values,
-           "The value of each class in the masks, class by class: [0, 255]; none: the number of the class.",
+           "The value of each class in the masks, class by class: [0, 255]; default: the number of the class.",
            between(0, 255))
       .key("ignore", &SegmentationFolderOptions::ignore,
            "The value of pixels without a class, which have no weight in loss and metrics.", between(0, 255));

@@ -18,7 +18,7 @@ struct DeleteAnimation {
   void operator()(WebPAnimDecoder* decoder) const { WebPAnimDecoderDelete(decoder); }
 };
 
-// The first picture of an animation, without its transparency.
+// Decodes the first frame of an animation, without its transparency.
 void decode_animation(const WebPData& data, const std::string& path, Sample& sample) {
   WebPAnimDecoderOptions options;
   if (!WebPAnimDecoderOptionsInit(&options)) refuse_webp(path);

@@ -292,8 +292,8 @@ TEST_CASE("images of other formats are named") {
   CHECK(data.info().warnings[0].find("2 images are not read (.avif, .tif)") != std::string::npos);
   const std::pair<std::string, const char*> others[] = {
       {std::string("II*\0....", 8), "TIFF"},   {std::string("MM\0*....", 8), "TIFF"},
-      {"GIF89a....", "decoded as GIF"},        {"BM......", "is no JPEG, PNG, WebP, GIF or BMP image"},
-      {"RIFF....WEBPVP8 ", "decoded as WebP"}, {"what is this", "is no JPEG, PNG, WebP, GIF or BMP image"}};
+      {"GIF89a....", "decoded as GIF"},        {"BM......", "is not a JPEG, PNG, WebP, GIF or BMP image"},
+      {"RIFF....WEBPVP8 ", "decoded as WebP"}, {"what is this", "is not a JPEG, PNG, WebP, GIF or BMP image"}};
   for (const auto& [bytes, name] : others) {
     write_file(folder / "a/2.png", bytes);
     check_error(yaml, {"a/2.png", name});

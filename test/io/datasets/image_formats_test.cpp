@@ -258,10 +258,10 @@ TEST_CASE("image formats: files with changed bytes never crash") {
 TEST_CASE("image formats: sizes that a header only claims are refused before memory is taken") {
   const std::string gif = "GIF89a\xff\xff\xff\xff" + std::string(3, '\0') + "," + std::string(4, '\0') +
                           "\xff\xff\xff\xff" + std::string(1, '\0') + "\2\1\4";
-  CHECK_THAT(error_of(gif), Catch::Contains("65535x65535, which is not read"));
+  CHECK_THAT(error_of(gif), Catch::Contains("65535x65535, which is not supported"));
   std::string bmp = "BM" + std::string(8, '\0') + little(54, 4) + little(40, 4) + little(60000, 4) + little(60000, 4) +
                     little(1, 2) + little(24, 2) + std::string(24, '\0');
-  CHECK_THAT(error_of(bmp), Catch::Contains("60000x60000, which is not read"));
+  CHECK_THAT(error_of(bmp), Catch::Contains("60000x60000, which is not supported"));
   bmp.replace(18, 8, little(30000, 4) + little(2, 4));
   CHECK_THAT(error_of(bmp), Catch::Contains("the file ends too early"));
   bmp.replace(18, 8, little(16000, 4) + little(16000, 4));
@@ -321,7 +321,7 @@ TEST_CASE("image folders: files are found by ending or content, and those of fil
   Sample sample;
   for (std::int64_t i = 0; i < dataset->size(); ++i) dataset->read(i, sample);
   CHECK_THAT(dataset->info().warning, Catch::Contains("2 images are not read (.bak, .tif)"));
-  CHECK_THAT(dataset->info().warning, Catch::Contains("5 files are skipped, which file managers leave or which are "
+  CHECK_THAT(dataset->info().warning, Catch::Contains("5 files are skipped, which file managers create or which are "
                                                       "hidden (.*, .DS_Store, ._*, Thumbs.db)"));
 }
 

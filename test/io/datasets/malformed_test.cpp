@@ -117,7 +117,7 @@ TEST_CASE("image folders that are wrong") {
               {"cat", "has no JPEG, PNG, WebP, GIF or BMP images"});
   write_file(folder / "cat/a.jpg", "no image");
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()),
-              {"a.jpg", "is no JPEG, PNG, WebP, GIF or BMP image"});
+              {"a.jpg", "is not a JPEG, PNG, WebP, GIF or BMP image"});
   write_file(folder / "cat/a.jpg", "\xff\xd8\xff" + random_bytes(300, 1));
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"a.jpg", "JPEG"});
   write_file(folder / "cat/a.jpg", "\x89PNG\r\n\x1a\n" + random_bytes(300, 1));
