@@ -1,4 +1,4 @@
-// Expands braces and wildcards.
+// Expands braces and wildcards in paths.
 #include "io/datasets/records/shards.h"
 
 #include <fnmatch.h>
@@ -20,7 +20,7 @@ namespace {
   data_error(path, format("its braces name more than {} files", most_shards), "use *, or join the files");
 }
 
-// The position behind the brace that closes the one at `open`; npos where there is none.
+// Returns the position after the brace that closes the one at `open`; npos if there is none.
 std::size_t closing(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -30,23 +30,23 @@ std::size_t closing(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-// Parts between commas outside of inner braces.
+// Splits a text at its commas, except for those in inner braces.
 std::vector<std::string> alternatives(std::string_view text) {
-  std::vector<std::string> parts(1);
+  std::vector<std::string> found(1);
   int depth = 0;
   for (const char c : text) {
     if (c == '{') ++depth;
     if (c == '}') --depth;
     if (c == ',' && depth == 0) {
-      parts.emplace_back();
+      found.emplace_back();
     } else {
-      parts.back() += c;
+      found.back() += c;
     }
   }
-  return parts;
+  return found;
 }
 
-// The numbers of "000..127", as wide as the first is written; nothing where the text is no range.
+// Returns the numbers of a range "000..127", with as many digits as the first one; nullopt if the text is not a range.
 std::optional<std::vector<std::string>> numbers(std::string_view text, const std::string& path) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
@@ -64,18 +64,18 @@ std::optional<std::vector<std::string>> numbers(std::string_view text, const std
   return found;
 }
 
-// The texts that a text with braces stands for.
+// Returns the texts that a text with braces expands to.
 std::vector<std::string> without_braces(const std::string& text, const std::string& path) {
   for (std::size_t open = text.find('{'); open != std::string::npos; open = text.find('{', open + 1)) {
     const std::size_t end = closing(text, open);
     if (end == std::string::npos) break;
     const std::string inside = text.substr(open + 1, end - open - 2);
-    std::optional<std::vector<std::string>> parts = numbers(inside, path);
-    if (!parts) parts = alternatives(inside);
-    if (parts->size() == 1 && inside.find("..") == std::string::npos) continue;  // no braces of ours
+    std::optional<std::vector<std::string>> choices = numbers(inside, path);
+    if (!choices) choices = alternatives(inside);
+    if (choices->size() == 1 && inside.find("..") == std::string::npos) continue;  // these braces belong to the name
     std::vector<std::string> found;
-    for (const std::string& part : *parts) {
-      for (std::string& whole : without_braces(text.substr(0, open) + part + text.substr(end), path)) {
+    for (const std::string& choice : *choices) {
+      for (std::string& whole : without_braces(text.substr(0, open) + choice + text.substr(end), path)) {
         if (found.size() == most_shards) refuse_braces(path);
         found.push_back(std::move(whole));
       }
@@ -87,7 +87,7 @@ std::vector<std::string> without_braces(const std::string& text, const std::stri
 
 bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
-// Adds the files and folders that a pattern matches, whose first `from` bytes are a path without wildcards.
+// Adds the files and folders that match a pattern; its first `from` bytes have no wildcards.
 void match(const std::string& pattern, std::size_t from, std::vector<std::string>& found) {
   const std::size_t wildcard = pattern.find_first_of("*?[", from);
   if (wildcard == std::string::npos) {
@@ -97,10 +97,10 @@ void match(const std::string& pattern, std::size_t from, std::vector<std::string
   const std::size_t slash = pattern.rfind('/', wildcard);
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   const std::size_t end = std::min(pattern.find('/', wildcard), pattern.size());
-  const std::string part = pattern.substr(begin, end - begin), folder = pattern.substr(0, begin);
+  const std::string name = pattern.substr(begin, end - begin), folder = pattern.substr(0, begin);
   if (!is_folder(folder.empty() ? "." : folder)) return;
   for (const FolderEntry& entry : list_folder(folder.empty() ? "." : folder)) {
-    if (fnmatch(part.c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
+    if (fnmatch(name.c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
     match(folder + entry.name + pattern.substr(end), begin + entry.name.size(), found);
   }
 }

@@ -1,4 +1,4 @@
-// The files that hold a data set in pieces, named by one path.
+// Finds the files of a data set that one path names.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 
 namespace trainctl {
 
-// The most files that braces may name.
+// The largest number of files that braces may name.
 inline constexpr std::size_t most_shards = 100'000;
 
-// The files that `path` names, each once, in bytewise order: the file of that name; the files in the folder of that
-// name for which `belongs(name)`; or a pattern with *, ? and [...] as the shell has them, and with braces that name
-// alternatives {a,b} or numbers {000..127}. Throws Error{data} where there are none.
+// Returns the files that `path` names, each once, in bytewise order. `path` is a file; a folder, whose files with
+// belongs(name) are returned; or a pattern with the shell's wildcards *, ? and [...], and with braces for alternatives
+// {a,b} or numbers {000..127}. Throws Error{data} if there are no files.
 std::vector<std::string> shard_files(const std::string& path, const std::function<bool(const std::string&)>& belongs);
 
 }  // namespace trainctl

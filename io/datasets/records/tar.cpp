@@ -19,12 +19,12 @@ constexpr std::int64_t longest_extra = 1 << 20;  // bytes of a pax header or a l
 
 using Header = char[block];
 
-std::string_view text_at(const Header& header, std::size_t offset, std::size_t most) {
-  const std::string_view field(header + offset, most);
+std::string_view text_at(const Header& header, std::size_t offset, std::size_t max_bytes) {
+  const std::string_view field(header + offset, max_bytes);
   return field.substr(0, field.find('\0'));
 }
 
-// A number in octal digits, or in GNU's binary form; nothing where it is neither or negative.
+// Reads a number in octal digits or in GNU's binary format. Returns nullopt if it is neither, or negative.
 std::optional<std::int64_t> number_at(const Header& header, std::size_t offset, std::size_t bytes) {
   if (static_cast<unsigned char>(header[offset]) == 0x80) {
     std::uint64_t value = 0;
@@ -43,7 +43,7 @@ std::optional<std::int64_t> number_at(const Header& header, std::size_t offset, 
   return value;
 }
 
-// Whether the header's bytes, with blanks for the check sum itself, have the sum that it states.
+// Whether the sum of the header's bytes, with blanks instead of the checksum itself, is the header's checksum.
 bool sum_is_right(const Header& header) {
   constexpr std::size_t sum_at = 148, sum_bytes = 8;
   std::int64_t sum = 0;
@@ -53,13 +53,13 @@ bool sum_is_right(const Header& header) {
   return number_at(header, sum_at, sum_bytes) == sum;
 }
 
-// What extended headers say of the next file.
+// The values in extended headers, which apply to the next file.
 struct Extra {
   std::optional<std::string> name;
   std::optional<std::int64_t> size;
 };
 
-// Reads the records "LENGTH KEY=VALUE\n" of a pax header; false where they are damaged.
+// Reads the records "LENGTH KEY=VALUE\n" of a pax header. Returns false if they are damaged.
 bool read_pax(std::string_view text, Extra& extra) {
   while (!text.empty()) {
     std::size_t length = 0;
@@ -83,10 +83,10 @@ bool read_pax(std::string_view text, Extra& extra) {
   return true;
 }
 
-// The name in a header: behind ustar's prefix, where there is one.
+// The file name in a header, after ustar's prefix if there is one.
 std::string name_in(const Header& header) {
   const std::string_view name = text_at(header, 0, 100);
-  const bool posix = std::memcmp(header + 257, "ustar\0", 6) == 0;  // GNU's has blanks here, and no prefix
+  const bool posix = std::memcmp(header + 257, "ustar\0", 6) == 0;  // GNU's headers have blanks here, and no prefix
   const std::string_view prefix = posix ? text_at(header, 345, 155) : std::string_view();
   return prefix.empty() ? std::string(name) : format("{}/{}", prefix, name);
 }
@@ -105,16 +105,16 @@ class TarReader {
       if (!cursor_.read(header, block)) refuse(at, "it is truncated within a header");
       ended = std::all_of(header, header + block, [](char byte) { return byte == 0; });
       if (ended) continue;
-      if (!sum_is_right(header)) refuse(at, "the check sum of a header is wrong", at == 0);
-      const std::optional<std::int64_t> stated = number_at(header, 124, 12);
+      if (!sum_is_right(header)) refuse(at, "the checksum of a header is wrong", at == 0);
+      const std::optional<std::int64_t> size_field = number_at(header, 124, 12);
       const char type = header[156];
       const bool regular = type == '0' || type == '\0' || type == '7';
-      // Links, devices, folders and pipes have no content, whatever size they state.
+      // Links, devices, folders and pipes have no content; the size in their headers is ignored.
       const bool empty = type >= '1' && type <= '6';
-      const std::int64_t size = regular && extra.size ? *extra.size : empty ? 0 : stated.value_or(-1);
-      if (size < 0) refuse(at, "a header states an impossible size");
+      const std::int64_t size = regular && extra.size ? *extra.size : empty ? 0 : size_field.value_or(-1);
+      if (size < 0) refuse(at, "a header has an impossible size");
       if (size > cursor_.left()) {
-        refuse(at, format("it is truncated: a file of {} bytes is there, and {} are left", size, cursor_.left()));
+        refuse(at, format("it is truncated: a file has {} bytes, but only {} are left", size, cursor_.left()));
       }
       const std::int64_t begin = cursor_.at(), end = begin + size;
       if (type == 'x' || type == 'L') {
@@ -130,11 +130,12 @@ class TarReader {
 
  private:
   [[noreturn]] void refuse(std::int64_t at, const std::string& what, bool first = false) const {
-    data_error(path_, format("at byte {}: {}", at, what), first ? "this may be no tar archive" : "get the file again");
+    data_error(path_, format("at byte {}: {}", at, what),
+               first ? "this may not be a tar archive" : "get the file again");
   }
 
   void read_extra(char type, std::int64_t size, std::int64_t at, Extra& extra) {
-    if (size > longest_extra) refuse(at, format("a header of {} bytes is there, which is not read", size));
+    if (size > longest_extra) refuse(at, format("a header has {} bytes, which is more than is supported", size));
     std::string text(static_cast<std::size_t>(size), '\0');
     cursor_.read(text.data(), size);
     if (type == 'L') {

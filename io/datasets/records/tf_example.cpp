@@ -1,4 +1,4 @@
-// A reader of the wire format of protocol buffers (protobuf.dev/programming-guides/encoding) for these messages.
+// Reads tf.train.Example messages in the wire format of protocol buffers (protobuf.dev/programming-guides/encoding).
 #include "io/datasets/records/tf_example.h"
 
 #include <bit>
@@ -28,7 +28,7 @@ bool read_span(Cursor& cursor, std::int64_t end, Span& span) {
   return true;
 }
 
-// Passes over the value of a field.
+// Moves past the value of a field.
 bool skip(Cursor& cursor, std::int64_t end, std::uint32_t wire) {
   std::uint64_t number = 0;
   Span span;
@@ -51,8 +51,9 @@ bool skip(Cursor& cursor, std::int64_t end, std::uint32_t wire) {
   }
 }
 
-// Calls field(number, wire type) at the value of every field of a message; field() returns whether it has read the
-// value and gone behind it, or sets `wrong`. Values that it leaves are passed over.
+// Calls field(number, wire type, wrong) at the value of every field of a message. field() returns whether it has read
+// the value and moved past it; otherwise the value is skipped. It sets `wrong` if the value is invalid. Returns false
+// if the message is invalid.
 template <class Field>
 bool for_each_field(Cursor& cursor, Span message, Field field) {
   cursor.seek(message.begin);
@@ -66,7 +67,7 @@ bool for_each_field(Cursor& cursor, Span message, Field field) {
   return true;
 }
 
-// Calls inner(span) for every message in field `number`, then goes behind it.
+// Calls inner(span) for every message in field `number`, and then moves past the message.
 template <class Inner>
 bool for_each_message(Cursor& cursor, Span message, std::uint32_t number, Inner inner) {
   return for_each_field(cursor, message, [&](std::uint32_t field, std::uint32_t wire, bool& wrong) {
@@ -83,10 +84,10 @@ bool read_fixed32(Cursor& cursor, std::int64_t end, float& value) {
   return end - cursor.at() >= 4 && cursor.read(&value, 4);
 }
 
-// Reads the values of a list: of bytes, or of numbers one by one or packed.
-bool read_list(Cursor& cursor, Span list, std::int64_t most, TfFeature& value) {
+// Reads the values of a list: bytes, or numbers, which may be packed.
+bool read_list(Cursor& cursor, Span list, std::int64_t max_values, TfFeature& value) {
   const auto take = [&](std::int64_t end) {
-    if (value.count() == most) return false;
+    if (value.count() == max_values) return false;
     if (value.kind == TfFeature::Kind::floats) return read_fixed32(cursor, end, value.floats.emplace_back());
     std::uint64_t number = 0;
     if (!read_varint(cursor, end, number)) return false;
@@ -104,7 +105,7 @@ bool read_list(Cursor& cursor, Span list, std::int64_t most, TfFeature& value) {
     wrong = wire != delimited || !read_span(cursor, list.end, span);
     if (wrong) return true;
     if (value.kind == TfFeature::Kind::bytes) {
-      wrong = value.count() == most;
+      wrong = value.count() == max_values;
       value.bytes.push_back(span);
     } else {
       while (!wrong && cursor.at() < span.end) wrong = !take(span.end);
@@ -144,14 +145,14 @@ bool for_each_feature(Cursor& cursor, Span example, const std::function<void(std
                           [&](Span features) { return for_each_message(cursor, features, 1, entry); });
 }
 
-bool read_feature(Cursor& cursor, Span feature, std::int64_t most, TfFeature& value) {
+bool read_feature(Cursor& cursor, Span feature, std::int64_t max_values, TfFeature& value) {
   value = {};
   return for_each_field(cursor, feature, [&](std::uint32_t field, std::uint32_t wire, bool& wrong) {
     if (field < 1 || field > 3 || wire != delimited) return false;
     const auto kind = static_cast<TfFeature::Kind>(field);
     if (kind != value.kind) value = {.kind = kind};
     Span list;
-    wrong = !read_span(cursor, feature.end, list) || !read_list(cursor, list, most, value);
+    wrong = !read_span(cursor, feature.end, list) || !read_list(cursor, list, max_values, value);
     if (!wrong) cursor.seek(list.end);
     return true;
   });

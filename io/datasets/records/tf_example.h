@@ -1,4 +1,4 @@
-// tf.train.Example: named lists of bytes, floats or whole numbers, as protocol buffers encode them.
+// Reads tf.train.Example messages: named lists of bytes, floats or whole numbers, encoded as protocol buffers.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace trainctl {
 
-// The bytes [begin, end) of what a cursor reads.
+// The bytes [begin, end) of a cursor's bytes.
 struct Span {
   std::int64_t begin = 0, end = 0;
 
   std::int64_t size() const { return end - begin; }
 };
 
-// The list of a feature: one of the three, as `kind` says.
+// The values of a feature: the list that `kind` names; the other two lists are empty.
 struct TfFeature {
   enum class Kind { none, bytes, floats, integers };
 
@@ -31,11 +31,11 @@ struct TfFeature {
 };
 
 // Calls visit(name, span) for every feature of an Example; the span is that of its Feature message, for read_feature().
-// Values that are not read are passed over. Features with names of more than 1024 bytes are left out. False where the
-// bytes are no Example.
+// Features with names of more than 1024 bytes are skipped. Returns false if the bytes are not an Example.
 bool for_each_feature(Cursor& cursor, Span example, const std::function<void(std::string_view, Span)>& visit);
 
-// Reads a feature of at most `most` values. False where the bytes are no Feature, or there are more.
-bool read_feature(Cursor& cursor, Span feature, std::int64_t most, TfFeature& value);
+// Reads a feature of at most `max_values` values. Returns false if the bytes are not a Feature, or if it has more
+// values.
+bool read_feature(Cursor& cursor, Span feature, std::int64_t max_values, TfFeature& value);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The features of a record by name, and the targets of all records.
+// Reads the features of a record by name, and collects the targets of all records.
 #pragma once
 
 #include <cstdint>
@@ -13,42 +13,45 @@
 
 namespace trainctl {
 
-// Where each feature of a record lies; the last one of a name, as protocol buffers read maps.
-using FeaturePlaces = std::map<std::string, Span, std::less<>>;
+// The span of each feature of a record by name. If a name occurs several times, the last one counts, as in protocol
+// buffers' maps.
+using FeatureSpans = std::map<std::string, Span, std::less<>>;
 
-// The places of a record's features. Throws Error{data} where the record is no Example; `name` is the record's.
-FeaturePlaces features_of(Cursor& cursor, Span record, const std::string& name);
+// Finds the features of the record `name`. Throws Error{data} if the record is not an Example.
+FeatureSpans features_of(Cursor& cursor, Span record, const std::string& name);
 
-// A record's feature, of one to `most` values. Throws Error{data} where it is missing, empty, damaged or longer.
-TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
+// Reads the feature `key` of the record `name`. Throws Error{data} if it is missing, empty or damaged, or has more than
+// `max_values` values.
+TfFeature read_named(Cursor& cursor, const FeatureSpans& spans, const std::string& key, std::int64_t max_values,
                      const std::string& name);
 
-// The declared key, or the first of the usual ones that a record has. Throws Error{data} where it has none; the remedy
-// is to state the option.
+// Returns the declared key or, if there is none, the first of the usual keys that the record `name` has. Throws
+// Error{data} if the record does not have it; the remedy is to set `option`.
 std::string choose_feature(const std::optional<std::string>& declared, const std::vector<std::string>& usual,
-                           const FeaturePlaces& places, const std::string& option, const std::string& name);
+                           const FeatureSpans& spans, const std::string& option, const std::string& name);
 
 // The targets of all records, in their order.
 class TfTargets {
  public:
-  // Adds a record's target and, where `weight` names one, its weight. Throws Error{data} where the target holds bytes
-  // or is of another kind or length than those before, or the weight is no number of 0 or more.
-  void add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
-           const std::optional<std::string>& weight, const std::string& name);
+  // Adds the target `key` of the record `name` and, if `weight` names a feature, the record's weight. Throws
+  // Error{data} if the target holds bytes or differs in kind or length from those before, or if the weight is not a
+  // finite number of at least 0.
+  void add(Cursor& cursor, const FeatureSpans& spans, const std::string& key, const std::optional<std::string>& weight,
+           const std::string& name);
   // Adds a record whose target is not read: class 0, with the record's weight.
-  void add_without_target(Cursor& cursor, const FeaturePlaces& places, const std::optional<std::string>& weight,
+  void add_without_target(Cursor& cursor, const FeatureSpans& spans, const std::optional<std::string>& weight,
                           const std::string& name);
   bool empty() const { return records_ == 0; }
-  // The data set of the targets, as array_targets() makes it; `path` is for messages. Ends the collection.
+  // Makes the data set of the targets with array_targets(); `path` is for messages. No targets can be added afterwards.
   std::shared_ptr<const Dataset> dataset(const std::string& path, const DeclaredInfo& declared);
 
  private:
   TfFeature::Kind kind_ = TfFeature::Kind::none;
   std::int64_t records_ = 0;
-  std::int64_t each_ = 0;  // values of a target; 0: none has been added
+  std::int64_t each_ = 0;  // number of values of a target; 0: none has been added
   std::vector<std::int64_t> integers_;
   std::vector<float> floats_;
-  std::vector<float> weights_;  // empty where none is named
+  std::vector<float> weights_;  // empty if records have no weights
 };
 
 }  // namespace trainctl

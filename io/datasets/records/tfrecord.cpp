@@ -1,4 +1,4 @@
-// Reads samples from records.
+// The data set of TFRecord files.
 #include "io/datasets/records/tfrecord.h"
 
 #include <cstring>
@@ -16,14 +16,14 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t most_values = 1 << 26;  // of a sample's features
+constexpr std::int64_t max_values = 1 << 26;  // of a feature of a sample
 
-// Data files by TensorFlow's habits: x.tfrecord, x.tfrecords-00003-of-00100, train-00003-of-00100.
+// Whether a file has one of TensorFlow's usual names: x.tfrecord, x.tfrecords-00003-of-00100, train-00003-of-00100.
 bool is_tfrecord(const std::string& name) {
   return name.find("tfrecord") != std::string::npos || name.find("-of-") != std::string::npos;
 }
 
-// All bytes of a record in memory, for a cursor that does not outlive them.
+// A view of a record in memory, for a cursor; `data` must outlive it.
 Bytes view_of(const std::vector<std::byte>& data) {
   return {std::shared_ptr<const std::byte>(std::shared_ptr<const std::byte>(), data.data()), std::ssize(data)};
 }
@@ -54,21 +54,21 @@ class TfRecords final : public Dataset {
   bool add_record(Cursor& cursor, Span data, const std::string& name, TfTargets& targets);
   void read_sample(std::int64_t index, Sample& sample) const;
   void read_image(const std::vector<Span>& images, const std::string& name, Sample& sample) const;
-  void read_numbers(Cursor& cursor, const FeaturePlaces& places, const std::string& name, Sample& sample) const;
+  void read_numbers(Cursor& cursor, const FeatureSpans& spans, const std::string& name, Sample& sample) const;
   void learn_shape(const std::string& path);
 
-  TfRecordFormat format_;  // with the names that were found
+  TfRecordFormat format_;  // with the names of the features that were found
   bool skip_unreadable_;
-  bool held_out_;         // of another split than the training split
+  bool held_out_;         // the split is not the training split
   bool target_is_input_;  // records need no label
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
   std::shared_ptr<const Dataset> targets_;
   DatasetInfo info_;
-  std::vector<std::int64_t> widths_;  // values of each feature; empty until the first sample has been read
+  std::vector<std::int64_t> widths_;  // number of values of each feature; empty until the first sample has been read
   std::int64_t left_out_ = 0;         // records without a readable target
-  std::string problem_;               // of the first of these
+  std::string problem_;               // the error of the first of these
 };
 
 TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const DeclaredInfo& declared)
@@ -98,15 +98,15 @@ TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const D
 
 bool TfRecords::add_record(Cursor& cursor, Span data, const std::string& name, TfTargets& targets) {
   try {
-    const FeaturePlaces places = features_of(cursor, data, name);
-    const bool may_lack_weight = held_out_ && targets.empty();
-    if (may_lack_weight && format_.weight && !places.contains(*format_.weight)) format_.weight.reset();
+    const FeatureSpans spans = features_of(cursor, data, name);
+    const bool weight_is_optional = held_out_ && targets.empty();
+    if (weight_is_optional && format_.weight && !spans.contains(*format_.weight)) format_.weight.reset();
     if (target_is_input_) {
-      targets.add_without_target(cursor, places, format_.weight, name);
+      targets.add_without_target(cursor, spans, format_.weight, name);
       return true;
     }
-    std::string label = choose_feature(format_.label, {"image/class/label", "label", "y"}, places, "label", name);
-    targets.add(cursor, places, label, format_.weight, name);
+    std::string label = choose_feature(format_.label, {"image/class/label", "label", "y"}, spans, "label", name);
+    targets.add(cursor, spans, label, format_.weight, name);
     format_.label = std::move(label);
     return true;
   } catch (const Error& error) {
@@ -124,14 +124,14 @@ void TfRecords::learn_shape(const std::string& path) {
     try {
       index_->read(i, sample.scratch);
       Cursor cursor(view_of(sample.scratch));
-      const FeaturePlaces places = features_of(cursor, {0, cursor.size()}, name_of(i));
+      const FeatureSpans spans = features_of(cursor, {0, cursor.size()}, name_of(i));
       if (format_.features.empty()) {
         format_.image =
-            choose_feature(format_.image, {"image/encoded", "image", "image_raw"}, places, "image", name_of(i));
+            choose_feature(format_.image, {"image/encoded", "image", "image_raw"}, spans, "image", name_of(i));
       } else {
         std::vector<std::int64_t> widths;
         for (const std::string& key : format_.features) {
-          widths.push_back(read_named(cursor, places, key, most_values, name_of(i)).count());
+          widths.push_back(read_named(cursor, spans, key, max_values, name_of(i)).count());
         }
         widths_ = std::move(widths);
       }
@@ -150,11 +150,11 @@ void TfRecords::read_sample(std::int64_t index, Sample& sample) const {
   const std::string name = name_of(index);
   index_->read(index, sample.scratch);
   Cursor cursor(view_of(sample.scratch));
-  const FeaturePlaces places = features_of(cursor, {0, cursor.size()}, name);
-  if (!format_.features.empty()) return read_numbers(cursor, places, name, sample);
-  const TfFeature image = read_named(cursor, places, *format_.image, 1, name);
+  const FeatureSpans spans = features_of(cursor, {0, cursor.size()}, name);
+  if (!format_.features.empty()) return read_numbers(cursor, spans, name, sample);
+  const TfFeature image = read_named(cursor, spans, *format_.image, 1, name);
   if (image.kind != TfFeature::Kind::bytes) {
-    data_error(name, format("feature '{}' holds numbers, where an image's bytes are expected", *format_.image),
+    data_error(name, format("feature '{}' holds numbers, but an image's bytes are expected", *format_.image),
                "name the features of numbers with `features`");
   }
   read_image(image.bytes, name, sample);
@@ -166,7 +166,7 @@ void TfRecords::read_image(const std::vector<Span>& images, const std::string& n
     const auto& [height, width, channels] = *format_.raw_shape;
     sample.shape = Shape{height, width, channels};
     if (images[0].size() != sample.shape.count()) {
-      data_error(name, format("feature '{}' has {} bytes, raw_shape {}", *format_.image, images[0].size(),
+      data_error(name, format("feature '{}' has {} bytes, but raw_shape needs {}", *format_.image, images[0].size(),
                               sample.shape.count()));
     }
     sample.dtype = DType::uint8;
@@ -176,8 +176,7 @@ void TfRecords::read_image(const std::vector<Span>& images, const std::string& n
   }
 }
 
-void TfRecords::read_numbers(Cursor& cursor, const FeaturePlaces& places, const std::string& name,
-                             Sample& sample) const {
+void TfRecords::read_numbers(Cursor& cursor, const FeatureSpans& spans, const std::string& name, Sample& sample) const {
   std::int64_t count = 0;
   for (const std::int64_t width : widths_) count += width;
   sample.buffer.resize(static_cast<std::size_t>(count) * sizeof(float));
@@ -186,14 +185,15 @@ void TfRecords::read_numbers(Cursor& cursor, const FeaturePlaces& places, const 
   auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
   for (std::size_t i = 0; i < widths_.size(); ++i) {
     const std::string& key = format_.features[i];
-    const TfFeature feature = read_named(cursor, places, key, most_values, name);
+    const TfFeature feature = read_named(cursor, spans, key, max_values, name);
     const bool wrong_kind =
         tokens_ > 0 ? feature.kind != TfFeature::Kind::integers : feature.kind == TfFeature::Kind::bytes;
     if (wrong_kind) {
       data_error(name, format("feature '{}' holds no {}", key, tokens_ > 0 ? "whole numbers" : "numbers"));
     }
     if (feature.count() != widths_[i]) {
-      data_error(name, format("feature '{}' has {} values, the first record {}", key, feature.count(), widths_[i]));
+      data_error(name,
+                 format("feature '{}' has {} values, but the first record has {}", key, feature.count(), widths_[i]));
     }
     for (const std::int64_t number : feature.integers) {
       if (tokens_ == 0) {
@@ -231,18 +231,18 @@ std::shared_ptr<const Dataset> tfrecord_dataset(const std::string& path, const T
 Section tfrecord_choice() {
   return Keys<TfRecordOptions>("tfrecord", "TensorFlow's TFRecord files of tf.train.Example, not compressed.")
       .key("path", &TfRecordOptions::path,
-           "A file, a folder (of files named *tfrecord* or *-of-*), or a pattern with *, ? and {000..127}, read in "
-           "bytewise order of their names; or several of these, one after another.")
+           "A file, a folder (of files named *tfrecord* or *-of-*), or a pattern with *, ? and {000..127}; files are "
+           "read in bytewise order of their names. Or a list of these, which are read one after another.")
       .key("image", &TfRecordOptions::image,
-           "The feature with the bytes of an image file, as image_folder reads them; default: image/encoded, image or "
-           "image_raw.")
+           "The feature with the bytes of an image file in one of the formats of image_folder; default: image/encoded, "
+           "image or image_raw.")
       .key("label", &TfRecordOptions::label,
            "The feature with the target: a class number, or values; default: image/class/label, label or y.")
       .key("weight", &TfRecordOptions::weight,
-           "The feature with the sample's weight, which loss and metrics are means by; default: all weigh the same. "
-           "Validation and test may lack it.")
+           "The feature with the sample's weight, by which loss and metrics are averaged; default: all weights are 1. "
+           "It may be missing in validation and test.")
       .key("features", &TfRecordOptions::features,
-           "Features of numbers, which one behind the other are the sample, instead of an image.")
+           "Features of numbers, which are concatenated to the sample, instead of an image.")
       .key("raw_shape", &TfRecordOptions::raw_shape,
            "The height, width and channels of images whose bytes are their values, instead of an image file.",
            at_least(1))

@@ -1,4 +1,4 @@
-// Finds and checks records.
+// Finds records and verifies their checksums.
 #include "io/datasets/records/tfrecord_index.h"
 
 #include <algorithm>
@@ -38,14 +38,15 @@ void TfRecordIndex::add_file(std::uint32_t file, const VisitRecord& visit) {
     std::memcpy(&sum, header + 8, 4);
     if (sum != masked_crc32c(header, 8)) {
       if (number == 0 && is_gzip(bytes)) data_error(path, "is compressed", "unpack it with gunzip");
-      data_error(name, "the check sum of its length is wrong",
-                 number == 0 ? "this may be no TFRecord file" : "get the file again");
+      data_error(name, "the checksum of its length is wrong",
+                 number == 0 ? "this may not be a TFRecord file" : "get the file again");
     }
     const std::int64_t left = std::max<std::int64_t>(0, cursor.left() - sum_bytes);
     if (cursor.left() < sum_bytes || length > static_cast<std::uint64_t>(left)) {
-      data_error(name, format("is truncated: it has {} bytes, {} are left", length, left), "get the file again");
+      data_error(name, format("is truncated: it has {} bytes, but only {} are left", length, left),
+                 "get the file again");
     }
-    if (length > longest_record) data_error(name, format("has {} bytes, which is not read", length));
+    if (length > longest_record) data_error(name, format("has {} bytes, which is more than is supported", length));
     const Span data{cursor.at(), cursor.at() + static_cast<std::int64_t>(length)};
     if (visit(cursor, data, name)) records_.push_back({data.begin, number, static_cast<std::uint32_t>(length), file});
     cursor.seek(data.end);
@@ -68,7 +69,7 @@ void TfRecordIndex::read(std::int64_t number, std::vector<std::byte>& data) cons
   std::uint32_t sum = 0;
   std::memcpy(&sum, data.data() + length, sum_bytes);
   data.resize(length);
-  if (sum != masked_crc32c(data.data(), length)) data_error(name_of(number), "is damaged: its check sum is wrong");
+  if (sum != masked_crc32c(data.data(), length)) data_error(name_of(number), "is damaged: its checksum is wrong");
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Groups the files of archives into samples.
+// The data set of WebDataset's archives: groups their files into samples.
 #include "io/datasets/records/webdataset.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 bool is_tar(const std::string& name) { return name.ends_with(".tar"); }
 
-// A member's name cut at the first dot behind the last slash; the ending in lower case.
+// Splits a member's name at the first dot after the last slash; the ending is converted to lower case.
 std::pair<std::string, std::string> key_and_ending(const std::string& name) {
   const std::size_t base = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
   const std::size_t dot = std::min(name.find('.', base), name.size());
@@ -32,7 +32,7 @@ std::pair<std::string, std::string> key_and_ending(const std::string& name) {
   return {name.substr(0, dot), ending};
 }
 
-// The class number in a file, with blanks or a line end around it.
+// Reads the class number in a file; blanks and line ends around it are ignored.
 std::optional<std::int64_t> number_in(std::string_view text) {
   constexpr std::string_view blanks(" \t\r\n\0", 5);
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
@@ -50,16 +50,17 @@ class WebDataset final : public Dataset {
         target_is_input_(declared.target_is_input) {
     for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
     if (samples_.empty()) {
-      data_error(path, format("holds no samples: files KEY.{} with KEY.{}", join_or(endings.image), endings.label));
+      data_error(path,
+                 format("holds no samples: pairs of files KEY.{} and KEY.{}", join_or(endings.image), endings.label));
     }
     if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
-    DeclaredInfo of_labels = declared;
-    of_labels.use.target_values = false;  // the files hold classes
-    targets_ = array_targets({path, {size()}, ElementType::int64, false, bytes_of(std::move(labels_))}, of_labels);
+    DeclaredInfo label_info = declared;
+    label_info.use.target_values = false;  // the files hold classes
+    targets_ = array_targets({path, {size()}, ElementType::int64, false, bytes_of(std::move(labels_))}, label_info);
     info_ = targets_->info();
     info_.sample = first_readable_shape(*this, path, skip_unreadable_);
     std::string keys;
-    for (const SamplePlace& place : samples_) keys += format("{} {} ", place.image.name, place.image.size);
+    for (const SampleLocation& location : samples_) keys += format("{} {} ", location.image.name, location.image.size);
     const auto path_of = [this](std::int64_t i) { return files_[static_cast<std::size_t>(i)]; };
     info_.fingerprint = format("{} samples {:016x} {:016x}, {}", size(), xxh3(keys.data(), keys.size()),
                                content_hash(FileContents{std::ssize(files_), path_of}), info_.fingerprint);
@@ -70,31 +71,31 @@ class WebDataset final : public Dataset {
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t index) const override { return targets_->label(index); }
   std::string name_of(std::int64_t index) const override {
-    const SamplePlace& place = samples_[static_cast<std::size_t>(index)];
-    return format("{}:{}", files_[place.file], place.image.name);
+    const SampleLocation& location = samples_[static_cast<std::size_t>(index)];
+    return format("{}:{}", files_[location.file], location.image.name);
   }
 
   void read(std::int64_t index, Sample& sample) const override {
-    const SamplePlace& place = samples_[static_cast<std::size_t>(index)];
+    const SampleLocation& location = samples_[static_cast<std::size_t>(index)];
     const std::string name = name_of(index);
     with_remedy(skip_unreadable_, "get the file again, or set `on_error: skip`", [&] {
-      if (place.image.size > largest_image_file) {
-        data_error(name, format("has {} bytes, which is not read", place.image.size));
+      if (location.image.size > largest_image_file) {
+        data_error(name, format("has {} bytes, which is more than is supported", location.image.size));
       }
-      const InputFile file(files_[place.file]);
-      sample.scratch.resize(static_cast<std::size_t>(place.image.size));
-      file.read(place.image.offset, sample.scratch.data(), place.image.size);
-      decode_sample(sample.scratch.data(), place.image.size, channels_, name, sample);
+      const InputFile file(files_[location.file]);
+      sample.scratch.resize(static_cast<std::size_t>(location.image.size));
+      file.read(location.image.offset, sample.scratch.data(), location.image.size);
+      decode_sample(sample.scratch.data(), location.image.size, channels_, name, sample);
     });
     targets_->read(index, sample);
   }
 
  private:
-  struct SamplePlace {
+  struct SampleLocation {
     TarMember image;
-    std::size_t file;  // number of its archive
+    std::size_t file;  // index of its archive in files_
   };
-  // The files of one sample while its archive is passed.
+  // The files of one sample that have been found so far.
   struct Group {
     std::string key;
     std::optional<TarMember> image;
@@ -106,7 +107,7 @@ class WebDataset final : public Dataset {
     Group group;
     for_each_member(path, [&](Cursor& cursor, const TarMember& member) {
       auto [key, ending] = key_and_ending(member.name);
-      if (key.empty() || key.ends_with('/')) return;  // a name that begins with a dot
+      if (key.empty() || key.ends_with('/')) return;  // the name begins with a dot
       if (key != group.key) {
         add_sample(file, endings, group);
         group = {std::move(key), {}, {}};
@@ -114,8 +115,8 @@ class WebDataset final : public Dataset {
       const std::string name = format("{}:{}", path, member.name);
       const bool image = std::find(endings.image.begin(), endings.image.end(), ending) != endings.image.end();
       if (image ? group.image.has_value() : ending == endings.label && group.label) {
-        data_error(name, format("the sample has another {} already", image ? "image" : "label"),
-                   "each sample needs a name of its own");
+        data_error(name, format("the sample already has another {}", image ? "image" : "label"),
+                   "each sample needs its own name");
       }
       if (image) group.image = member;
       if (ending == endings.label && !image) group.label = read_label(cursor, member, name);
@@ -129,12 +130,12 @@ class WebDataset final : public Dataset {
     cursor.read(text.data(), std::ssize(text));
     const std::optional<std::int64_t> number = number_in(text);
     if (!number || member.size > longest) {
-      data_error(name, format("'{}' is no class number", text.substr(0, 20)), "store classes as numbers from 0");
+      data_error(name, format("'{}' is not a class number", text.substr(0, 20)), "store classes as numbers from 0");
     }
     return *number;
   }
 
-  // Adds the sample whose files have been seen.
+  // Adds the sample whose files have been found.
   void add_sample(std::size_t file, const WebDatasetFormat& endings, Group& group) {
     if (!group.image && !group.label) return;
     if (target_is_input_) group.label = 0;
@@ -147,8 +148,8 @@ class WebDataset final : public Dataset {
   }
 
   std::vector<std::string> files_;
-  std::vector<SamplePlace> samples_;
-  std::vector<std::int64_t> labels_;  // until targets_ has them
+  std::vector<SampleLocation> samples_;
+  std::vector<std::int64_t> labels_;  // moved to targets_ once all are read
   std::shared_ptr<const Dataset> targets_;
   DatasetInfo info_;
   std::int64_t channels_ = 3;
@@ -176,9 +177,9 @@ Section webdataset_choice() {
   return Keys<WebDatasetOptions>("webdataset",
                                  "Tar archives of images and class numbers with the same name: KEY.jpg, KEY.cls.")
       .key("path", &WebDatasetOptions::path,
-           "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}, read in bytewise order of their "
-           "names; or several of these, one after another.")
-      .key("image", &WebDatasetOptions::image, "The endings of images, which are read as image_folder reads them.")
+           "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}; archives are read in bytewise "
+           "order of their names. Or a list of these, which are read one after another.")
+      .key("image", &WebDatasetOptions::image, "The endings of images, in the formats of image_folder.")
       .key("label", &WebDatasetOptions::label, "The ending of the files with the class number, from 0.")
       .check([](const WebDatasetOptions& options, const Node& node, Reader& reader) {
         std::vector<std::string> endings = options.image;
@@ -188,7 +189,7 @@ Section webdataset_choice() {
               std::any_of(ending.begin(), ending.end(), [](unsigned char c) { return std::isupper(c); });
           if (!ending.empty() && ending[0] != '.' && !upper_case) continue;
           reader.error(node.location,
-                       format("an ending is written without its dot and in lower case, not '{}'", ending));
+                       format("an ending must be written in lower case and without its dot, not '{}'", ending));
         }
       });
 }

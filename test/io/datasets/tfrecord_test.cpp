@@ -157,22 +157,22 @@ TEST_CASE("tfrecord: what is wrong is told with file and record") {
   CHECK(error_of(good + second) == "no error");
   CHECK_THAT(error_of(""), Contains("empty"));
   CHECK_THAT(error_of(gzip(good)), Contains("is compressed"));
-  CHECK_THAT(error_of("no records in here, but text"), Contains("record 0: the check sum of its length is wrong"));
+  CHECK_THAT(error_of("no records in here, but text"), Contains("record 0: the checksum of its length is wrong"));
   CHECK_THAT(error_of(good + second.substr(0, 7)), Contains("record 1: is truncated within its header"));
   CHECK_THAT(error_of(good + second.substr(0, second.size() - 1)), Contains("record 1: is truncated"));
   const std::string long_length = little_endian(1ull << 62, 8);
   CHECK_THAT(error_of(good + long_length + masked_crc(long_length) + "abcd"),
-             Contains("record 1: is truncated: it has 4611686018427387904 bytes, 0 are left"));
+             Contains("record 1: is truncated: it has 4611686018427387904 bytes, but only 0 are left"));
   std::string bad = good + second;
   bad[good.size() + 3] ^= 1;
-  CHECK_THAT(error_of(bad), Contains("record 1: the check sum of its length is wrong"));
+  CHECK_THAT(error_of(bad), Contains("record 1: the checksum of its length is wrong"));
   bad = good + second;
   bad[bad.size() - 40] ^= 1;
   CHECK_THAT(error_of(bad), Contains("record 1") && Contains("on_error: skip"));
   std::string flipped = good + second;
   flipped[flipped.find("IDAT", good.size()) + 8] ^= 1;  // within the image
-  CHECK_THAT(error_of(flipped), Contains("record 1: is damaged: its check sum is wrong"));
-  CHECK_THAT(error_of(good + tf_record("\x0a\x05")), Contains("record 1: is no tf.train.Example"));
+  CHECK_THAT(error_of(flipped), Contains("record 1: is damaged: its checksum is wrong"));
+  CHECK_THAT(error_of(good + tf_record("\x0a\x05")), Contains("record 1: is not a tf.train.Example"));
   CHECK_THAT(error_of(tf_record(example({{"x", ints_feature({1})}, {"z", ints_feature({1})}}))),
              Contains("record 0: has no feature image/class/label, label or y") && Contains("x or z"));
   CHECK_THAT(error_of(tf_record(example({{"label", ints_feature({1})}}))),
@@ -187,9 +187,9 @@ TEST_CASE("tfrecord: what is wrong is told with file and record") {
     return tf_record(example({{"x", ints_feature(x)}, {"y", ints_feature(y)}}));
   };
   CHECK_THAT(error_of(numbers({1, 2}, {0}) + numbers({1}, {0}), {.features = {"x"}}),
-             Contains("record 1: feature 'x' has 1 values, the first record 2"));
+             Contains("record 1: feature 'x' has 1 values, but the first record has 2"));
   CHECK_THAT(error_of(numbers({1}, {0}) + numbers({1}, {0, 1}), {.features = {"x"}}),
-             Contains("record 1: feature 'y' has 2 whole numbers, the records before have 1 whole numbers"));
+             Contains("record 1: feature 'y' has 2 whole numbers, but the records before have 1 whole numbers"));
   CHECK_THAT(error_of(numbers({1}, {}), {.features = {"x"}}), Contains("feature 'y' is empty"));
   CHECK_THAT(error_of(tf_record(example({{"image", bytes_feature("GIF89a")}, {"label", ints_feature({1})}}))),
              Contains("record 0: cannot be decoded as GIF"));
@@ -206,7 +206,7 @@ TEST_CASE("tfrecord: with on_error: skip damaged records are passed over") {
   write_file(folder / "a.tfrecord",
              tf_record("\x0a\x05") + damaged + image_record(3, 1) + tf_record(example({})) + image_record(4, 0));
   const std::string base = format("dataset: tfrecord, path: {}, shuffle: false, workers: 0", folder / "a.tfrecord");
-  CHECK_THROWS_WITH(Data(data_options("{" + base + "}"), 1), Contains("record 0: is no tf.train.Example"));
+  CHECK_THROWS_WITH(Data(data_options("{" + base + "}"), 1), Contains("record 0: is not a tf.train.Example"));
   const Data data(data_options("{" + base + ", on_error: skip}"), 1);
   REQUIRE(data.info().warnings.size() == 1);
   CHECK_THAT(data.info().warnings[0], Contains("2 records cannot be read and are left out"));

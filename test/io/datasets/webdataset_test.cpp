@@ -143,14 +143,14 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
   CHECK(error_of(good + end) == "no error");
   CHECK_THAT(error_of(""), Contains("empty"));
   CHECK_THAT(error_of(gzip(good + end)), Contains("is compressed"));
-  CHECK_THAT(error_of(std::string(600, 't')), Contains("may be no tar archive"));
+  CHECK_THAT(error_of(std::string(600, 't')), Contains("may not be a tar archive"));
   CHECK_THAT(error_of(good), Contains("truncated: there is no end mark"));
   CHECK_THAT(error_of(good.substr(0, 700)), Contains("truncated"));
   CHECK_THAT(error_of(good + good.substr(0, 100)), Contains("truncated within a header"));
   CHECK_THAT(error_of(end), Contains("holds no samples"));
   std::string flipped = good + end;
   flipped[3] ^= 1;
-  CHECK_THAT(error_of(flipped), Contains("at byte 0: the check sum of a header is wrong"));
+  CHECK_THAT(error_of(flipped), Contains("at byte 0: the checksum of a header is wrong"));
   std::string huge = tar_member("1.png", "abc");
   const auto with_size = [&](const std::string& field) {
     std::string header = huge;
@@ -160,7 +160,7 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
     for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(header[i]);
     return header.replace(148, 8, format("{:06o}", sum) + std::string("\0 ", 2));
   };
-  CHECK_THAT(error_of(with_size("77777777777 ") + end), Contains("a file of 8589934591 bytes"));
+  CHECK_THAT(error_of(with_size("77777777777 ") + end), Contains("a file has 8589934591 bytes"));
   CHECK_THAT(error_of(with_size("\x80" + std::string(11, '\x7f')) + end), Contains("impossible size"));
   CHECK_THAT(error_of(with_size(std::string(12, '\xff')) + end), Contains("impossible size"));
   CHECK_THAT(error_of(with_size("eightoctets ") + end), Contains("impossible size"));
@@ -169,11 +169,12 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
   CHECK_THAT(error_of(good + tar_member("2.png", png_of(2)) + end), Contains("the sample '2' has no file .cls"));
   CHECK_THAT(error_of(tar_member("2.cls", "1") + good + end),
              Contains("the sample '2' has no file .jpg, jpeg, png, webp, gif or bmp"));
-  CHECK_THAT(error_of(good + tar_member("1.jpg", png_of(2)) + end), Contains("1.jpg: the sample has another image"));
-  CHECK_THAT(error_of(good + tar_member("1.cls", "1") + end), Contains("1.cls: the sample has another label"));
-  CHECK_THAT(error_of(sample_of("1", 1, "cat") + end), Contains("1.cls: 'cat' is no class number"));
-  CHECK_THAT(error_of(sample_of("1", 1, "") + end), Contains("1.cls: '' is no class number"));
-  CHECK_THAT(error_of(sample_of("1", 1, std::string(1000, '1')) + end), Contains("is no class number"));
+  CHECK_THAT(error_of(good + tar_member("1.jpg", png_of(2)) + end),
+             Contains("1.jpg: the sample already has another image"));
+  CHECK_THAT(error_of(good + tar_member("1.cls", "1") + end), Contains("1.cls: the sample already has another label"));
+  CHECK_THAT(error_of(sample_of("1", 1, "cat") + end), Contains("1.cls: 'cat' is not a class number"));
+  CHECK_THAT(error_of(sample_of("1", 1, "") + end), Contains("1.cls: '' is not a class number"));
+  CHECK_THAT(error_of(sample_of("1", 1, std::string(1000, '1')) + end), Contains("is not a class number"));
   CHECK_THAT(error_of(sample_of("1", 1, "-1") + end), Contains("label -1"));
   CHECK_THAT(error_of(good + sample_of("2", 2, "5") + end, {.classes = 2}), Contains("label 5"));
   CHECK_THAT(error_of(good + tar_member("2.jpg", "RIFF....WEBPVP8 ") + tar_member("2.cls", "1") + end),

@@ -119,7 +119,7 @@ TEST_CASE("tfrecord: a feature weighs samples") {
   };
   CHECK_THAT(refused(floats_feature({-1})), Contains("record 0") && Contains("has weight -1"));
   CHECK_THAT(refused(floats_feature({1, 2})), Contains("has more than 1 values"));
-  CHECK_THAT(refused(bytes_feature("x")), Contains("holds bytes, where a weight is expected"));
+  CHECK_THAT(refused(bytes_feature("x")), Contains("holds bytes, but a weight is expected"));
 }
 
 }  // namespace trainctl::test::sample_weights_test
