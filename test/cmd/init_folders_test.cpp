@@ -99,7 +99,7 @@ TEST_CASE("init tells of a word among the numbers of what is predicted") {
   folder.write("homes.csv", text);
   const Finished made = trainctl(folder, {"init", "homes.csv"});
   CHECK(made.code == 3);
-  CHECK(contains(made.errors, "homes.csv: line 32, column 'price': '$740' is no number"));
+  CHECK(contains(made.errors, "homes.csv: line 32, column 'price': '$740' is not a number"));
 }
 
 }  // namespace trainctl::test::init_folders_test

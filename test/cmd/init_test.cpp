@@ -191,7 +191,7 @@ TEST_CASE("init does not take numbers with decimal commas for words, and says ho
                "train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}\n");
   const Finished run = trainctl(folder, {"run", "run.yaml", "--ranks", "1"});
   CHECK(run.code == 3);
-  CHECK(contains(run.errors, "has a decimal comma, and numbers have a decimal point"));
+  CHECK(contains(run.errors, "has a decimal comma, but numbers must have a decimal point"));
 }
 
 TEST_CASE("init scales bytes as pixels where they have height and width, and standardises those of tables") {

@@ -56,12 +56,12 @@ train: {batch_size: 30, epochs: 60, loss: binary_crossentropy, metrics: [accurac
     INFO(tail(run.errors));
     REQUIRE(run.code == 0);
     CHECK(contains(run.errors,
-                   "column 'plan' has words that the training part lacks in 2 of 4 lines (the first: "
+                   "column 'plan' has words in 2 of 4 lines that are not in the training split (the first: "
                    "'platinum' in line 4)"));
     const Finished predicted = trainctl(folder, {"predict", run_directory, "new.csv", "--ranks", ranks});
     INFO(tail(predicted.errors));
     REQUIRE(predicted.code == 0);
-    CHECK(contains(predicted.errors, "lacks in 2 of 4 lines"));
+    CHECK(contains(predicted.errors, "has words in 2 of 4 lines"));
     answers.push_back(predicted.out);
   }
   std::istringstream lines(answers[0]);
@@ -74,10 +74,10 @@ train: {batch_size: 30, epochs: 60, loss: binary_crossentropy, metrics: [accurac
 
   const Finished wrong = trainctl(folder, {"check", config, "--set", "data.validation.path=wrong.csv"});
   CHECK(wrong.code == 3);
-  CHECK(contains(wrong.errors, "the class 'perhaps', which the training part has not"));
+  CHECK(contains(wrong.errors, "the class 'perhaps', which is not in the training split"));
   const Finished closed = trainctl(folder, {"run", config, "--ranks", "1", "--set", "data.out_of_vocabulary=false"});
   CHECK(closed.code == 3);
-  CHECK(contains(closed.errors, "held-out.csv: line 4, column 'plan': 'platinum' is no word of the training part"));
+  CHECK(contains(closed.errors, "held-out.csv: line 4, column 'plan': 'platinum' is not a word of the training split"));
 }
 
 }  // namespace

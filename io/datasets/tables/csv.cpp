@@ -1,4 +1,4 @@
-// Reads tables of comma-separated values.
+// The data set of tables of comma-separated values.
 #include "io/datasets/tables/csv.h"
 
 #include <algorithm>
@@ -61,12 +61,12 @@ std::size_t find_column(const std::vector<std::string>& names, const std::string
               format("it has {}{}", all, shown < names.size() ? format(" and {} more", names.size() - shown) : ""));
 }
 
-// The columns that the training split reads, found by their names.
+// Finds the columns that the training split reads, by their names.
 void match_training_columns(const TableInfo& training, const std::string& path, Columns& columns) {
   const auto find = [&](const std::string& name) {
     if (!has(columns.names, name)) {
-      data_error(path, format("has no column '{}', which the training part has", name),
-                 "all parts need the same columns, in any order");
+      data_error(path, format("has no column '{}', which the training split has", name),
+                 "all splits need the same columns, in any order");
     }
     return find_column(columns.names, name, path);
   };
@@ -75,26 +75,27 @@ void match_training_columns(const TableInfo& training, const std::string& path, 
   if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
 }
 
-// For each of the first file's columns the place of the one with its name among a file's columns `names`.
+// Returns, for each column of the first file, the index of the column with the same name in `names`, the columns of
+// another file.
 std::vector<std::size_t> match_columns(const std::vector<std::string>& first, const std::string& first_path,
                                        const std::vector<std::string>& names, const std::string& path) {
-  const auto lacks = [](const std::string& who, const std::string& name, const std::string& other) {
-    data_error(who, format("has no column '{}', which {} has", name, other),
+  const auto refuse = [](const std::string& file, const std::string& name, const std::string& other) {
+    data_error(file, format("has no column '{}', which {} has", name, other),
                "all files need the same columns, in any order");
   };
   for (const std::string& name : names) {
-    if (!has(first, name)) lacks(first_path, name, path);
+    if (!has(first, name)) refuse(first_path, name, path);
   }
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> indices;
   for (const std::string& name : first) {
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) lacks(path, name, first_path);
-    places.push_back(static_cast<std::size_t>(found - names.begin()));
+    if (found == names.end()) refuse(path, name, first_path);
+    indices.push_back(static_cast<std::size_t>(found - names.begin()));
   }
-  return places;
+  return indices;
 }
 
-// The columns of a table that begins in the file `path`.
+// Chooses the columns of a table whose first file is `path`.
 Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableInfo* training) {
   Columns columns;
   std::vector<std::string>& names = columns.names;
@@ -120,22 +121,23 @@ Columns choose_columns(const std::string& path, const CsvFormat& csv, const Tabl
     if (csv.columns.empty() && !among(columns.targets) && columns.weight != i) columns.samples.push_back(i);
     if (columns.weight == i && (among(columns.targets) || among(columns.samples))) {
       throw Error(ErrorKind::config,
-                  format("column '{}' of {} is the weight and is read as another value", names[i], path),
-                  "take it out of `target` and `columns`");
+                  format("column '{}' of {} is the weight, but is also the target or in `columns`", names[i], path),
+                  "remove it from `target` and `columns`");
     }
     if (among(columns.targets) && among(columns.samples)) {
-      throw Error(ErrorKind::config, format("column '{}' of {} is in `columns` and is the target", names[i], path),
-                  "take it out of `columns`: a network would only copy it");
+      throw Error(ErrorKind::config,
+                  format("column '{}' of {} is the target, but is also in `columns`", names[i], path),
+                  "remove it from `columns`: the network would only copy it");
     }
   }
-  if (columns.samples.empty()) data_error(path, "has no column beside its target", "a sample needs a value at least");
+  if (columns.samples.empty()) data_error(path, "has no column except its target", "a sample needs at least one value");
   return columns;
 }
 
-// The columns of samples, before their lines are read.
+// Makes the columns of samples, before any lines are read.
 std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& csv, const Columns& columns,
                                      const TableInfo* training) {
-  const bool all_needed = csv.missing == MissingValue(MissingRule::error);
+  const bool missing_is_error = csv.missing == MissingValue(MissingRule::error);
   std::vector<CsvColumn> empty;
   for (std::size_t i = 0; i < columns.samples.size(); ++i) {
     const std::string& name = columns.names[columns.samples[i]];
@@ -144,22 +146,22 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
                       : has(csv.numeric, name) ? ColumnKind::numeric
                                                : ColumnKind::automatic;
     std::optional<std::vector<std::string>> vocabulary;
-    bool takes_others = false;
+    bool accepts_others = false;
     if (training) {
       const TableInfo::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
-      takes_others = column.out_of_vocabulary;
+      accepts_others = column.out_of_vocabulary;
     }
-    const MissingFields missing = all_needed    ? MissingFields::none
-                                  : categorical ? MissingFields::empty
-                                                : MissingFields::marked;
-    empty.emplace_back(path, name, kind, missing, std::move(vocabulary), takes_others);
+    const MissingFields missing = missing_is_error ? MissingFields::none
+                                  : categorical    ? MissingFields::empty
+                                                   : MissingFields::marked;
+    empty.emplace_back(path, name, kind, missing, std::move(vocabulary), accepts_others);
   }
   return empty;
 }
 
-// The columns of the target.
+// Makes the columns of the target.
 std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& columns) {
   std::vector<TargetColumn> found;
   for (const std::size_t field : columns.targets) {
@@ -169,7 +171,7 @@ std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& co
   return found;
 }
 
-// What the target's fields must be, as far as it is known before they are read.
+// Returns the kind of the target's fields, as far as it is known before they are read.
 TargetKind target_kind(const CsvFormat& csv, const Columns& columns, const DeclaredInfo& declared) {
   if (declared.training) return declared.training->class_names.empty() ? TargetKind::numbers : TargetKind::words;
   if (columns.targets.size() != 1) return TargetKind::numbers;
@@ -183,21 +185,21 @@ TargetKind target_kind(const CsvFormat& csv, const Columns& columns, const Decla
 struct Table {
   std::vector<CsvColumn> columns;
   CsvTarget target;
-  std::vector<float> weights;  // of the lines; empty where there is no column of them
+  std::vector<float> weights;  // one for each line; empty if there is no column of weights
 };
 
-float weight_in(std::string_view field, const FieldPlace& place) {
+float weight_in(std::string_view field, const FieldLocation& location) {
   const std::optional<float> weight = number_in(trimmed(field));
-  if (!weight) refuse_field(place, trimmed(field));
+  if (!weight) refuse_field(location, trimmed(field));
   if (*weight < 0) {
-    data_error(place.path, format("line {}, column '{}': the weight is {}", place.line, place.column, *weight),
-               "weights are 0 at least");
+    data_error(location.path, format("line {}, column '{}': the weight is {}", location.line, location.column, *weight),
+               "weights must be at least 0");
   }
   return *weight;
 }
 
-// Reads the lines behind the header. Returns nothing where the target is read as numbers and the first line has a word
-// that may be a class.
+// Reads the lines after the header. Returns nullopt if the kind of the target is automatic and the first line has a
+// word: the target is then to be read as words.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
                                 const TableInfo* training, TargetKind kind) {
   Table table{empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), kind}, {}};
@@ -205,18 +207,18 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
   for (const std::string& path : paths) {
     CsvLines lines(path, csv.delimiter[0]);
     const bool first = &path == paths.data();
-    const std::vector<std::size_t> places =
+    const std::vector<std::size_t> indices =
         match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
     if (csv.header.or_else(true)) lines.next(fields);
     bool any = false;
     for (; lines.next(fields); any = true) {
-      const LinePlace at = lines.place();
+      const LineLocation at = lines.place();
       if (fields.size() != columns.names.size()) {
         data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), columns.names.size()),
-                   "quote fields that hold the delimiter, or state another `delimiter`");
+                   "quote fields that hold the delimiter, or set another `delimiter`");
       }
       in_order.clear();
-      for (const std::size_t place : places) in_order.push_back(fields[place]);
+      for (const std::size_t index : indices) in_order.push_back(fields[index]);
       for (std::size_t i = 0; i < columns.samples.size(); ++i) table.columns[i].add(in_order[columns.samples[i]], at);
       if (!table.target.add(in_order, at)) return std::nullopt;
       if (!columns.weight) continue;
@@ -256,14 +258,14 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
   if (!read) read = read_table(paths, csv, columns, training, TargetKind::words);
   const auto rows = rows_of(read->columns);
   const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
-  DeclaredInfo of_rows = declared;
-  of_rows.sample.reset();  // it is the shape of what rows become
+  DeclaredInfo row_info = declared;
+  row_info.sample.reset();  // declared.sample is the shape of the samples that are made of the rows
   std::optional<Array> weights;
   if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
-  Array of_lines{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
+  Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
   const auto stored = columns.targets.empty()
-                          ? array_inputs(std::move(of_lines), of_rows)
-                          : read->target.with_samples(std::move(of_lines), std::move(weights), of_rows);
+                          ? array_inputs(std::move(row_array), row_info)
+                          : read->target.with_samples(std::move(row_array), std::move(weights), row_info);
 
   std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
   if (!table) {
@@ -283,41 +285,38 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
 
 Section csv_choice() {
   return Keys<CsvOptions>("csv",
-                          "A table: columns of numbers and of words, and a target of words, class numbers or "
-                          "values.")
-      .key("path", &CsvOptions::path, "The file: a line for each sample; or several with the same columns.")
-      .key("target", &CsvOptions::target, "The column of the target, or several for values; default: the last one.")
+                          "A table with columns of numbers or words, and a target of words, class numbers or values.")
+      .key("path", &CsvOptions::path,
+           "The file, with a line for each sample; or a list of files with the same columns.")
+      .key("target", &CsvOptions::target,
+           "The column of the target, or a list of columns for several values; default: the last column.")
       .key("columns", &CsvOptions::columns,
-           "The columns of a sample, in this order; default: all but the target and the weight.")
+           "The columns of a sample, in this order; default: all except the target and the weight.")
       .key("weight", &CsvOptions::weight,
-           "The column of samples' weights, which loss and metrics are means by; default: all weigh the same. "
-           "Validation and test may lack it.")
-      .key(
-          "categorical", &CsvOptions::categorical,
-          "Columns of words, each of which becomes one value for every word of the training part: 1 where the field "
-          "holds it, else 0 (one-hot). Columns without numbers in which words are repeated need not be named; one that "
-          "holds numbers does where they only name things. Of the target: its words are classes, also where the loss "
-          "takes "
-          "values, which are then 1 for the class and 0 for others.")
+           "The column of the samples' weights, by which loss and metrics are averaged; default: all weights are 1. It "
+           "may be missing in validation and test.")
+      .key("categorical", &CsvOptions::categorical,
+           "Columns of words. Each becomes one value for every word of the training split: 1 if the field holds the "
+           "word, else 0 (one-hot). Columns without numbers in which words are repeated need not be listed; columns "
+           "whose numbers are only names must be. If the target is listed, its words are classes, even if the loss "
+           "accepts values, which are then 1 for the class and 0 for the others.")
       .key("numeric", &CsvOptions::numeric,
-           "Columns in which anything but a number is an error; columns of numbers need not be named.")
+           "Columns in which anything but a number is an error; columns of numbers need not be listed.")
       .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
-           "Whether each column of words becomes one value more, the first, which is 1 for all words that the training "
-           "part lacks, as in Keras' StringLookup and FeatureSpace. Without it such a word in validation, test or "
-           "prediction is an error. A class that the training part lacks always is.")
+           "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
+           "the training split, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
+           "test or prediction is an error. A class that is missing in the training split is always an error.")
       .key("missing", &CsvOptions::missing,
-           "What stands for a field that is empty or holds NA, N/A, NaN, null or ? in a column of numbers: the mean of "
-           "the training part's values, zero, or this number; error: nothing, it stops the run. A missing word gives "
-           "zeros; in columns named in `categorical` only empty fields are missing. A target must not be missing.")
-      .key(
-          "standardize", &CsvOptions::standardize,
-          "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, as measured on the training "
-          "part; constant columns become 0.")
+           "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
+           "of the training split's values, zero, or this number; error: it stops the run. A missing word becomes "
+           "zeros; in columns listed in `categorical`, only empty fields are missing. A target must not be missing.")
+      .key("standardize", &CsvOptions::standardize,
+           "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
+           "split; constant columns become 0.")
       .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
-      .key(
-          "header", &CsvOptions::header,
-          "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on. auto: it does, "
-          "and a first line that looks like a sample is an error.")
+      .key("header", &CsvOptions::header,
+           "Whether the first line names the columns; otherwise their names are \"1\", \"2\", and so on. auto: it "
+           "does, and a first line that looks like a sample is an error.")
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
         const auto location_of = [&](const char* key) {
           const Node* value = node.find(key);

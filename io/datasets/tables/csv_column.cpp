@@ -1,4 +1,4 @@
-// Tells numbers from words.
+// Reads the fields of columns as numbers or words.
 #include "io/datasets/tables/csv_column.h"
 
 #include <algorithm>
@@ -17,10 +17,12 @@ namespace trainctl {
 namespace {
 
 constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
-// The most words of a column: of one that is not named in `categorical`, and of one that is.
-constexpr std::size_t most_words_found = 1000, most_words = 65536;
+// The largest number of different words in a column that is not listed in `categorical`, and in one that is.
+constexpr std::size_t max_words_automatic = 1000, max_words_categorical = 65536;
 
-std::string where(const FieldPlace& place) { return format("line {}, column '{}'", place.line, place.column); }
+std::string where(const FieldLocation& location) {
+  return format("line {}, column '{}'", location.line, location.column);
+}
 
 }  // namespace
 
@@ -50,12 +52,12 @@ bool has_decimal_comma(std::string_view text) {
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
   const std::size_t comma = text.find(',');
   if (comma == 0 || comma == std::string_view::npos || comma + 1 == text.size()) return false;
-  const auto digits = [](std::string_view part) {
-    return std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const auto digits = [](std::string_view group) {
+    return std::all_of(group.begin(), group.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   };
   std::string_view whole = text.substr(0, comma);
   for (std::size_t point = whole.rfind('.'); point != std::string_view::npos; point = whole.rfind('.')) {
-    if (whole.size() - point != 4 || !digits(whole.substr(point + 1))) return false;  // thousands
+    if (whole.size() - point != 4 || !digits(whole.substr(point + 1))) return false;  // not a group of thousands
     whole = whole.substr(0, point);
   }
   return !whole.empty() && digits(whole) && digits(text.substr(comma + 1));
@@ -64,14 +66,14 @@ bool has_decimal_comma(std::string_view text) {
 bool is_date(std::string_view text) {
   std::size_t digits[3] = {};
   char separator = 0;
-  for (int part = 0; part < 3; ++part) {
+  for (int group = 0; group < 3; ++group) {
     while (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0]))) {
       text.remove_prefix(1);
-      ++digits[part];
+      ++digits[group];
     }
-    if (part == 2) break;
+    if (group == 2) break;
     if (text.empty() || std::string_view("-/.").find(text[0]) == std::string_view::npos) return false;
-    if (part == 1 && text[0] != separator) return false;
+    if (group == 1 && text[0] != separator) return false;
     separator = text[0];
     text.remove_prefix(1);
   }
@@ -80,82 +82,84 @@ bool is_date(std::string_view text) {
   return is_day(digits[1]) && (year_first || year_last) && (text.empty() || text[0] == 'T' || text[0] == ' ');
 }
 
-void refuse_field(const FieldPlace& place, std::string_view text, const std::string& remedy) {
+void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy) {
   const std::string_view shown = text.substr(0, 40);
   const auto or_else = [&](const char* usual) { return remedy.empty() ? std::string(usual) : remedy; };
   if (text.empty()) {
-    data_error(place.path, format("{} is empty", where(place)),
-               or_else("leave out lines with missing values, or say by `missing` what stands for them"));
+    data_error(location.path, format("{} is empty", where(location)),
+               or_else("leave out lines with missing values, or choose with `missing` what replaces them"));
   }
   if (is_mark(text)) {
-    data_error(place.path, format("{}: '{}' is no number, it stands for a missing value", where(place), shown),
-               or_else("say by `missing` what stands for missing values"));
+    data_error(location.path, format("{}: '{}' is not a number, but means a missing value", where(location), shown),
+               or_else("choose with `missing` what replaces missing values"));
   }
   if (is_date(text)) {
-    data_error(place.path, format("{}: '{}' is a date, not a number", where(place), shown),
-               "store what matters of it as numbers (days since the first one, month, weekday), or name the other "
-               "columns with `columns`");
+    data_error(
+        location.path, format("{}: '{}' is a date, not a number", where(location), shown),
+        "store the date as numbers (days since the first one, month, weekday), or list the other columns in `columns`");
   }
   if (has_decimal_comma(text)) {
-    data_error(place.path,
-               format("{}: '{}' has a decimal comma, and numbers have a decimal point", where(place), shown),
-               "write the numbers so");
+    data_error(location.path,
+               format("{}: '{}' has a decimal comma, but numbers must have a decimal point", where(location), shown),
+               "write the numbers with a decimal point");
   }
   if (text.find_first_of(";\t|") != std::string_view::npos) {
-    data_error(place.path, format("{}: '{}' is no number", where(place), shown),
-               "state the `delimiter` that is between the fields");
+    data_error(location.path, format("{}: '{}' is not a number", where(location), shown),
+               "set `delimiter` to the character between the fields");
   }
-  data_error(place.path, format("{}: '{}' is no number", where(place), shown),
-             or_else("name the columns to use with `columns`, and those of words with `categorical`"));
+  data_error(location.path, format("{}: '{}' is not a number", where(location), shown),
+             or_else("list the columns to use in `columns`, and those of words in `categorical`"));
 }
 
 CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
-                     std::optional<std::vector<std::string>> vocabulary, bool takes_others)
+                     std::optional<std::vector<std::string>> vocabulary, bool accepts_others)
     : path_(path),
       name_(std::move(name)),
       kind_(kind),
       missing_(missing),
       vocabulary_(std::move(vocabulary)),
-      takes_others_(takes_others) {}
+      accepts_others_(accepts_others) {}
 
-void CsvColumn::add(std::string_view field, const LinePlace& line) {
+void CsvColumn::add(std::string_view field, const LineLocation& line) {
   const std::string_view text = trimmed(field);
   if (text.empty() ? missing_ != MissingFields::none : missing_ == MissingFields::marked && is_mark(text)) {
     values_.push_back(missing_value);
     return;
   }
-  if (text.empty()) refuse_field(place(line), text);
+  if (text.empty()) refuse_field(location(line), text);
   if (kind_ == ColumnKind::categorical) return add_word(text, line);
   if (const std::optional<float> number = number_in(text)) {
-    if (words_read_ > 0) refuse_field(place(first_line_), first_word_);
+    if (words_read_ > 0) refuse_field(location(first_line_), first_word_);
     has_numbers_ = true;
     values_.push_back(*number);
     return;
   }
-  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text)) refuse_field(place(line), text);
+  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text)) refuse_field(location(line), text);
   add_word(text, line);
 }
 
-void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
+void CsvColumn::add_word(std::string_view word, const LineLocation& line) {
   if (vocabulary_) {
     const auto found = std::lower_bound(vocabulary_->begin(), vocabulary_->end(), word);
     if (found == vocabulary_->end() || *found != word) {
-      if (takes_others_) return add_other(word, line);
-      data_error(*line.path, format("{}: '{}' is no word of the training part", where(place(line)), word.substr(0, 40)),
-                 "mend the word, train with a line that has it, or train with `out_of_vocabulary: true`");
+      if (accepts_others_) return add_other(word, line);
+      data_error(*line.path,
+                 format("{}: '{}' is not a word of the training split", where(location(line)), word.substr(0, 40)),
+                 "correct the word, train with a line that has it, or train with `out_of_vocabulary: true`");
     }
     values_.push_back(static_cast<float>(found - vocabulary_->begin()));
     return;
   }
   auto found = words_.find(word);
   if (found == words_.end()) {
-    const std::size_t most = kind_ == ColumnKind::categorical ? most_words : most_words_found;
-    if (words_.size() == most) {
-      data_error(*line.path, format("{}: the column has more than {} different words", where(place(line)), most),
-                 most == most_words ? "name the other columns with `columns`"
-                                    : "name the other columns with `columns`, or this one with `categorical`");
+    const std::size_t max_words = kind_ == ColumnKind::categorical ? max_words_categorical : max_words_automatic;
+    if (words_.size() == max_words) {
+      data_error(
+          *line.path, format("{}: the column has more than {} different words", where(location(line)), max_words),
+          max_words == max_words_categorical ? "list the other columns in `columns`"
+                                             : "list the other columns in `columns`, or this one in `categorical`");
     }
-    require_utf8_text(*line.path, where(place(line)), word);
+    require_utf8_text(*line.path, where(location(line)), word);
     found = words_.emplace(word, static_cast<std::int32_t>(words_.size())).first;
   }
   if (words_read_++ == 0) {
@@ -165,35 +169,35 @@ void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
   values_.push_back(static_cast<float>(found->second));
 }
 
-void CsvColumn::add_other(std::string_view word, const LinePlace& line) {
+void CsvColumn::add_other(std::string_view word, const LineLocation& line) {
   if (others_++ == 0) first_other_ = format("'{}' in line {}", word.substr(0, 40), line.line);
   values_.push_back(-1);
 }
 
 std::string CsvColumn::others_text() const {
   if (others_ == 0) return "";
-  return format("{}: column '{}' has words that the training part lacks in {} of {} (the first: {})", path_, name_,
-                grouped(others_), counted(std::ssize(values_), "line"), first_other_);
+  return format("{}: column '{}' has words in {} of {} that are not in the training split (the first: {})", path_,
+                name_, grouped(others_), counted(std::ssize(values_), "line"), first_other_);
 }
 
 void CsvColumn::finish() {
   if (vocabulary_) return;
-  // Words that all differ are names or texts, of which one-hot values tell nothing.
+  // Words that all differ are names or texts, whose one-hot values are of no use.
   if (kind_ == ColumnKind::automatic && words_read_ > 0 && words_.size() == static_cast<std::size_t>(words_read_)) {
-    refuse_field(place(first_line_), first_word_);
+    refuse_field(location(first_line_), first_word_);
   }
   if (words_read_ == 0 && !has_numbers_ && kind_ != ColumnKind::numeric) {
-    data_error(path_, format("column '{}' holds no value", name_), "name the other columns with `columns`");
+    data_error(path_, format("column '{}' holds no value", name_), "list the other columns in `columns`");
   }
   if (words_read_ == 0) return;
-  std::vector<float> places(words_.size());
+  std::vector<float> indices(words_.size());
   vocabulary_.emplace();
   for (const auto& [word, number] : words_) {
-    places[static_cast<std::size_t>(number)] = static_cast<float>(vocabulary_->size());
+    indices[static_cast<std::size_t>(number)] = static_cast<float>(vocabulary_->size());
     vocabulary_->push_back(word);
   }
   for (float& value : values_) {
-    if (!std::isnan(value)) value = places[static_cast<std::size_t>(value)];
+    if (!std::isnan(value)) value = indices[static_cast<std::size_t>(value)];
   }
 }
 

@@ -1,4 +1,4 @@
-// A column of a table while its lines are read: numbers, or words that become one-hot values.
+// Reads the fields of a column line by line: numbers, or words that become one-hot values.
 #pragma once
 
 #include <cstdint>
@@ -12,72 +12,74 @@
 
 namespace trainctl {
 
+// Removes spaces and tabs at both ends.
 std::string_view trimmed(std::string_view text);
-// A finite float32, written in decimal; blanks around it and a plus sign are accepted.
+// Reads a finite float32, written in decimal; blanks around it and a plus sign are accepted.
 std::optional<float> number_in(std::string_view text);
-// Whether a text stands for a missing value: NA, N/A, NaN, nan, NULL, null or ?.
+// Whether a text is a mark for a missing value: NA, N/A, NaN, nan, NULL, null or ?.
 bool is_mark(std::string_view text);
 // Whether a text is a number with a decimal comma: 3,14 or 1.234,5.
 bool has_decimal_comma(std::string_view text);
-// Whether a text is a date: 2024-01-31, 31.01.2024, 1/31/2024, with a time behind it or without.
+// Whether a text is a date: 2024-01-31, 31.01.2024, 1/31/2024, with or without a time after it.
 bool is_date(std::string_view text);
 
-// automatic: words where no field is a number and a word occurs more than once, else numbers.
+// automatic: words if no field is a number and a word occurs more than once, otherwise numbers.
 enum class ColumnKind { automatic, numeric, categorical };
-// The fields that count as missing values: none (an empty one is an error), empty ones, or also NA, N/A, NaN, null, ?.
+// The fields that count as missing values: none (an empty field is an error), empty fields, or empty fields and those
+// with is_mark().
 enum class MissingFields { none, empty, marked };
 
-// The place of a field, for messages.
-struct FieldPlace {
+// The location of a field, for messages.
+struct FieldLocation {
   const std::string& path;
   const std::string& column;
   std::int64_t line;
 };
 
-// Throws Error{data}: the field is empty, is a date, or is no number. A remedy that is not empty stands for the one of
-// a column of samples.
-[[noreturn]] void refuse_field(const FieldPlace& place, std::string_view text, const std::string& remedy = {});
+// Throws Error{data} that says why a field is not a number: it is empty, is a date, and so on. `remedy` replaces the
+// usual remedy, which is that for a column of samples.
+[[noreturn]] void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy = {});
 
 class CsvColumn {
  public:
-  // `vocabulary` states the words of a categorical column, in bytewise order; without it they are collected.
-  // `takes_others`: whether other words than these are taken.
+  // `vocabulary` has the words of a categorical column, in bytewise order; without it, the words are collected.
+  // `accepts_others`: whether words that are not in the vocabulary are accepted.
   CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
-            std::optional<std::vector<std::string>> vocabulary, bool takes_others = false);
+            std::optional<std::vector<std::string>> vocabulary, bool accepts_others = false);
 
-  // Throws Error{data} with line and column: a field is missing or no number, or a word is not in the vocabulary. The
-  // paths of places outlive the object.
-  void add(std::string_view field, const LinePlace& line);
-  // Ends the column. Throws Error{data} where it holds nothing, or words that all differ and are not said to be words.
+  // Adds the field of a line. Throws Error{data} with line and column if a field is missing or not a number, or a word
+  // is not in the vocabulary. line.path must outlive the object.
+  void add(std::string_view field, const LineLocation& line);
+  // Ends the column. Throws Error{data} if it holds no values, or if its words all differ and it is not categorical.
   void finish();
 
   // The following are valid after finish().
   const std::string& name() const { return name_; }
   bool holds_words() const { return vocabulary_.has_value(); }
-  // In bytewise order; only of a column of words.
+  // The words in bytewise order; only for a column of words.
   const std::vector<std::string>& vocabulary() const { return *vocabulary_; }
-  // Of each line its number, or its word's place in the vocabulary, -1 for another word; NaN for missing values.
+  // For each line its number, or the index of its word in the vocabulary (-1 for other words); NaN for missing values.
   const std::vector<float>& values() const { return values_; }
 
-  // Names the lines whose words are not in the stated vocabulary; "" where there are none.
+  // A warning about lines whose words are not in the given vocabulary; "" if there are none.
   std::string others_text() const;
 
  private:
-  FieldPlace place(const LinePlace& line) const { return {*line.path, name_, line.line}; }
-  void add_word(std::string_view word, const LinePlace& line);
-  void add_other(std::string_view word, const LinePlace& line);
+  FieldLocation location(const LineLocation& line) const { return {*line.path, name_, line.line}; }
+  void add_word(std::string_view word, const LineLocation& line);
+  void add_other(std::string_view word, const LineLocation& line);
 
   std::string path_, name_;
   ColumnKind kind_;
   MissingFields missing_;
   std::optional<std::vector<std::string>> vocabulary_;
-  bool takes_others_;
-  std::int64_t others_ = 0;  // lines with another word than the vocabulary's, of which this is the first:
-  std::string first_other_;
+  bool accepts_others_;
+  std::int64_t others_ = 0;  // number of lines whose word is not in the vocabulary
+  std::string first_other_;  // the first of these words, and its line
   std::vector<float> values_;
-  std::map<std::string, std::int32_t, std::less<>> words_;  // those collected, numbered in order of appearance
+  std::map<std::string, std::int32_t, std::less<>> words_;  // the collected words, numbered in order of appearance
   std::string first_word_;
-  LinePlace first_line_;  // of first_word_
+  LineLocation first_line_;  // of first_word_
   std::int64_t words_read_ = 0;
   bool has_numbers_ = false;
 };

@@ -1,4 +1,4 @@
-// Tells names from values.
+// Distinguishes a line of names from a line of values.
 #include "io/datasets/tables/csv_header.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// Whether numbers may be names: 0, 1, 2, ... as pandas calls columns without names, or years.
+// Whether numbers may be names of columns: 0, 1, 2, ..., which are pandas' default names, or years.
 bool may_be_names(const std::vector<std::string>& fields) {
   bool counts = fields.size() >= 3, years = true;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -24,7 +24,7 @@ bool may_be_names(const std::vector<std::string>& fields) {
   return counts || years;
 }
 
-// A delimiter that a text holds, other than the stated one, as a config writes it; "" where there is none.
+// Returns a delimiter other than `delimiter` that a text holds, in the notation of configs; "" if there is none.
 std::string other_delimiter(std::string_view text, char delimiter) {
   for (const char candidate : std::string_view(";\t|,")) {
     if (candidate == delimiter || text.find(candidate) == std::string_view::npos) continue;
@@ -36,7 +36,7 @@ std::string other_delimiter(std::string_view text, char delimiter) {
 }  // namespace
 
 bool first_line_is_sample(const std::string& path, char delimiter) {
-  constexpr int most_lines = 1000;
+  constexpr int max_lines = 1000;
   CsvLines lines(path, delimiter);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) return false;
@@ -44,7 +44,7 @@ bool first_line_is_sample(const std::string& path, char delimiter) {
   for (const std::string_view field : fields) first.emplace_back(trimmed(field));
   std::vector<bool> alike(first.size(), false);
   int read = 0;
-  for (; read < most_lines && lines.next(fields); ++read) {
+  for (; read < max_lines && lines.next(fields); ++read) {
     if (fields.size() != first.size()) return false;
     for (std::size_t i = 0; i < first.size(); ++i) {
       const std::string_view text = trimmed(fields[i]);
@@ -64,8 +64,8 @@ std::vector<std::string> column_names(const std::string& path, const CsvFormat& 
   if (fields.size() == 1) {
     if (const std::string other = other_delimiter(fields[0], delimiter); !other.empty()) {
       data_error(path,
-                 format("its first line is one field with the delimiter '{}', and holds '{}'", csv.delimiter, other),
-                 format("state `delimiter: \"{}\"`", other));
+                 format("its first line is one field with the delimiter '{}', but holds '{}'", csv.delimiter, other),
+                 format("set `delimiter: \"{}\"`", other));
     }
   }
   std::vector<std::string> names;
@@ -75,15 +75,16 @@ std::vector<std::string> column_names(const std::string& path, const CsvFormat& 
   }
   if (csv.header.is_auto() && first_line_is_sample(path, delimiter)) {
     const std::string shown = names[0] + (names.size() > 1 ? format("{}{}", delimiter, names[1]) : "");
-    data_error(
-        path, format("its first line, '{}{}...', looks like a sample and not like names of columns", shown, delimiter),
-        "state `header: false`, and columns are called \"1\", \"2\", and so on; or `header: true` where the line "
-        "names the columns");
+    data_error(path,
+               format("its first line, '{}{}...', looks like a sample, not like names of columns", shown, delimiter),
+               "set `header: false`, which names the columns \"1\", \"2\", and so on; or `header: true` if the line "
+               "names the columns");
   }
   std::set<std::string> known;
   for (const std::string& name : names) {
     require_utf8_text(path, "the name of a column", name);
-    if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
+    if (!known.insert(name).second)
+      data_error(path, format("has two columns '{}'", name), "give each column its own name");
   }
   return names;
 }

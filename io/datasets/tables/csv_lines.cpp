@@ -1,4 +1,4 @@
-// Cuts lines into fields.
+// Splits lines into fields.
 #include "io/datasets/tables/csv_lines.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace trainctl {
 namespace {
 
-// The encoding of a text that is not made of single bytes, by the mark at its begin or by the zeros between the bytes
-// of its first characters; null for others.
+// Recognizes UTF-16 and UTF-32 by the byte order mark or by zeros between the bytes of the first characters. Returns
+// the name of the encoding, null for other encodings.
 const char* other_encoding(const Bytes& bytes) {
   using namespace std::string_view_literals;
   const std::string_view text(reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size()));
@@ -29,15 +29,15 @@ const char* other_encoding(const Bytes& bytes) {
 
 }  // namespace
 
-// Each column takes some hundred bytes beside its values.
-constexpr std::size_t most_fields = 1'000'000;
+// Each column takes some hundred bytes in addition to its values.
+constexpr std::size_t max_fields = 1'000'000;
 
 CsvLines::CsvLines(const std::string& path, char delimiter)
     : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
   if (is_gzip(bytes_)) data_error(path, "is compressed", "unpack it with gunzip");
   bytes_ = bytes_.loaded();
   if (const char* encoding = other_encoding(bytes_)) {
-    data_error(path, format("is text in the encoding {}, and UTF-8 is read", encoding),
+    data_error(path, format("is text in the encoding {}, but must be UTF-8", encoding),
                format("convert it: iconv -f {} -t UTF-8 {} > utf8.csv", encoding, path));
   }
   rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
@@ -47,27 +47,27 @@ CsvLines::CsvLines(const std::string& path, char delimiter)
 bool CsvLines::next(std::vector<std::string_view>& fields) {
   fields.clear();
   quoted_.clear();
-  while (!rest_.empty() && (rest_[0] == '\n' || rest_[0] == '\r')) take_line_end();
+  while (!rest_.empty() && (rest_[0] == '\n' || rest_[0] == '\r')) skip_line_end();
   if (rest_.empty()) return false;
   line_ = next_line_;
   for (;;) {
-    if (fields.size() == most_fields) data_error(path_, format("line {} has more than {} fields", line_, most_fields));
-    fields.push_back(rest_[0] == '"' ? take_quoted() : take_plain());
+    if (fields.size() == max_fields) data_error(path_, format("line {} has more than {} fields", line_, max_fields));
+    fields.push_back(rest_[0] == '"' ? read_quoted() : read_plain());
     if (rest_.empty()) return true;
     if (rest_[0] != delimiter_) {
-      take_line_end();
+      skip_line_end();
       return true;
     }
     rest_.remove_prefix(1);
     if (rest_.empty() || rest_[0] == '\n' || rest_[0] == '\r') {  // an empty field at the end of the line
       fields.push_back({});
-      take_line_end();
+      skip_line_end();
       return true;
     }
   }
 }
 
-std::string_view CsvLines::take_plain() {
+std::string_view CsvLines::read_plain() {
   const char ends[] = {delimiter_, '\n', '\r'};
   const std::size_t end = std::min(rest_.find_first_of({ends, sizeof ends}), rest_.size());
   const std::string_view field = rest_.substr(0, end);
@@ -75,13 +75,14 @@ std::string_view CsvLines::take_plain() {
   return field;
 }
 
-std::string_view CsvLines::take_quoted() {
+std::string_view CsvLines::read_quoted() {
   std::string& field = quoted_.emplace_back();
   rest_.remove_prefix(1);
   for (;;) {
     const std::size_t quote = rest_.find('"');
     if (quote == std::string_view::npos) {
-      data_error(path_, format("line {}: a quotation mark is not closed", line_), "close it, or double it in the text");
+      data_error(path_, format("line {}: a quotation mark is not closed", line_),
+                 "close it, or double it if it belongs to the text");
     }
     next_line_ += std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(quote), '\n');
     field += rest_.substr(0, quote);
@@ -93,13 +94,13 @@ std::string_view CsvLines::take_quoted() {
   if (!rest_.empty() && rest_[0] != delimiter_ && rest_[0] != '\n' && rest_[0] != '\r') {
     const bool other = std::string_view(";\t|,").find(rest_[0]) != std::string_view::npos;
     data_error(path_, format("line {}: text follows a closing quotation mark", line_),
-               other ? format("state `delimiter: \"{}\"`", rest_[0] == '\t' ? "\\t" : std::string(1, rest_[0]))
+               other ? format("set `delimiter: \"{}\"`", rest_[0] == '\t' ? "\\t" : std::string(1, rest_[0]))
                      : "double quotation marks within the text");
   }
   return field;
 }
 
-void CsvLines::take_line_end() {
+void CsvLines::skip_line_end() {
   if (rest_.empty()) return;
   rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : 1);
   ++next_line_;

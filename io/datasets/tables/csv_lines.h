@@ -1,4 +1,4 @@
-// The lines of a table of comma-separated values, cut into fields by RFC 4180.
+// Reads the lines of a table of comma-separated values and splits them into fields as in RFC 4180.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 
 namespace trainctl {
 
-// The place of a line, for messages.
-struct LinePlace {
+// The location of a line, for messages.
+struct LineLocation {
   const std::string* path = nullptr;
-  std::int64_t line = 0;  // from 1
+  std::int64_t line = 0;  // number, from 1
 };
 
-// Reads a file's lines one after another. Quoted fields may contain delimiters, doubled quotes and line ends; line ends
-// of one character and a byte order mark are accepted too.
+// Reads a file's lines one after another. Quoted fields may contain delimiters, doubled quotes and line ends. Line ends
+// of one character and a byte order mark are also accepted.
 class CsvLines {
  public:
-  // Throws Error{data} where the file cannot be read or is compressed. `path` must outlive the object.
+  // Throws Error{data} if the file cannot be read or is compressed. `path` must outlive the object.
   CsvLines(const std::string& path, char delimiter);
 
-  // Gives the fields of the next line that is not empty; false at the end of the file. The views are valid until the
-  // next call. Throws Error{data} where a quotation mark is not closed or text follows one.
+  // Reads the fields of the next line that is not empty. Returns false at the end of the file. The views are valid
+  // until the next call. Throws Error{data} if a quotation mark is not closed or text follows a closing one.
   bool next(std::vector<std::string_view>& fields);
 
-  // The line that next() read last; the first of its lines where fields hold line ends.
-  LinePlace place() const { return {&path_, line_}; }
+  // The line that next() read last; the first of its lines if fields hold line ends.
+  LineLocation place() const { return {&path_, line_}; }
 
  private:
-  std::string_view take_plain();
-  std::string_view take_quoted();
-  void take_line_end();
+  std::string_view read_plain();
+  std::string_view read_quoted();
+  void skip_line_end();
 
   const std::string& path_;
   char delimiter_;
   Bytes bytes_;
-  std::string_view rest_;
+  std::string_view rest_;          // the text that has not been read yet
   std::list<std::string> quoted_;  // quoted fields of this line, unescaped
   std::int64_t line_ = 0, next_line_ = 1;
 };

@@ -1,4 +1,4 @@
-// Measures and expands the columns of a table.
+// Measures the columns of a table, and converts its rows to samples.
 #include "io/datasets/tables/csv_table.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// Calls visit(value) for the column's value of every chosen sample; all samples where none are chosen.
+// Calls visit(value) for the column's value of each of `samples`; of all samples if `samples` is empty.
 template <class Visit>
 void for_each(const std::vector<float>& values, const std::vector<std::int64_t>& samples, Visit visit) {
   if (samples.empty()) {
@@ -27,38 +27,38 @@ TableInfo::Column measure(const std::string& path, const CsvColumn& column, cons
   TableInfo::Column found{.name = column.name()};
   const std::vector<float>& values = column.values();
   double sum = 0;
-  std::int64_t there = 0;
+  std::int64_t present = 0;
   for_each(values, samples, [&](float value) {
     if (std::isnan(value)) return;
     sum += value;
-    ++there;
+    ++present;
   });
   const auto* rule = std::get_if<MissingRule>(&missing);
   if (!rule) {
     found.fill = static_cast<float>(std::get<double>(missing));
   } else if (*rule == MissingRule::mean) {
-    if (there == 0) {
-      data_error(path, format("column '{}' holds no value to take the mean of", column.name()),
-                 "name the other columns with `columns`");
+    if (present == 0) {
+      data_error(path, format("column '{}' holds no value, so it has no mean", column.name()),
+                 "list the other columns in `columns`");
     }
-    found.fill = static_cast<float>(sum / static_cast<double>(there));
+    found.fill = static_cast<float>(sum / static_cast<double>(present));
   }
   if (!standardize) return found;
-  double least = std::numeric_limits<double>::infinity(), most = -least, filled_sum = 0, squares = 0, count = 0;
+  double minimum = std::numeric_limits<double>::infinity(), maximum = -minimum, filled_sum = 0, squares = 0, count = 0;
   const auto filled = [&](float value) { return double{std::isnan(value) ? found.fill : value}; };
   for_each(values, samples, [&](float value) {
-    least = std::min(least, filled(value));
-    most = std::max(most, filled(value));
+    minimum = std::min(minimum, filled(value));
+    maximum = std::max(maximum, filled(value));
     filled_sum += filled(value);
     ++count;
   });
   // Rounding must not make a constant column vary.
-  found.mean = least == most ? least : filled_sum / count;
+  found.mean = minimum == maximum ? minimum : filled_sum / count;
   for_each(values, samples, [&](float value) {
     const double distance = filled(value) - found.mean;
     squares += distance * distance;
   });
-  if (least < most) found.deviation = std::sqrt(squares / count);
+  if (minimum < maximum) found.deviation = std::sqrt(squares / count);
   return found;
 }
 
@@ -97,8 +97,8 @@ class TableDataset final : public Dataset {
     for (const TableInfo::Column& column : columns_) {
       const float value = *row++;
       if (column.words) {
-        const float place = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
-        if (!std::isnan(place)) to[static_cast<std::size_t>(place)] = 1;
+        const float index = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
+        if (!std::isnan(index)) to[static_cast<std::size_t>(index)] = 1;
         to += column.width();
       } else {
         const float filled = std::isnan(value) ? column.fill : value;

@@ -1,4 +1,4 @@
-// Reads and numbers targets.
+// Reads targets and assigns class numbers to words.
 #include "io/datasets/tables/csv_target.h"
 
 #include <algorithm>
@@ -12,23 +12,22 @@ namespace trainctl {
 namespace {
 
 bool are_whole(const std::vector<float>& values) {
-  constexpr float most = 1 << 24;  // above this float32 does not hold every whole number
+  constexpr float maximum = 1 << 24;  // float32 represents every whole number up to this one
   return std::all_of(values.begin(), values.end(),
-                     [](float value) { return value == std::floor(value) && std::abs(value) <= most; });
+                     [](float value) { return value == std::floor(value) && std::abs(value) <= maximum; });
 }
 
 }  // namespace
 
-void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LinePlace& line) const {
-  const char* as_classes =
-      kind_ == TargetKind::numbers || column.categorical
-          ? "mend the field, or leave out the line"
-          : "mend the field, or leave out the line; where the target is classes and this is one of "
-            "them, name the column in `categorical`";
-  refuse_field({*line.path, column.name, line.line}, text, as_classes);
+void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const {
+  const char* remedy = kind_ == TargetKind::numbers || column.categorical
+                           ? "correct the field, or leave out the line"
+                           : "correct the field, or leave out the line; if the target is classes and this is one of "
+                             "them, list the column in `categorical`";
+  refuse_field({*line.path, column.name, line.line}, text, remedy);
 }
 
-bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace& line) {
+bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocation& line) {
   for (const TargetColumn& column : columns_) {
     const std::string_view text = trimmed(fields[column.field]);
     if (text.empty()) refuse(column, text, line);
@@ -45,7 +44,7 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace
   return true;
 }
 
-void CsvTarget::add_word(const TargetColumn& column, std::string_view text, const LinePlace& line) {
+void CsvTarget::add_word(const TargetColumn& column, std::string_view text, const LineLocation& line) {
   if (!column.categorical) {
     const bool number = number_in(text).has_value();
     if (!number && (is_date(text) || is_mark(text))) refuse(column, text, line);
@@ -61,10 +60,11 @@ void CsvTarget::add_word(const TargetColumn& column, std::string_view text, cons
     require_utf8_text(*line.path, format("line {}, column '{}'", line.line, columns_[0].name), text);
     found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
   }
-  of_lines_.push_back(found->second.number);
+  line_words_.push_back(found->second.number);
 }
 
-// The class number of each line: by the bytewise order of the words, or by the training split's class names.
+// Returns the class number of each line: the position of its word in the training split's class names or, for the
+// training split itself, in bytewise order.
 std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
                                                   std::vector<std::string>& class_names) const {
   for (const auto& [text, word] : known_) class_names.push_back(text);
@@ -73,13 +73,13 @@ std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
   for (const auto& [text, word] : known_) {
     const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
     if (found == class_names.end() || *found != text) {
-      data_error(*word.line.path, format("line {}, column '{}': has the class '{}', which the training part has not",
+      data_error(*word.line.path, format("line {}, column '{}': has the class '{}', which is not in the training split",
                                          word.line.line, columns_[0].name, text.substr(0, 40)));
     }
     classes[static_cast<std::size_t>(word.number)] = static_cast<std::int32_t>(found - class_names.begin());
   }
   std::vector<std::int32_t> labels;
-  for (const std::int32_t number : of_lines_) labels.push_back(classes[static_cast<std::size_t>(number)]);
+  for (const std::int32_t number : line_words_) labels.push_back(classes[static_cast<std::size_t>(number)]);
   return labels;
 }
 
@@ -88,8 +88,8 @@ std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Ar
   const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
   if (kind_ == TargetKind::words) {
     if (declared.known_classes() == 0) {
-      data_error(path_, format("column '{}' holds words, where values are expected", columns_[0].name),
-                 "name another `target`, or leave `classes: 0` out: words are classes");
+      data_error(path_, format("column '{}' holds words, but values are expected", columns_[0].name),
+                 "set another `target`, or leave `classes: 0` out: words are classes");
     }
     std::vector<std::string> class_names;
     std::vector<std::int32_t> labels = number_words(declared, class_names);

@@ -1,4 +1,4 @@
-// The target of a table while its lines are read: words, whole numbers or values.
+// Reads the target of a table line by line: words, whole numbers or values.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@
 
 namespace trainctl {
 
-// A column of the target; `categorical` where the config names it so.
+// A column of the target.
 struct TargetColumn {
   std::string name;
-  std::size_t field = 0;
-  bool categorical = false;
+  std::size_t field = 0;     // index of its field in a line
+  bool categorical = false;  // the config lists it in `categorical`
 };
 
-// The fields of a target: numbers; words, which are classes; or either, but all of one kind.
+// The kind of a target's fields: numbers; words, which are classes; or automatic: whichever the first line has.
 enum class TargetKind { automatic, numbers, words };
 
 class CsvTarget {
  public:
-  // Words are of a target of one column.
+  // TargetKind::words is only for a target of one column.
   CsvTarget(const std::string& path, std::vector<TargetColumn> columns, TargetKind kind)
       : path_(path), columns_(std::move(columns)), kind_(kind) {}
 
-  // Adds a line's target. False where the kind is automatic and the first line has a word: the target has to be read as
-  // words from that line on. Throws Error{data} with line and column where a field is empty or stands for a missing
-  // value, where a number is expected and the field is none, or where a column that is not named `categorical` holds
-  // numbers and words. The paths of places outlive the object.
-  bool add(const std::vector<std::string_view>& fields, const LinePlace& line);
+  // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be
+  // read as words from that line on. Throws Error{data} with line and column if a field is empty or a mark for a
+  // missing value, if a number is expected and the field is not a number, or if a column that is not categorical holds
+  // numbers and words. line.path must outlive the object.
+  bool add(const std::vector<std::string_view>& fields, const LineLocation& line);
 
-  // The data set of samples x [lines, ...] with this target and weights [lines], if there are some, as csv_dataset()
+  // Makes the data set of samples x [lines, ...] with this target and, if given, weights [lines], as csv_dataset()
   // describes it. Throws Error{data}.
   std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
 
@@ -44,21 +44,21 @@ class CsvTarget {
   // A distinct word: its number in order of appearance, and the line of its first appearance.
   struct Word {
     std::int32_t number;
-    LinePlace line;
+    LineLocation line;
   };
 
-  void add_word(const TargetColumn& column, std::string_view text, const LinePlace& line);
-  [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LinePlace& line) const;
+  void add_word(const TargetColumn& column, std::string_view text, const LineLocation& line);
+  [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const;
   std::vector<std::int32_t> number_words(const DeclaredInfo& declared, std::vector<std::string>& class_names) const;
 
   std::string path_;
   std::vector<TargetColumn> columns_;
   TargetKind kind_;
-  std::vector<float> values_;                       // line by line; where the target is numbers
-  std::map<std::string, Word, std::less<>> known_;  // where it is words
-  std::vector<std::int32_t> of_lines_;              // the number of each line's word
-  std::string first_word_;                          // that is no number
-  LinePlace first_line_;                            // of first_word_
+  std::vector<float> values_;                       // line by line; if the target is numbers
+  std::map<std::string, Word, std::less<>> known_;  // if the target is words
+  std::vector<std::int32_t> line_words_;            // the number of each line's word
+  std::string first_word_;                          // the first word that is not a number
+  LineLocation first_line_;                         // of first_word_
   bool has_number_ = false;
 };
 

@@ -66,19 +66,20 @@ TEST_CASE("csv: words become one-hot values in bytewise order, in the place of t
   CHECK(codes[2] == Row{1, 0, 0});
   // Words that all differ are no categories unless the config says so.
   CHECK_THAT(error_of("name,a,y\nAnn,1,0\nBob,2,1\n"),
-             Contains("line 2, column 'name': 'Ann' is no number") && Contains("categorical"));
+             Contains("line 2, column 'name': 'Ann' is not a number") && Contains("categorical"));
   CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 0, 1, 2});
   // Chosen columns keep the declared order.
   CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 0, 1, 2});
 }
 
 TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
-  CHECK_THAT(error_of("a,y\n1,0\n2,0\nx,1\n"), Contains("line 4, column 'a': 'x' is no number"));
-  CHECK_THAT(error_of("a,y\nx,0\nx,0\n3,1\n"), Contains("line 2, column 'a': 'x' is no number"));
-  CHECK_THAT(error_of("a,y\nx,0\nx,1\n", {.numeric = {"a"}}), Contains("line 2, column 'a': 'x' is no number"));
+  CHECK_THAT(error_of("a,y\n1,0\n2,0\nx,1\n"), Contains("line 4, column 'a': 'x' is not a number"));
+  CHECK_THAT(error_of("a,y\nx,0\nx,0\n3,1\n"), Contains("line 2, column 'a': 'x' is not a number"));
+  CHECK_THAT(error_of("a,y\nx,0\nx,1\n", {.numeric = {"a"}}), Contains("line 2, column 'a': 'x' is not a number"));
   CHECK_THAT(error_of("a,y\n\"1\n\",0\n2,0\n", {.numeric = {"a"}}), Contains("line 2"));
   CHECK_THAT(error_of("a,k,y\n1,\"u\nv\",0\n1,\"u\nv\",0\nx,u,1\n"), Contains("line 6, column 'a': 'x'"));
-  CHECK_THAT(error_of("a,y\n1,cat\n2,dog\n", {.numeric = {"y"}}), Contains("line 2, column 'y': 'cat' is no number"));
+  CHECK_THAT(error_of("a,y\n1,cat\n2,dog\n", {.numeric = {"y"}}),
+             Contains("line 2, column 'y': 'cat' is not a number"));
   CHECK_THAT(error_of("a,y\n1,0\n", {.categorical = {"b"}}, {}, ErrorKind::config), Contains("no column 'b'"));
   std::string many = "w,y\n";
   for (int i = 0; i < 1002; ++i) many += format("w{},0\nw{},1\n", i, i);
@@ -108,7 +109,8 @@ TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
 TEST_CASE("csv: missing values") {
   const std::string text = "a,b,k,y\n1,10,u,0\n,20,v,1\nNA,?,,0\n5,30,v,1\n";
   CHECK_THAT(error_of(text), Contains("line 3, column 'a' is empty") && Contains("missing"));
-  CHECK_THAT(error_of("a,y\n1,0\nNA,1\n"), Contains("line 3, column 'a': 'NA' is no number") && Contains("`missing`"));
+  CHECK_THAT(error_of("a,y\n1,0\nNA,1\n"),
+             Contains("line 3, column 'a': 'NA' is not a number") && Contains("`missing`"));
   const Opened mean(text, {.missing = MissingRule::mean});
   CHECK(mean[0] == Row{1, 10, 0, 1, 0});
   CHECK(mean[1] == Row{3, 20, 0, 0, 1});
@@ -174,9 +176,9 @@ TEST_CASE("csv: validation is read as the training part says") {
   CHECK(other[1] == Row{0, 0, 0, 1});
   CHECK(other.dataset->label(0) == 1);
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n1,u,emu\n", same, held_out),
-             Contains("line 3, column 'y'") && Contains("the class 'emu', which the training part has not"));
-  CHECK_THAT(error_of("a,y\n1,cat\n", same, held_out), Contains("has no column 'k', which the training part has"));
-  CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is no number"));
+             Contains("line 3, column 'y'") && Contains("the class 'emu', which is not in the training split"));
+  CHECK_THAT(error_of("a,y\n1,cat\n", same, held_out), Contains("has no column 'k', which the training split has"));
+  CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is not a number"));
 }
 
 TEST_CASE("csv: words that the training part lacks have the first value of their column, as in Keras' StringLookup") {
@@ -192,18 +194,20 @@ TEST_CASE("csv: words that the training part lacks have the first value of their
   CHECK(other[2] == Row{3, 1, 0, 0});
   CHECK(other[3] == Row{4, 1, 0, 0});
   CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is no unknown one
-  CHECK_THAT(other.info().warning, Contains("column 'k' has words that the training part lacks in 2 of 5 lines (the "
-                                            "first: 'other' in line 4)"));
+  CHECK_THAT(other.info().warning,
+             Contains("column 'k' has words in 2 of 5 lines that are not in the training split (the "
+                      "first: 'other' in line 4)"));
   CHECK(training.info().warning.empty());
   // A class that training has not is an error in any case.
-  CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out), Contains("the class 'emu', which the training part has not"));
+  CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out),
+             Contains("the class 'emu', which is not in the training split"));
 
   const Opened without(train, closed);
   const DatasetInfo closed_info = without.info();
   CHECK(closed_info.sample == Shape{3});
   const DeclaredInfo closed_out{.sample = closed_info.sample, .training = &closed_info};
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", closed, closed_out),
-             Contains("line 3, column 'k': 'x\ny' is no word of the training part"));
+             Contains("line 3, column 'k': 'x\ny' is not a word of the training split"));
   // Numbers where training has words are words that it lacks.
   CHECK_THAT(error_of("a,k,y\n1,2,cat\n", closed, closed_out), Contains("line 2, column 'k': '2'"));
   // What a checkpoint from before says has no such value.

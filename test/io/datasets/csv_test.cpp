@@ -103,20 +103,20 @@ TEST_CASE("csv: targets are words, class numbers or values") {
 TEST_CASE("csv: what is wrong is told with line and column") {
   using Catch::Contains;
   CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 fields, not 2"));
-  CHECK_THAT(error_of("a,b,y\n1,x,2\n"), Contains("line 2, column 'b': 'x' is no number"));
+  CHECK_THAT(error_of("a,b,y\n1,x,2\n"), Contains("line 2, column 'b': 'x' is not a number"));
   CHECK_THAT(error_of("a,b,y\n1,,2\n"), Contains("line 2, column 'b' is empty"));
   CHECK_THAT(error_of("a,y\n1,2\n\n\"\n\",1\n"), Contains("line 4, column 'a' is empty") || Contains("line 4"));
-  CHECK_THAT(error_of("a,y\nnan,1\n"), Contains("'nan' is no number"));
-  CHECK_THAT(error_of("a,y\n1e39,1\n"), Contains("'1e39' is no number"));
+  CHECK_THAT(error_of("a,y\nnan,1\n"), Contains("'nan' is not a number"));
+  CHECK_THAT(error_of("a,y\n1e39,1\n"), Contains("'1e39' is not a number"));
   CHECK_THAT(error_of("a,y\n\"1,1\n"), Contains("line 2: a quotation mark is not closed"));
   CHECK_THAT(error_of("a,y\n\"1\"2,1\n"), Contains("text follows a closing quotation mark"));
   CHECK_THAT(error_of("a,a\n1,1\n"), Contains("two columns 'a'"));
-  CHECK_THAT(error_of("y\n1\n"), Contains("no column beside its target"));
+  CHECK_THAT(error_of("y\n1\n"), Contains("no column except its target"));
   CHECK_THAT(error_of("a,y\n"), Contains("no line of values"));
   CHECK_THAT(error_of("\n\n"), Contains("holds no lines"));
   CHECK_THAT(error_of("a,b\n1,2\n", {.target = {"b"}, .columns = {"a", "b"}}, ErrorKind::config),
              Contains("column 'b'") && Contains("is the target"));
-  CHECK_THAT(error_of("a,b,c\n1,2,x\n", {.target = {"b", "c"}}), Contains("line 2, column 'c': 'x' is no number"));
+  CHECK_THAT(error_of("a,b,c\n1,2,x\n", {.target = {"b", "c"}}), Contains("line 2, column 'c': 'x' is not a number"));
   CHECK_THAT(error_of("age,wage\n1,1\n", {.target = {"Wage"}}, ErrorKind::config),
              Contains("no column 'Wage'; did you mean 'wage'?"));
 }
@@ -154,7 +154,7 @@ TEST_CASE("csv: a target for a loss of values holds numbers alone") {
   }
   // A column of words alone is no target of values either, unless its words are said to be classes.
   const std::string words = "x,y\n1,low\n2,high\n3,low\n";
-  CHECK_THAT(error_with(words, {}, values), Contains("line 2, column 'y': 'low' is no number"));
+  CHECK_THAT(error_with(words, {}, values), Contains("line 2, column 'y': 'low' is not a number"));
   CHECK(error_with(words, {.categorical = {"y"}}, values) == "no error");
   CHECK(error_with(words, {}, {.classes = 2, .use = {.target_values = true}}) == "no error");
   CHECK(error_with(begin + "350\n80,420\n", {}, values) == "no error");
@@ -192,10 +192,10 @@ TEST_CASE("csv: a first line that is a sample, another delimiter and another enc
   CHECK(lines_of("400.5,401.5,fat\n1,2,0\n3,4,1\n") == 2);  // wavelengths and a name
   CHECK(lines_of("no,yes\n1,no\n2,yes\n") == 2);
 
-  CHECK_THAT(error_of("a;b;y\n1;2;3\n"), Contains("holds ';'") && Contains("state `delimiter: \";\"`"));
-  CHECK_THAT(error_of("a\tb\ty\n1\t2\t3\n"), Contains("state `delimiter: \"\\t\"`"));
-  CHECK_THAT(error_of("\"fixed acidity\";\"quality\"\n7.4;5\n"), Contains("state `delimiter: \";\"`"));
-  CHECK_THAT(error_of("a,b,y\n1,2;3,4\n"), Contains("'2;3' is no number") && Contains("delimiter"));
+  CHECK_THAT(error_of("a;b;y\n1;2;3\n"), Contains("holds ';'") && Contains("set `delimiter: \";\"`"));
+  CHECK_THAT(error_of("a\tb\ty\n1\t2\t3\n"), Contains("set `delimiter: \"\\t\"`"));
+  CHECK_THAT(error_of("\"fixed acidity\";\"quality\"\n7.4;5\n"), Contains("set `delimiter: \";\"`"));
+  CHECK_THAT(error_of("a,b,y\n1,2;3,4\n"), Contains("'2;3' is not a number") && Contains("delimiter"));
 
   const auto wide = [](const std::string& text, bool little, bool mark) {
     std::string bytes = !mark ? "" : little ? "\xFF\xFE" : "\xFE\xFF";

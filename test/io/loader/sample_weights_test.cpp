@@ -84,10 +84,10 @@ TEST_CASE("csv: a column of weights weighs samples, and is none of their values"
   };
   CHECK_THAT(refused("a,w,y\n1,1,0\n1,-2,1\n", "weight: w"), Contains("line 3, column 'w': the weight is -2"));
   CHECK_THAT(refused("a,w,y\n1,,0\n", "weight: w"), Contains("line 2, column 'w'"));
-  CHECK_THAT(refused("a,w,y\n1,x,0\n", "weight: w"), Contains("line 2, column 'w': 'x' is no number"));
+  CHECK_THAT(refused("a,w,y\n1,x,0\n", "weight: w"), Contains("line 2, column 'w': 'x' is not a number"));
   CHECK_THAT(refused("a,w,y\n1,1,0\n", "weight: ww", ErrorKind::config), Contains("has no column 'ww'"));
   CHECK_THAT(refused("a,w,y\n1,1,0\n", "weight: w, columns: [a, w]", ErrorKind::config),
-             Contains("is the weight and is read as another value"));
+             Contains("is the weight, but is also the target or in `columns`"));
 }
 
 TEST_CASE("tfrecord: a feature weighs samples") {
