@@ -1,4 +1,4 @@
-// Measuring a loader, and showing what came out.
+// Measures a loader and prints the results.
 #include "io/loader/bench.h"
 
 #include <algorithm>
@@ -25,21 +25,21 @@ struct StageText {
 constexpr std::array<StageText, stage_count> stage_texts{{
     {"read", "read", "a faster disk, `cache`, or larger files (webdataset, tfrecord) than one for each sample"},
     {"decode", "decode", "more cores for workers, `cache`, or smaller images"},
-    {"transform", "resize and crop", "`cache`, or samples stored in the size that they are brought to"},
+    {"transform", "resize and crop", "`cache`, or samples that are stored in their final size"},
     {"cache", "cache", "`cache: memory`, or a faster disk"},
     {"augment", "augment, scale", "more cores for workers, or fewer augmentations"},
     {"target", "targets", "more cores for workers"},
 }};
 
-// Seconds of a sample in each stage, on this thread.
+// Measures the seconds per sample of each stage, on this thread.
 std::array<double, stage_count> measure_stages(const DataSplit& split, const LoaderOptions& options, double seconds) {
   StageClock clock;
   DataSplit::Scratch scratch = split.scratch(options.targets);
   std::vector<TensorType> inputs, targets;
   for (std::size_t i = 0; i < split.inputs(); ++i) inputs.push_back(split.input_type(i));
   for (std::size_t i = 0; i < split.targets(); ++i) targets.push_back(split.target_type(i, options.targets[i]));
-  const BufferPlan cut = plan_buffers(inputs, targets, split.weight_count(), 1, {}, false, {});
-  BatchBuffer buffer(cut, 1, nullptr);
+  const BufferPlan plan = plan_buffers(inputs, targets, split.weight_count(), 1, {}, false, {});
+  BatchBuffer buffer(plan, 1, nullptr);
   DataSplit::Row row;
   for (const Memory& memory : buffer.inputs) row.inputs.push_back(memory.get());
   for (const Memory& memory : buffer.targets) row.targets.push_back(memory.get());
@@ -47,7 +47,7 @@ std::array<double, stage_count> measure_stages(const DataSplit& split, const Loa
 
   const EpochOrder order(split.size(), options.start.seed, options.start.epoch, options.training && options.shuffle);
   std::int64_t samples = 0;
-  // The first samples warm up what the thread keeps.
+  // The first samples warm up the buffers of the thread.
   const std::int64_t warm_up = std::min<std::int64_t>(16, split.size() / 2);
   for (const double deadline = seconds_now() + seconds; samples <= warm_up || seconds_now() < deadline; ++samples) {
     if (samples == warm_up) scratch.clock = &clock;
@@ -61,19 +61,19 @@ std::array<double, stage_count> measure_stages(const DataSplit& split, const Loa
   return found;
 }
 
-// Samples/s of a loader, after as long a time to warm up.
+// Measures the samples/s of a loader during half of the `seconds`; the other half warms it up.
 double measure_rate(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds) {
   const auto source = make_loader(split, options);
-  const auto take_until = [&](double deadline) {
+  const auto read_until = [&](double deadline) {
     std::int64_t samples = 0;
     do {
       samples += source->next().count;
     } while (seconds_now() < deadline);
     return samples;
   };
-  take_until(seconds_now() + seconds / 2);
+  read_until(seconds_now() + seconds / 2);
   const double start = seconds_now();
-  const std::int64_t samples = take_until(start + seconds / 2);
+  const std::int64_t samples = read_until(start + seconds / 2);
   return static_cast<double>(samples) / (seconds_now() - start);
 }
 
@@ -122,11 +122,11 @@ std::string to_json(const DataBench& bench) {
 std::string to_text(const DataBench& bench) {
   using Align = TextTable::Align;
   const auto rate = [](double samples) { return grouped(static_cast<long long>(samples)); };
-  const double all = sum_of(bench.stages) + bench.rest();
+  const double total = sum_of(bench.stages) + bench.rest();
   TextTable table({{"stage"}, {"a sample", Align::right}, {"share", Align::right}, {"samples/s", Align::right}});
   const auto add = [&](const char* stage, double seconds) {
-    if (seconds < 5e-4 * all) return;  // a stage that the data does not have
-    table.add({stage, seconds_text(seconds), format("{:.1f} %", 100 * seconds / all), rate(1 / seconds)});
+    if (seconds < 5e-4 * total) return;  // the data does not have this stage
+    table.add({stage, seconds_text(seconds), format("{:.1f} %", 100 * seconds / total), rate(1 / seconds)});
   };
   for (std::size_t s = 0; s < stage_count; ++s) add(stage_texts[s].meaning, bench.stages[s]);
   add("order, batches", bench.rest());
@@ -139,12 +139,13 @@ std::string to_text(const DataBench& bench) {
   const std::string bound = bench.bound();
   if (bound == "step") {
     return text +
-           format("the training step bounds: the loader gives {:.1f} times what it takes\n", bench.loader / bench.step);
+           format("the training step is the bottleneck: the loader delivers {:.1f} times the samples that it needs\n",
+                  bench.loader / bench.step);
   }
-  text += format("{} bounds: the loader gives {:.0f} % of what the training step takes", bound,
-                 100 * bench.loader / bench.step);
+  text += format("{} is the bottleneck: the loader delivers {:.0f} % of the samples that the training step needs",
+                 bound, 100 * bench.loader / bench.step);
   for (const StageText& stage : stage_texts) {
-    if (bound == stage.name) text += format("; what helps is {}", stage.remedy);
+    if (bound == stage.name) text += format("; a remedy is {}", stage.remedy);
   }
   return text + "\n";
 }

@@ -1,4 +1,4 @@
-// Opens the data of a run: the info that a model needs, the transforms, and sources of batches.
+// Opens the data of a run: computes the info that a model needs, and makes the transforms and the sources of batches.
 #include "io/loader/data.h"
 
 #include <sched.h>
@@ -48,7 +48,7 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
-// The types in which the splits' data sets store an input.
+// Returns the types in which the data sets of the splits store an input.
 std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
   std::vector<DType> types;
   for (const auto& split : splits) {
@@ -58,12 +58,12 @@ std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
 }
 
 void check_shape(const DataOptions& options, const ModelInput& input) {
-  const std::optional<Shape> stated = stated_shape(options, input.name);
-  if (!stated || input.sample == *stated) return;
+  const std::optional<Shape> declared = declared_shape(options, input.name);
+  if (!declared || input.sample == *declared) return;
   throw Error(ErrorKind::data, options.dataset.location,
-              format("samples have shape {} behind the transforms, the config states {}", to_string(input.sample),
-                     to_string(*stated)),
-              "state the right `shape`, or change `transform`");
+              format("samples have shape {} after the transforms, but the config sets {}", to_string(input.sample),
+                     to_string(*declared)),
+              "set the right `shape`, or change `transform`");
 }
 
 void check_label_mode(const DataOptions& options, LabelMode mode, std::int64_t classes) {
@@ -92,8 +92,8 @@ ModelInput model_input(const DataOptions& options, const std::string& name, cons
   return input;
 }
 
-// Whether a sample looks like an image with its channels in front, as PyTorch has images: few channels, then a plane. A
-// sample of one channel counts only where the plane is a square.
+// Whether a sample looks like an image with its channels first, as in PyTorch: few channels, then height and width. A
+// sample of one channel counts only if height and width are equal.
 bool looks_channels_first(const Shape& sample) {
   constexpr std::int64_t smallest_side = 8;
   if (sample.rank() != 3 || sample[1] < smallest_side || sample[2] < smallest_side) return false;
@@ -102,17 +102,17 @@ bool looks_channels_first(const Shape& sample) {
 
 }  // namespace
 
-// A target that is the input needs one input, of values, and one output.
+// Throws Error{config} if the target is the input, but the model has several inputs or outputs or its input is tokens.
 static void check_target(const DataOptions& options, const DataUse& use) {
   if (!options.target_is_input()) return;
   if (use.inputs.size() > 1 || use.targets.size() > 1) {
     throw Error(ErrorKind::config, options.dataset.location,
-                format("`label_mode: input` is for one input and one output, and the model has {} and {}",
+                format("`label_mode: input` is for one input and one output, but the model has {} and {}",
                        use.inputs.size(), use.targets.size()));
   }
   if (use.inputs[0].tokens > 0) {
     throw Error(ErrorKind::config, options.dataset.location,
-                "`label_mode: input` is for values, and the samples are tokens");
+                "`label_mode: input` is for values, but the samples are tokens");
   }
 }
 
@@ -154,8 +154,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     info_.inputs.push_back(model_input(options, use.inputs[i].name, *splits_[0], i, info, plans[i]));
     if (looks_channels_first(info.sample)) {
       info_.warnings.push_back(
-          format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
-                 "turn the array with numpy.moveaxis(x, 1, -1)",
+          format("samples have shape {}, which looks like channels first; images must be height x width x channels: "
+                 "transpose the array with numpy.moveaxis(x, 1, -1)",
                  to_string(info.sample)));
     }
   }
@@ -177,11 +177,11 @@ int Data::workers(int cores) const {
   return options_.workers.or_else(std::clamp(cores, 1, 16));
 }
 
-std::vector<TargetEncoding> Data::forms_of(const std::vector<TargetEncoding>& wanted) const {
-  if (!wanted.empty()) return wanted;
-  std::vector<TargetEncoding> forms;
-  for (const TargetInfo& target : info_.targets) forms.push_back(declared_encoding(target));
-  return forms;
+std::vector<TargetEncoding> Data::encodings_of(const std::vector<TargetEncoding>& given) const {
+  if (!given.empty()) return given;
+  std::vector<TargetEncoding> encodings;
+  for (const TargetInfo& target : info_.targets) encodings.push_back(declared_encoding(target));
+  return encodings;
 }
 
 LoaderOptions Data::training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
@@ -195,7 +195,7 @@ LoaderOptions Data::training_loader(std::int64_t batch_size, const BatchDivision
           workers(cores),
           options_.workers.is_auto(),
           options_.prefetch,
-          forms_of(targets),
+          encodings_of(targets),
           allocate};
 }
 
@@ -218,14 +218,15 @@ std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batc
   const DataPosition start{seed_, 0, 0};
   return make_loader(splits_[static_cast<std::size_t>(split)],
                      {batch_size, division, start, false, false, workers(cores), options_.workers.is_auto(),
-                      options_.prefetch, forms_of(targets), allocate, stop_requested});
+                      options_.prefetch, encodings_of(targets), allocate, stop_requested});
 }
 
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
-                         const BatchDivision& division, const std::vector<TargetEncoding>& forms) {
+                         const BatchDivision& division, const std::vector<TargetEncoding>& encodings) {
   std::vector<TensorType> inputs, targets;
   for (const ModelInput& input : info.inputs) inputs.push_back({input.sample, input.format.dtype});
-  for (std::size_t i = 0; i < forms.size(); ++i) targets.push_back(sample_target_type(forms[i], info.targets[i]));
+  for (std::size_t i = 0; i < encodings.size(); ++i)
+    targets.push_back(sample_target_type(encodings[i], info.targets[i]));
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   const auto add = [&](std::int64_t samples, std::int64_t batch, const BatchDivision& shares) {
@@ -239,25 +240,25 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   return bytes;
 }
 
-// Whether the config states all shapes and classes, so that files need not be read.
-static bool states_all(const DataOptions& options, const DataUse& use) {
+// Whether the config sets all shapes and classes, so that files need not be read.
+static bool declares_all(const DataOptions& options, const DataUse& use) {
   return std::all_of(use.inputs.begin(), use.inputs.end(),
-                     [&](const auto& input) { return stated_shape(options, input.name).has_value(); }) &&
+                     [&](const auto& input) { return declared_shape(options, input.name).has_value(); }) &&
          std::all_of(use.targets.begin(), use.targets.end(), [&](const auto& target) {
-           return options.target_is_input() || stated_classes(options, target.name).has_value();
+           return options.target_is_input() || declared_classes(options, target.name).has_value();
          });
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
-  const bool made_up = options.dataset.name == "synthetic";
-  if (!states_all(options, use) || made_up) return Data(options, seed, use, Data::Measure::no).info();
+  const bool synthetic = options.dataset.name == "synthetic";
+  if (!declares_all(options, use) || synthetic) return Data(options, seed, use, Data::Measure::no).info();
   check_target(options, use);
   const auto& dataset = options.dataset.as<DatasetOptions>();
   DataInfo info;
   info.inputs.clear();
   info.targets.clear();
   for (const DataUse::Input& input : use.inputs) {
-    info.inputs.push_back({input.name, *stated_shape(options, input.name), {}});
+    info.inputs.push_back({input.name, *declared_shape(options, input.name), {}});
     if (input.tokens > 0) info.inputs.back().format.dtype = DType::int32;
   }
   for (const DataUse::Target& target : use.targets) {
@@ -266,9 +267,9 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
       info.targets.push_back({0, info.inputs[0].sample});
       continue;
     }
-    TargetInfo added{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
+    TargetInfo added{*declared_classes(options, target.name), {}, mode, {}, mixes(options)};
     check_label_mode(options, mode, added.classes);
-    // Without reading an array the number of values in a target is not known.
+    // The number of values in a target is not known without reading the array.
     if (added.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) added.shape = {0};
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};

@@ -1,4 +1,4 @@
-// The opened data of a run: the info that a model needs, and sources of batches.
+// The data of a run, opened: the info that a model needs, and sources of batches.
 #pragma once
 
 #include <array>
@@ -19,41 +19,42 @@ struct LoaderOptions;
 
 class Data {
  public:
-  // Whether `normalize: measured` reads the training split; `no` where samples must not be read, nor kept by a cache.
+  // Whether `normalize: measured` reads the training split. `no`: samples must not be read, and a cache must not keep
+  // any.
   enum class Measure { yes, no };
 
-  // Opens all splits that the config names and measures what `normalize: measured` asks for. `seed` is the run's seed,
-  // for splitting validation off, augmentation and synthetic data; `use` is the meaning of arrays for loss and network.
-  // Throws Error{data}, {config} or {resource}.
+  // Opens all splits that the config names and measures the statistics for `normalize: measured`. `seed` is the run's
+  // seed, for splitting off validation samples, augmentation and synthetic data; `use` is what arrays mean to the loss
+  // and the network. Throws Error{data}, {config} or {resource}.
   Data(const DataOptions& options, std::uint64_t seed, const DataUse& use = {}, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
   bool has(SplitKind split) const { return splits_[static_cast<std::size_t>(split)] != nullptr; }
-  // A split that the config names; null for one that it does not.
+  // A split of the data; null if the config does not name it.
   const std::shared_ptr<const DataSplit>& split(SplitKind split) const {
     return splits_[static_cast<std::size_t>(split)];
   }
   std::int64_t samples(SplitKind split) const;
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
-  // What `predict` needs of the model's inputs, in their order.
+  // What `predict` needs to know about the model's inputs, in their order.
   const std::vector<KeptInput>& kept_inputs() const { return kept_; }
 
-  // The training split's batches, endless, from position `start` on. `batch_size` counts the samples of all ranks.
-  // `cores` bounds this rank's workers where `workers` is auto; 0: the cores that the process may use. `targets` are
-  // the forms that the program reads; where empty, label_mode states the forms. The inputs lie in memory of `allocate`.
-  // `stop_requested` is that of LoaderOptions.
+  // Returns an endless source of the training split's batches from position `start` on. `batch_size` counts the samples
+  // of all ranks. `cores` limits this rank's workers if `workers` is auto; 0: the cores that the process may use.
+  // `targets` are the target encodings that the program reads; if empty, label_mode determines them. The inputs are
+  // stored in memory from `allocate`. `stop_requested` is that of LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const BatchDivision& division,
                                         const DataPosition& start, int cores = 0,
                                         const std::vector<TargetEncoding>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
-  // The options of the loader that training() makes, of the same arguments.
+  // Returns the options of the loader that training() makes from the same arguments.
   LoaderOptions training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
                                 int cores, const std::vector<TargetEncoding>& targets,
                                 const AllocateBatch& allocate) const;
-  // The batches of a split from its first sample to its last, without augmentation, in the same order every time;
-  // begins again after the batch that is the last of its epoch. Arguments as in training().
+  // Returns a source of the batches of a split from its first sample to its last, without augmentation and always in
+  // the same order; after the last batch of an epoch it begins again. The arguments are those of training().
   std::unique_ptr<BatchSource> evaluation(SplitKind split, std::int64_t batch_size, const BatchDivision& division,
                                           int cores = 0, const std::vector<TargetEncoding>& targets = {},
                                           const AllocateBatch& allocate = {},
@@ -61,7 +62,7 @@ class Data {
 
  private:
   int workers(int cores) const;
-  std::vector<TargetEncoding> forms_of(const std::vector<TargetEncoding>& wanted) const;
+  std::vector<TargetEncoding> encodings_of(const std::vector<TargetEncoding>& given) const;
 
   DataOptions options_;
   std::uint64_t seed_;
@@ -71,15 +72,15 @@ class Data {
   std::vector<KeptInput> kept_;  // by input
 };
 
-// Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its
-// training and validation sources, where that is most. `batch_size` counts the samples of all ranks and `who` has a
-// share of them, both of training; a split without samples has no source.
+// Returns the bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of
+// its training and validation sources, for the rank where it is largest. `batch_size` counts the training samples of
+// all ranks, and `division` describes how these are divided; a split without samples has no source.
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
-                         const BatchDivision& division, const std::vector<TargetEncoding>& forms);
+                         const BatchDivision& division, const std::vector<TargetEncoding>& encodings);
 
-// The info of the data for a model. Where the config states the shapes and classes, files are not read: the numbers of
-// samples are then 0, and the shape of targets that are values is [0]. Otherwise the data is opened; throws as Data()
-// does.
+// Returns the info of the data for a model. If the config sets the shapes and classes, files are not read: the numbers
+// of samples are then 0, and the shape of targets that are values is [0]. Otherwise opens the data and throws the
+// errors of Data().
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use = {});
 
 }  // namespace trainctl

@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// Reports keys of a held-out split that its data set does not have.
+// Reports keys of a validation or test split that its kind of data set does not have.
 void check_keys(const DataOptions& options, const Node& node, const char* split, Reader& reader) {
   const Node* held_out = node.find(split);
   const Section* dataset = dataset_choices().find(options.dataset.name);
@@ -25,7 +25,7 @@ void check_keys(const DataOptions& options, const Node& node, const char* split,
 template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)
-      .key("path", &T::path, "As the data set's `path`; of all these keys a list, too.")
+      .key("path", &T::path, "Like the data set's `path`. All these keys also accept lists.")
       .key("images", &T::images, "idx: the file of samples; segmentation_folder: the folder of images.")
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples, or one for each input.")
@@ -41,13 +41,13 @@ Keys<ValidationOptions> ValidationOptions::keys() {
   return with_location(
              Keys<ValidationOptions>("validation", "Samples held out from training, evaluated after every epoch."))
       .key("split", &ValidationOptions::split,
-           "The share of the training samples that is taken, the same for the same seed.",
+           "The share of the training samples that is split off; the same seed chooses the same samples.",
            Range{.more_than = 0.0, .less_than = 1.0})
-      .key("stratify", &ValidationOptions::stratify, "Whether every class gives the same share.")
+      .key("stratify", &ValidationOptions::stratify, "Whether the same share of every class is split off.")
       .check([](const ValidationOptions& options, const Node& node, Reader& reader) {
         const bool located = !options.path.empty() || !options.images.empty() || !options.x.empty() || options.samples;
         if (located == options.split.has_value()) {
-          reader.error(node.location, "validation takes either a place (`path`) or a `split`");
+          reader.error(node.location, "validation needs either a location (`path`) or a `split`");
         }
         options.check_lengths(node.location, reader);
       });
@@ -62,7 +62,7 @@ Keys<TestOptions> TestOptions::keys() {
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                                  Reader& reader) const {
-  // A run's resolved config states the default without a name where the user stated nothing.
+  // If the user set nothing, a run's resolved config holds the default without a name.
   if (transform.named() || !transform.of("").empty()) {
     check_names(transform, inputs, "input", Coverage::some, reader);
   }
@@ -87,55 +87,52 @@ bool DataOptions::target_is_input() const {
 }
 
 Keys<DataOptions> DataOptions::keys() {
-  return Keys<DataOptions>("data", "Where the samples come from and what is done to them.")
+  return Keys<DataOptions>("data", "The location of the samples, and how they are processed.")
       .flattened("dataset", &DataOptions::dataset, "The kind of data set.")
       .key("validation", &DataOptions::validation, "Samples held out from training.")
       .key("test", &DataOptions::test,
-           "Samples that only `trainctl eval` reads; without them it reads the validation part.")
+           "Samples that only `trainctl eval` reads; without them it reads the validation split.")
       .key("shape", &DataOptions::shape,
-           "Shape of a sample as the model sees it, [height, width, channels] for images; needed only where it cannot "
-           "be found out, or to check a config without its data. Of several inputs by their names.",
+           "Shape of a sample at the model's input, [height, width, channels] for images; needed only if it cannot be "
+           "determined from the data, or to check a config without its data. For several inputs, by their names.",
            at_least(1))
       .key("classes", &DataOptions::classes,
-           "Number of classes, likewise; 0: targets are values. Whole-number targets in arrays are classes, but values "
-           "for a loss that takes values (mean_squared_error), unless this is stated. Of several outputs by their "
-           "names.",
+           "Number of classes; needed in the same cases as `shape`. 0: targets are values. Without this key, "
+           "whole-number targets in arrays are classes, unless the loss accepts values (mean_squared_error). For "
+           "several outputs, by their names.",
            between(0, 2'147'483'647))
+      .key("label_mode", &DataOptions::label_mode,
+           "How classes are encoded for the loss. int: as the loss requires: the class number for "
+           "sparse_categorical_crossentropy; one-hot for categorical_crossentropy, and for binary_crossentropy or "
+           "mean_squared_error with an output for each class; 0 or 1 for binary_crossentropy with one output. "
+           "categorical (one-hot) and binary (0 or 1) set the encoding: a loss that requires another one is an error. "
+           "input: the target is the sample itself after `transform` and `augment`, for autoencoders.")
       .key(
-          "label_mode", &DataOptions::label_mode,
-          "How classes are given to the loss. int: as the loss takes them, the number for "
-          "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
-          "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
-          "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error. input: "
-          "the target is the sample itself, as the network gets it behind `transform` and `augment`, as an autoencoder "
-          "learns it.")
-      .key("transform", &DataOptions::transform,
-           "What is done to every sample, in this order, before `augment`; of several inputs, one list for each by "
-           "name.")
-      .key(
-          "augment", &DataOptions::augment,
-          "What is done to samples in training only, at random; of several inputs by name, at the same random numbers.")
+          "transform", &DataOptions::transform,
+          "Operations on every sample, in this order, before `augment`; for several inputs, one list for each by name.")
+      .key("augment", &DataOptions::augment,
+           "Random operations on samples, in training only; for several inputs, one list for each by name, with the "
+           "same random numbers.")
       .key("shuffle", &DataOptions::shuffle,
-           "Whether every epoch has an order of its own; otherwise that of the data set.")
+           "Whether samples are shuffled in every epoch; otherwise they are in the order of the data set.")
       .key("cache", &DataOptions::cache,
-           "Where samples are kept decoded and resized after their first reading. memory: in every rank; disk: in a "
-           "file below "
-           "`cache_path`, which the ranks of a host and later runs on the same data with the same `transform` share.")
-      .key(
-          "cache_path", &DataOptions::cache_path,
-          "The folder of `cache: disk`; none: trainctl's folder in $XDG_CACHE_HOME or ~/.cache. What lies there may be "
-          "removed at any time.")
+           "Where decoded and resized samples are kept after they have been read once. memory: in the memory of every "
+           "rank; disk: in a file in `cache_path`, which the ranks of a host share with later runs on the same data "
+           "with the same `transform`.")
+      .key("cache_path", &DataOptions::cache_path,
+           "The folder of `cache: disk`; default: trainctl's folder in $XDG_CACHE_HOME or ~/.cache. Its files may be "
+           "removed at any time.")
       .key("prefetch", &DataOptions::prefetch,
-           "Batches that are prepared ahead. auto: as many as 16 MB hold, from 2 to 8.", between(1, 1024))
+           "Number of batches that are prepared ahead. auto: the number that fits into 16 MB, from 2 to 8.",
+           between(1, 1024))
       .key("workers", &DataOptions::workers,
-           "Threads per rank that read, decode and transform ahead. auto: one at first, and more while training waits "
-           "for data, up to one for each core of the rank, 16 at most; the batches are the same for any number. 0: "
-           "nothing is prepared ahead, training waits for each batch to be read.",
+           "Threads per rank that read, decode and transform samples ahead. auto: one at first, and more while "
+           "training waits for data, up to one for each core of the rank and at most 16; the batches are the same for "
+           "any number. 0: no batches are prepared ahead, and training waits until each batch is read.",
            between(0, 1024))
       .key("on_error", &DataOptions::on_error,
-           "skip: a sample that cannot be read, or that holds NaN or infinity, counts for nothing, with a warning; "
-           "stop: "
-           "it ends the run.")
+           "What happens if a sample cannot be read, or holds NaN or infinity. skip: it gets weight 0, with a warning; "
+           "stop: the run ends.")
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);

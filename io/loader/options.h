@@ -46,7 +46,7 @@ struct DataOptions {
   Auto<int> workers;
   OnError on_error = OnError::stop;
 
-  // Reports keys by name that do not match the names of the model's inputs and outputs.
+  // Reports names in the keys by input or output that are not those of the model's inputs and outputs.
   void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                       Reader& reader) const;
 

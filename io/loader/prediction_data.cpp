@@ -1,4 +1,4 @@
-// Opening samples to predict.
+// Opens the samples for prediction.
 #include "io/loader/prediction_data.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// What opening the training split would state for others, without targets.
+// Returns the info of the training split without targets and weights.
 DatasetInfo info_without_targets(const DatasetInfo& kept) {
   DatasetInfo info = kept;
   if (!info.table) return info;

@@ -1,4 +1,4 @@
-// Samples without targets, on the way of a run's training samples: what a trained network is asked about.
+// The samples for prediction: they have no targets, and the same transforms as a run's training samples.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,25 @@ class DataSplit;
 
 class PredictionData {
  public:
-  // Opens the paths for the run's inputs, as DatasetOptions::open_inputs() does. Throws Error{data} or {config}.
+  // Opens the paths for the run's inputs with DatasetOptions::open_all_inputs(). Throws Error{data} or {config}.
   PredictionData(const DataOptions& options, const std::vector<KeptInput>& kept,
                  const std::vector<DataUse::Input>& inputs, const std::vector<std::string>& paths);
 
-  // What the network gets: float32 values, or tokens.
+  // The inputs of the network: float32 values, or tokens.
   const std::vector<ModelInput>& inputs() const { return inputs_; }
-  // The map from stored values of the first input to what the network gets; nothing where samples are not stored as
-  // bytes.
+  // The map from stored values of the first input to the values that the network reads; empty if samples are not stored
+  // as bytes.
   const std::optional<Affine>& scaling() const { return scaling_; }
   std::int64_t samples() const;
-  // What is odd about the data, a sentence each.
+  // Problems of the data that do not prevent reading it, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // "photos/cat.jpg"; of arrays and tables the number of the sample.
+  // The name of a sample: "photos/cat.jpg"; for arrays and tables, its number.
   std::string name_of(std::int64_t sample) const;
-  // The same without the folder that the user named: "cat.jpg".
+  // The name without the folder that the user gave: "cat.jpg".
   std::string short_name_of(std::int64_t sample) const;
 
-  // All samples in their order, once; later batches begin again. Arguments as of Data::evaluation().
+  // Returns a source of all samples in their order, which then begins again. The arguments are those of
+  // Data::evaluation().
   std::unique_ptr<BatchSource> batches(std::int64_t batch_size, const BatchDivision& division, int cores,
                                        const AllocateBatch& allocate) const;
 

@@ -148,7 +148,8 @@ TEST_CASE("bench data: what each stage takes, what the loader gives and the step
   CHECK((json.at("bound") == "step") == (loader >= step));
   const Finished text = trainctl(folder, command);
   REQUIRE(text.code == 0);
-  for (const char* line : {"augment, scale", "one worker, 2 ranks", "training step, 2 ranks", " bounds: the loader"}) {
+  for (const char* line :
+       {"augment, scale", "one worker, 2 ranks", "training step, 2 ranks", " is the bottleneck: the loader"}) {
     CHECK(contains(text.out, line));
   }
 }

@@ -40,11 +40,11 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
   const bool skips = options.on_error == OnError::skip;
   DeclaredGroup declared{{}, {}, use};
   for (const DataUse::Input& input : use.inputs) {
-    declared.inputs.push_back({stated_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
+    declared.inputs.push_back({declared_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
   }
   for (const DataUse::Target& target : use.targets) {
     declared.targets.push_back(
-        {{}, stated_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
+        {{}, declared_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
     if (!options.validation || !options.validation->split) continue;
     declared.targets.back().trained_on = [&](const Dataset& dataset) {
@@ -78,12 +78,12 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
 
 }  // namespace
 
-std::optional<Shape> stated_shape(const DataOptions& options, const std::string& input) {
+std::optional<Shape> declared_shape(const DataOptions& options, const std::string& input) {
   const auto* shape = options.shape ? options.shape->find(input) : nullptr;
   return shape ? std::optional(Shape(*shape)) : std::nullopt;
 }
 
-std::optional<std::int64_t> stated_classes(const DataOptions& options, const std::string& output) {
+std::optional<std::int64_t> declared_classes(const DataOptions& options, const std::string& output) {
   const std::int64_t* classes = options.classes ? options.classes->find(output) : nullptr;
   return classes ? std::optional(*classes) : std::nullopt;
 }

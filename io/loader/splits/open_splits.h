@@ -27,7 +27,7 @@ using OpenedSplits = std::array<std::optional<OpenedSplit>, 3>;
 OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use);
 
 // The shape of an input's samples and the number of an output's classes that the config states, by the model's names.
-std::optional<Shape> stated_shape(const DataOptions& options, const std::string& input);
-std::optional<std::int64_t> stated_classes(const DataOptions& options, const std::string& output);
+std::optional<Shape> declared_shape(const DataOptions& options, const std::string& input);
+std::optional<std::int64_t> declared_classes(const DataOptions& options, const std::string& output);
 
 }  // namespace trainctl
