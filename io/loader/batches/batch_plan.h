@@ -1,4 +1,4 @@
-// The samples of every batch: arithmetic on (start, samples, batch size) that is the same on all ranks and workers.
+// Computes the samples of every batch from (start, samples, batch size), the same on all ranks and workers.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace trainctl {
 
 class BatchPlan {
  public:
-  // `start` may lie anywhere in an epoch; the first batch begins there.
+  // `start` may be anywhere in an epoch; the first batch begins there.
   BatchPlan(std::int64_t samples, std::int64_t batch_size, const DataPosition& start)
       : samples_(samples), batch_(std::min(batch_size, samples)), start_(start) {
     if (start_.offset >= samples_) start_ = {start_.seed, start_.epoch + 1, 0};
@@ -19,7 +19,7 @@ class BatchPlan {
 
   struct Entry {
     DataPosition position;   // of the batch's first sample
-    std::int64_t count = 0;  // samples of all ranks
+    std::int64_t count = 0;  // number of samples of all ranks
     bool last_of_epoch = false;
   };
   // Batch k, counted from the start.
@@ -35,11 +35,11 @@ class BatchPlan {
     const std::int64_t count = std::min(batch_, samples_ - position.offset);
     return {position, count, position.offset + count == samples_};
   }
-  // The position after a batch, that of the next sample.
-  DataPosition behind(const Entry& entry) const {
-    const DataPosition& at = entry.position;
-    if (entry.last_of_epoch) return {at.seed, at.epoch + 1, 0};
-    return {at.seed, at.epoch, at.offset + entry.count};
+  // The position of the first sample after a batch.
+  DataPosition after(const Entry& entry) const {
+    const DataPosition& first = entry.position;
+    if (entry.last_of_epoch) return {first.seed, first.epoch + 1, 0};
+    return {first.seed, first.epoch, first.offset + entry.count};
   }
   const DataPosition& start() const { return start_; }
   std::int64_t samples() const { return samples_; }

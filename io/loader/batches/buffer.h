@@ -1,4 +1,4 @@
-// The memory of one batch, and the two counters by which workers and the caller of next() pass it to each other.
+// The memory of one batch, and the two counters with which workers and the caller of next() pass it to each other.
 #pragma once
 
 #include <linux/futex.h>
@@ -28,7 +28,7 @@ inline Memory aligned_memory(std::int64_t bytes) {
   return {std::shared_ptr<std::byte>(data, [](std::byte* memory) { std::free(memory); }), bytes};
 }
 
-// Waits while `word` holds `value`, for some milliseconds at most, which std::atomic cannot limit; may also return
+// Waits while `word` holds `value`, at most for some milliseconds (waits of std::atomic have no time limit). May return
 // earlier.
 inline void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value, long milliseconds) {
   const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1000000};
@@ -40,13 +40,13 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 
 // The sizes of a loader's buffers, known before the data is open.
 struct BufferPlan {
-  std::int64_t rows = 0;                      // of one buffer: the largest share that a rank has of a batch
-  std::vector<std::int64_t> inputs, targets;  // bytes of a row, by input or target
-  std::int64_t weights = 1;                   // number in a row
+  std::int64_t rows = 0;                      // of one buffer: the size of the rank's largest share of a batch
+  std::vector<std::int64_t> inputs, targets;  // bytes per row, by input or target
+  std::int64_t weights = 1;                   // number per row
   int buffers = 1;
 
   std::int64_t bytes() const {
-    std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // the sample's number
+    std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // int64: the sample's number
     for (const auto* list : {&inputs, &targets}) {
       for (const std::int64_t bytes : *list) row = checked_add(row, bytes);
     }
@@ -54,15 +54,16 @@ struct BufferPlan {
   }
 };
 
-// The batches of so many bytes that are filled ahead where `prefetch` is auto: small ones take less time than a worker
-// may be held up, and more of them cost little. They follow from the config, so that a rank's memory is known before.
+// The number of batches of `bytes` bytes that are filled ahead if `prefetch` is auto. It is larger for small batches,
+// since a worker may be delayed for longer than training needs for one of them, and since they take little memory. It
+// depends on the config only, so that a rank's memory is known in advance.
 inline int batches_ahead(std::int64_t bytes) {
   constexpr std::int64_t enough = 16 << 20;
   return static_cast<int>(std::clamp<std::int64_t>(enough / std::max<std::int64_t>(1, bytes), 2, 8));
 }
 
-// `batch_size` counts the samples of all ranks. Without workers there is one buffer, filled when its batch is asked
-// for.
+// Computes the sizes of a loader's buffers. `batch_size` counts the samples of all ranks. Without workers there is one
+// buffer, which is filled when its batch is requested.
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
                                std::int64_t weights, std::int64_t batch_size, const BatchDivision& division,
                                bool workers, const Auto<int>& prefetch) {
@@ -86,7 +87,7 @@ struct BatchBuffer {
     for (const std::int64_t row : plan.targets) targets.push_back(aligned_memory(checked_multiply(plan.rows, row)));
   }
 
-  // Bytes of the inputs, targets, weights and sample numbers.
+  // The bytes of the inputs, targets, weights and sample numbers.
   std::int64_t bytes() const {
     std::int64_t sum = std::ssize(weights) * size_of(DType::float32) + std::ssize(samples) * size_of(DType::int64);
     for (const auto* list : {&inputs, &targets}) {
@@ -98,10 +99,10 @@ struct BatchBuffer {
   std::vector<Memory> inputs, targets;
   std::vector<float> weights;
   std::vector<std::int64_t> samples;
-  std::vector<std::exception_ptr> errors;  // by chunk; null where it was filled without error
-  // How often the buffer was used and given back: batch k may be filled in once this is k / buffers.
+  std::vector<std::exception_ptr> errors;  // by chunk; null if it was filled without error
+  // The number of times that the buffer was used and given back. Batch k may be written to it once this is k / buffers.
   std::atomic<std::uint32_t> round{0};
-  // The number of chunks still to be filled; 0: the batch is complete.
+  // The number of chunks that are not filled yet; 0: the batch is complete.
   std::atomic<std::uint32_t> pending;
 };
 

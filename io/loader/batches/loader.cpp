@@ -1,7 +1,7 @@
-// The loader. Workers take chunks of batches in order and wait until the batch's buffer is given back; the caller of
-// next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers one
-// thread with one buffer fills each batch when it is asked for, so that a read that hangs cannot hold the caller.
-// Threads synchronize by atomics without locks, and nothing is allocated once every buffer was used.
+// The loader. Each worker takes the next chunk of a batch and waits until the batch's buffer is given back; the caller
+// of next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers, one
+// thread with one buffer fills each batch when it is requested, so that a read that hangs does not block the caller.
+// Threads synchronize by atomics without locks, and no memory is allocated once every buffer has been used.
 #include "io/loader/batches/loader.h"
 
 #include <chrono>
@@ -26,10 +26,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The round of a buffer whose first batch was not asked for yet (no workers).
+// The round of a buffer whose first batch was not requested yet (without workers).
 constexpr std::uint32_t before_first_round = std::numeric_limits<std::uint32_t>::max();
 
-// Ends a wait one second after a request to stop.
+// Limits a wait to one second after a request to stop.
 class GracePeriod {
  public:
   explicit GracePeriod(const std::function<bool()>& stop_requested) : stop_requested_(stop_requested) {}
@@ -47,7 +47,7 @@ class GracePeriod {
   Clock::time_point request_ = Clock::time_point::max();
 };
 
-// The workers share its ownership with the user: a worker whose read never returns may outlive the user.
+// Shared with its workers: a worker whose read never returns may outlive the user.
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
   Loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options)
@@ -61,14 +61,14 @@ class Loader : public std::enable_shared_from_this<Loader> {
     }
     batch_.inputs.resize(input_types_.size());
     batch_.targets.resize(target_types_.size());
-    cut_ = plan_buffers(input_types_, target_types_, split_->weight_count(), plan_.batch_size(), options.rank,
-                        options.workers > 0, options.prefetch);
-    chunks_ =
-        static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
-    if (options.tuned && options.workers > 1) tuning_.emplace(options.workers, cut_.buffers);
+    buffer_plan_ = plan_buffers(input_types_, target_types_, split_->weight_count(), plan_.batch_size(), options.rank,
+                                options.workers > 0, options.prefetch);
+    chunks_ = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, buffer_plan_.rows)));
+    if (options.tuned && options.workers > 1) tuning_.emplace(options.workers, buffer_plan_.buffers);
     awake_ = static_cast<std::uint32_t>(tuning_ ? tuning_->workers() : std::max(1, options.workers));
-    for (int i = 0; i < cut_.buffers; ++i) {
-      buffers_.push_back(std::make_unique<BatchBuffer>(cut_, chunks_, options.allocate));
+    for (int i = 0; i < buffer_plan_.buffers; ++i) {
+      buffers_.push_back(std::make_unique<BatchBuffer>(buffer_plan_, chunks_, options.allocate));
     }
     if (options.workers == 0) buffers_.front()->round = before_first_round;
   }
@@ -188,16 +188,16 @@ class Loader : public std::enable_shared_from_this<Loader> {
   }
 
   void point_at(BatchBuffer& buffer, std::int64_t number, DataSplit::Row& row) const {
-    for (std::size_t i = 0; i < cut_.inputs.size(); ++i) {
-      row.inputs[i] = buffer.inputs[i].get() + number * cut_.inputs[i];
+    for (std::size_t i = 0; i < buffer_plan_.inputs.size(); ++i) {
+      row.inputs[i] = buffer.inputs[i].get() + number * buffer_plan_.inputs[i];
     }
-    for (std::size_t i = 0; i < cut_.targets.size(); ++i) {
-      row.targets[i] = buffer.targets[i].get() + number * cut_.targets[i];
+    for (std::size_t i = 0; i < buffer_plan_.targets.size(); ++i) {
+      row.targets[i] = buffer.targets[i].get() + number * buffer_plan_.targets[i];
     }
-    row.weights = buffer.weights.data() + number * cut_.weights;
+    row.weights = buffer.weights.data() + number * buffer_plan_.weights;
   }
 
-  // Waits for a batch. False where a stop was requested and the data does not come.
+  // Waits for a batch. Returns false if a stop was requested and the data does not arrive.
   bool wait_for(BatchBuffer& buffer) {
     const Clock::time_point start = Clock::now();
     GracePeriod grace(options_.stop_requested);
@@ -210,15 +210,16 @@ class Loader : public std::enable_shared_from_this<Loader> {
     return true;
   }
 
-  // A batch that is not complete, in memory that no worker writes: zeros, with NaN for weights.
+  // Returns an incomplete batch in memory that no worker writes to: zeros, with NaN as weights.
   const Batch& incomplete() {
     const DataPosition before = position_;
-    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(cut_, 1, nullptr);
-    for (const auto* list : {&nothing_->inputs, &nothing_->targets}) {
+    if (!incomplete_buffer_) incomplete_buffer_ = std::make_unique<BatchBuffer>(buffer_plan_, 1, nullptr);
+    for (const auto* list : {&incomplete_buffer_->inputs, &incomplete_buffer_->targets}) {
       for (const Memory& memory : *list) std::fill_n(memory.get(), memory.bytes, std::byte{0});
     }
-    std::fill(nothing_->weights.begin(), nothing_->weights.end(), std::numeric_limits<float>::quiet_NaN());
-    describe(*nothing_);
+    std::fill(incomplete_buffer_->weights.begin(), incomplete_buffer_->weights.end(),
+              std::numeric_limits<float>::quiet_NaN());
+    describe(*incomplete_buffer_);
     batch_.host_memory = false;
     batch_.complete = false;
     position_ = before;
@@ -239,35 +240,35 @@ class Loader : public std::enable_shared_from_this<Loader> {
     };
     for (std::size_t i = 0; i < input_types_.size(); ++i) batch_.inputs[i] = view(buffer.inputs, input_types_, i);
     for (std::size_t i = 0; i < target_types_.size(); ++i) batch_.targets[i] = view(buffer.targets, target_types_, i);
-    batch_.weights = {buffer.weights.data(), DType::float32, count * cut_.weights};
+    batch_.weights = {buffer.weights.data(), DType::float32, count * buffer_plan_.weights};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
     batch_.host_memory = options_.allocate != nullptr;
     batch_.count = count;
     batch_.global_count = entry.count;
     batch_.position = entry.position;
     batch_.last_of_epoch = entry.last_of_epoch;
-    position_ = plan_.behind(entry);
+    position_ = plan_.after(entry);
   }
 
   std::shared_ptr<const DataSplit> split_;
   LoaderOptions options_;
   BatchPlan plan_;
   std::vector<TensorType> input_types_, target_types_;  // types of one sample
-  BufferPlan cut_;
+  BufferPlan buffer_plan_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};
   std::atomic<bool> stopping_{false};
-  std::atomic<std::uint32_t> awake_{1};  // workers below this number work
+  std::atomic<std::uint32_t> awake_{1};  // workers with a number below this do not sleep
   std::vector<std::thread> workers_;
-  std::atomic<std::uint32_t> working_{0};  // workers that have not ended
+  std::atomic<std::uint32_t> working_{0};  // number of workers that have not ended
 
   // The members below are used by the caller's thread only.
   std::int64_t used_ = -1;  // number of the batch that next() returned last
   DataPosition position_;
   Batch batch_;
   bool abandoned_ = false;
-  std::unique_ptr<BatchBuffer> nothing_;
+  std::unique_ptr<BatchBuffer> incomplete_buffer_;
   std::optional<WorkerTuning> tuning_;
 };
 
@@ -292,7 +293,7 @@ class LoaderSource final : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options) {
-  if (split->size() == 0) throw Error(ErrorKind::data, "there are no samples");
+  if (split->size() == 0) throw Error(ErrorKind::data, "the data has no samples");
   require(options.batch_size > 0 && options.workers >= 0 && options.prefetch.or_else(1) >= 1,
           "batch size, workers and prefetch of a loader");
   return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(split), options));

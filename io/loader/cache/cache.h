@@ -1,4 +1,4 @@
-// `cache: memory` and `cache: disk`: prepared samples are kept from their first reading on.
+// `cache: memory` and `cache: disk`: keep prepared samples once they have been read.
 #pragma once
 
 #include <cstddef>
@@ -10,37 +10,40 @@
 
 namespace trainctl {
 
-// Rows of equal size, one for each sample. Any thread may fill or find any row.
+// Holds rows of equal size, one for each sample. Any thread may fill or find any row.
 class SampleCache {
  public:
   virtual ~SampleCache() = default;
 
-  // The row of a sample; null while it is not filled. It may lie in `memory`, which is the caller's.
+  // Returns the row of a sample; null if it is not filled yet. The row may be stored in `memory`, which is the
+  // caller's.
   virtual const std::byte* find(std::int64_t sample, std::vector<std::byte>& memory) = 0;
-  // The row for the caller to fill and then publish(); null where it is not wanted. It may lie in `memory`.
+  // Returns the row of a sample for the caller to fill and then publish(); null if the cache will not keep it. The row
+  // may be stored in `memory`.
   virtual std::byte* claim(std::int64_t sample, std::vector<std::byte>& memory) = 0;
   virtual void publish(std::int64_t sample, std::vector<std::byte>& memory) = 0;
 };
 
-// Makes a cache of samples [0, samples), of which `used` are read.
+// A function that makes a cache of samples [0, samples), of which `used` are read.
 using MakeCache =
     std::function<std::unique_ptr<SampleCache>(std::int64_t samples, std::int64_t used, std::int64_t row_bytes)>;
 
-// A cache in memory, which the system provides as rows are filled. Throws Error{resource} where `used` rows do not fit
-// into the free memory.
+// Makes a cache in memory, which the system allocates as rows are filled. Throws Error{resource} if `used` rows do not
+// fit into the free memory.
 std::unique_ptr<SampleCache> memory_cache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
 
-// A cache in a file below `folder`, for the user's next runs and the other ranks of this host too. Its name follows
-// from `key`, a text of all that the rows depend on. Each row has a hash: one that is damaged, or that another process
-// is writing, counts as not filled. Throws Error{resource} where the folder cannot be written or `used` rows do not fit
-// into its free space; where the disk gets full later, a warning says so once and further rows are not kept.
+// Makes a cache in a file in `folder`, which is shared with the other ranks of this host and the user's later runs. The
+// file's name is derived from `key`, a text of all that the rows depend on. Each row has a hash: a row that is damaged,
+// or that another process is writing, counts as not filled. Throws Error{resource} if the folder cannot be written or
+// `used` rows do not fit into its free space. If the disk becomes full later, the cache logs a warning once and keeps
+// no further rows.
 std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::string& key, std::int64_t samples,
                                         std::int64_t used, std::int64_t row_bytes);
 
-// Throws as disk_cache() does where there is no room for its rows, and writes nothing.
+// Throws the error of disk_cache() if there is no space for the rows, and writes nothing.
 void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes);
 
-// Where caches lie by default: below $XDG_CACHE_HOME or ~/.cache; "" where no folder is the user's.
+// The default folder of caches, in $XDG_CACHE_HOME or ~/.cache; "" if neither XDG_CACHE_HOME nor HOME is set.
 std::string default_cache_folder();
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// The cache on a disk: a file of rows, each behind its hash. Rows are written in place; what makes them whole or absent
-// is the hash, which is checked at every reading.
+// The cache on disk: a file of rows, each after its hash. Rows are written in place; an incomplete row is recognized by
+// its hash, which is verified at every read.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -24,7 +24,7 @@ namespace trainctl {
 namespace {
 
 using Hash = std::uint64_t;
-constexpr std::int64_t before_row = sizeof(Hash);
+constexpr std::int64_t hash_bytes = sizeof(Hash);  // before each row
 
 // The beginning of the file.
 struct Header {
@@ -37,11 +37,11 @@ struct Header {
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw Error(ErrorKind::resource, SourceLocation{path},
-              "`cache: disk` cannot write it: " + std::generic_category().message(error),
-              "state a folder that can be written as `cache_path`, or leave `cache` out");
+              "`cache: disk` cannot write this file: " + std::generic_category().message(error),
+              "set `cache_path` to a folder that can be written, or leave `cache` out");
 }
 
-// 0 stands for a row that was never written.
+// A hash of 0 means that the row was never written.
 Hash hash_of(const std::byte* row, std::int64_t bytes) {
   const Hash hash = xxh3(row, static_cast<std::size_t>(bytes));
   return hash == 0 ? 1 : hash;
@@ -51,7 +51,7 @@ class DiskCache final : public SampleCache {
  public:
   DiskCache(std::string path, const Header& header) : path_(std::move(path)), header_(header) {
     remove_dead_temporaries(path_);
-    stride_ = checked_add(before_row, header.row_bytes);
+    stride_ = checked_add(hash_bytes, header.row_bytes);
     size_ = checked_add(static_cast<std::int64_t>(sizeof(Header)), checked_multiply(stride_, header.samples));
     for (int attempt = 0; !open_existing(); ++attempt) {
       if (attempt == 3) fail(path_, EEXIST);
@@ -67,30 +67,31 @@ class DiskCache final : public SampleCache {
     if (pread(descriptor_, memory.data(), memory.size(), offset(sample)) != stride_) return nullptr;
     Hash stored = 0;
     std::memcpy(&stored, memory.data(), sizeof stored);
-    const std::byte* row = memory.data() + before_row;
+    const std::byte* row = memory.data() + hash_bytes;
     return stored != 0 && stored == hash_of(row, header_.row_bytes) ? row : nullptr;
   }
 
   std::byte* claim(std::int64_t, std::vector<std::byte>& memory) override {
     if (full_.load(std::memory_order_relaxed)) return nullptr;
     memory.assign(static_cast<std::size_t>(stride_), std::byte{0});
-    return memory.data() + before_row;
+    return memory.data() + hash_bytes;
   }
 
   void publish(std::int64_t sample, std::vector<std::byte>& memory) override {
-    const Hash hash = hash_of(memory.data() + before_row, header_.row_bytes);
+    const Hash hash = hash_of(memory.data() + hash_bytes, header_.row_bytes);
     std::memcpy(memory.data(), &hash, sizeof hash);
     const ssize_t written = pwrite(descriptor_, memory.data(), memory.size(), offset(sample));
     if (written == stride_ || full_.exchange(true)) return;
     const int error = written < 0 ? errno : ENOSPC;
-    log::warning(format("{}: {}; `cache: disk` keeps no further samples, which are read again in every epoch", path_,
+    log::warning(format("{}: {}; `cache: disk` keeps no further samples: they are read again in every epoch", path_,
                         std::generic_category().message(error)));
   }
 
  private:
   off_t offset(std::int64_t sample) const { return static_cast<off_t>(sizeof(Header)) + sample * stride_; }
 
-  // Opens the file. False where there is none; one that is no cache with these rows is removed, with a warning.
+  // Opens the file. Returns false if there is none; a file that is not a cache with these rows is removed with a
+  // warning.
   bool open_existing() {
     descriptor_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor_ < 0 && errno == ENOENT) return false;
@@ -100,17 +101,17 @@ class DiskCache final : public SampleCache {
     if (pread(descriptor_, &found, sizeof found, 0) == sizeof found && found == header_ &&
         fstat(descriptor_, &file) == 0 && file.st_size == size_)
       return true;
-    log::warning(format("{} is damaged; samples are kept anew", path_));
+    log::warning(format("{} is damaged; the cache is filled again", path_));
     close(descriptor_);
     unlink(path_.c_str());
     return false;
   }
 
-  // Makes the file under a temporary name and links it to its own, unless another process was first. A process that is
-  // killed meanwhile leaves that name, which the next cache of this file removes.
+  // Creates the file under a temporary name and links it to its final name, unless another process was first. If the
+  // process is killed meanwhile, the temporary file remains; the next cache of this file removes it.
   void create() const {
     const std::string temporary = temporary_name(path_, format("{}", reinterpret_cast<std::uintptr_t>(this)));
-    unlink(temporary.c_str());  // of an earlier process with the same number
+    unlink(temporary.c_str());  // it may remain from an earlier process with the same number
     const int file = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) fail(path_, errno);
     const bool good = ftruncate(file, size_) == 0 && pwrite(file, &header_, sizeof header_, 0) == sizeof header_ &&
@@ -123,7 +124,7 @@ class DiskCache final : public SampleCache {
 
   std::string path_;
   Header header_;
-  std::int64_t stride_ = 0, size_ = 0;  // bytes of a row with its hash, and of the file
+  std::int64_t stride_ = 0, size_ = 0;  // bytes: of a row with its hash, and of the file
   int descriptor_ = -1;
   std::atomic<bool> full_{false};
 };
@@ -132,8 +133,9 @@ std::string path_of(const std::string& folder, const std::string& digest) {
   return format("{}/samples-{}", folder, digest.substr(0, 32));
 }
 
-// Throws where the rows that the file `path` does not hold yet do not fit. `rows` are read.
-void check_room(const std::string& path, std::int64_t rows, std::int64_t row_bytes) {
+// Throws Error{resource} if the disk has no space for the rows that the file `path` does not hold yet. `rows` is the
+// number of rows that are read.
+void check_space(const std::string& path, std::int64_t rows, std::int64_t row_bytes) {
   struct stat file {};
   const std::int64_t held = stat(path.c_str(), &file) == 0 ? std::int64_t{file.st_blocks} * 512 : 0;
   std::filesystem::path location = path;
@@ -142,12 +144,12 @@ void check_room(const std::string& path, std::int64_t rows, std::int64_t row_byt
   struct statvfs disk {};
   if (statvfs(location.c_str(), &disk) != 0) return;
   const auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
-  const std::int64_t needed = checked_multiply(rows, checked_add(before_row, row_bytes)) - held;
+  const std::int64_t needed = checked_multiply(rows, checked_add(hash_bytes, row_bytes)) - held;
   if (needed <= free) return;
-  throw Error(
-      ErrorKind::resource, SourceLocation{path},
-      format("`cache: disk` needs {} more for {} samples; {} are free", byte_text(needed), rows, byte_text(free)),
-      "state a folder with more room as `cache_path`, or leave `cache` out");
+  throw Error(ErrorKind::resource, SourceLocation{path},
+              format("`cache: disk` needs {} more for {} samples, but only {} are free", byte_text(needed), rows,
+                     byte_text(free)),
+              "set `cache_path` to a folder with more free space, or leave `cache` out");
 }
 
 }  // namespace
@@ -164,12 +166,12 @@ std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::st
   header.row_bytes = row_bytes;
   const std::string path = path_of(folder, digest);
   auto cache = std::make_unique<DiskCache>(path, header);
-  check_room(path, used, row_bytes);
+  check_space(path, used, row_bytes);
   return cache;
 }
 
 void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes) {
-  check_room(path_of(folder, sha256(key.data(), key.size())), used, row_bytes);
+  check_space(path_of(folder, sha256(key.data(), key.size())), used, row_bytes);
 }
 
 std::string default_cache_folder() {

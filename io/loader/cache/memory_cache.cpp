@@ -43,14 +43,15 @@ MemoryCache::MemoryCache(std::int64_t samples, std::int64_t used, std::int64_t r
   const std::int64_t available = available_memory().value_or(std::numeric_limits<std::int64_t>::max());
   if (overflow || used * row_bytes > available) {
     throw Error(ErrorKind::resource,
-                format("`cache: memory` needs {:.1f} GB for {} samples; {:.1f} GB are free",
+                format("`cache: memory` needs {:.1f} GB for {} samples, but only {:.1f} GB are free",
                        static_cast<double>(used) * static_cast<double>(row_bytes) / 1e9, used,
                        static_cast<double>(available) / 1e9),
-                "leave it out: the samples are then read again in every epoch");
+                "leave `cache` out: the samples are then read again in every epoch");
   }
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes));
   void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) throw Error(ErrorKind::resource, format("no memory for a cache of {} bytes", bytes));
+  if (address == MAP_FAILED)
+    throw Error(ErrorKind::resource, format("there is no memory for a cache of {} bytes", bytes));
   rows_ = {static_cast<std::byte*>(address), Unmap{size}};
   states_ = std::make_unique<std::atomic<std::uint8_t>[]>(static_cast<std::size_t>(samples));
 }

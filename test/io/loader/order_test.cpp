@@ -165,7 +165,7 @@ TEST_CASE("batches cover an epoch from any start") {
       expected.offset += entry.count;
       REQUIRE(entry.last_of_epoch == (expected.offset == n));
       if (entry.last_of_epoch) expected = {5, expected.epoch + 1, 0};
-      REQUIRE(plan.behind(entry) == expected);
+      REQUIRE(plan.after(entry) == expected);
     }
   }
   const BatchPlan at_end(10, 4, {1, 2, 10});
