@@ -1,5 +1,5 @@
-// Loops that the compiler vectorizes. Products and sums are not contracted: the bits are equal on every instruction
-// set.
+// The loops are written so that the compiler vectorizes them. Products and sums are not contracted: the results are
+// bitwise equal on every instruction set.
 #include "io/loader/images/affine.h"
 
 #include <algorithm>
@@ -13,22 +13,22 @@ namespace trainctl {
 namespace {
 
 template <class T>
-void one_for_all(const T* from, std::int64_t count, float scale, float offset, float* to) {
+void scale_uniform(const T* from, std::int64_t count, float scale, float offset, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale + offset;
 }
 
 template <class T>
-void one_for_each(const T* from, std::int64_t count, const float* scale, const float* offset, float* to) {
+void scale_each(const T* from, std::int64_t count, const float* scale, const float* offset, float* to) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale[i] + offset[i];
 }
 
-// Calls map(row, values, to) for pieces of the reversed row, which lie in a buffer, or for single pixels where it does
-// not hold more than these.
+// Calls map(row, values, to) for pieces of the reversed row, which are copied to a buffer, or for single pixels if the
+// buffer holds only one.
 template <class T, class Map>
 void reversed(const T* last, std::int64_t pixels, std::int64_t channels, float* to, Map map) {
-  constexpr std::int64_t most = 4096;
-  std::array<T, most> row;
-  const std::int64_t piece = most / channels;
+  constexpr std::int64_t buffer_values = 4096;
+  std::array<T, buffer_values> row;
+  const std::int64_t piece = buffer_values / channels;
   if (piece < 2) {
     for (; pixels > 0; --pixels, last -= channels, to += channels) map(last, channels, to);
   }
@@ -46,7 +46,7 @@ void Affine::then(const std::vector<double>& next_scale, const std::vector<doubl
   for (const std::size_t size : {scale.size(), next_scale.size(), next_offset.size()}) {
     if (size != 1 && size != channels) {
       throw Error(ErrorKind::config,
-                  format("`transform` normalizes {} and {} channels of the same samples", size, channels));
+                  format("`transform` normalizes the same samples with {} and with {} channels", size, channels));
     }
   }
   const auto at = [](const std::vector<double>& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
@@ -67,8 +67,8 @@ std::vector<double> Affine::stored(double y) const {
 void check_channels(const Affine& affine, std::int64_t channels) {
   if (affine.uniform() || static_cast<std::int64_t>(affine.scale.size()) == channels) return;
   throw Error(ErrorKind::config,
-              format("`transform` normalizes {} channels, the samples have {}", affine.scale.size(), channels),
-              "state one value for each channel, or one for all");
+              format("`transform` normalizes {} channels, but the samples have {}", affine.scale.size(), channels),
+              "set one value for each channel, or one for all");
 }
 
 AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements)
@@ -87,16 +87,16 @@ AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t e
 void AffineRow::apply(const void* from, DType dtype, std::int64_t count, float* to) const {
   if (dtype == DType::uint8) {
     const auto* values = static_cast<const std::uint8_t*>(from);
-    if (uniform_) return one_for_all(values, count, scale_[0], offset_[0], to);
-    return one_for_each(values, count, scale_.data(), offset_.data(), to);
+    if (uniform_) return scale_uniform(values, count, scale_[0], offset_[0], to);
+    return scale_each(values, count, scale_.data(), offset_.data(), to);
   }
   const auto* values = static_cast<const float*>(from);
   if (identity_) {
     std::copy_n(values, count, to);
   } else if (uniform_) {
-    one_for_all(values, count, scale_[0], offset_[0], to);
+    scale_uniform(values, count, scale_[0], offset_[0], to);
   } else {
-    one_for_each(values, count, scale_.data(), offset_.data(), to);
+    scale_each(values, count, scale_.data(), offset_.data(), to);
   }
 }
 

@@ -1,4 +1,4 @@
-// What the options of augmentations have in common.
+// Functions that the options of several augmentations share.
 #include "io/loader/images/augment_options.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-const SourceLocation& place_of(const Node& section, const std::string& key) {
+const SourceLocation& location_of(const Node& section, const std::string& key) {
   const Node* value = section.is_map() ? section.find(key) : nullptr;
   return value ? value->location : section.location;
 }
@@ -29,12 +29,12 @@ Bounds from_zero(const Factor& factor) {
 void check_factor(const std::string& key, const Factor& factor, const Node& section, Reader& reader) {
   const std::vector<double>& items = factor.items;
   if (items.size() == 1 || (items.size() == 2 && items[0] <= items[1])) return;
-  reader.error(place_of(section, key), format("{} takes one number, or [low, high]", key));
+  reader.error(location_of(section, key), format("{} needs one number, or [low, high]", key));
 }
 
 void check_value_range(const ValueRange& range, const Node& section, Reader& reader) {
   if (range.is_auto() || (*range.stated)[0] < (*range.stated)[1]) return;
-  reader.error(place_of(section, "value_range"), "value_range takes [low, high], low below high");
+  reader.error(location_of(section, "value_range"), "value_range needs [low, high] with low below high");
 }
 
 StoredRange stored_range(const ValueRange& range, const Affine& affine) {
@@ -45,7 +45,7 @@ StoredRange stored_range(const ValueRange& range, const Affine& affine) {
 std::vector<float> stored_fill(double value, const Affine& affine) {
   std::vector<float> values;
   for (const double stored : affine.stored(value)) {
-    // What differs from a whole number by rounding only is that number.
+    // A value that differs from a whole number by a rounding error only is rounded to it.
     const double nearest = std::round(stored);
     values.push_back(static_cast<float>(std::abs(stored - nearest) < 1e-6 ? nearest : stored));
   }

@@ -1,4 +1,4 @@
-// The augmentations that compute new values, one section of options each, and what their options have in common.
+// The sections of options of the augmentations that compute new values, and the functions that their options share.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// In geometric.cpp, colour.cpp, erasing.cpp, rand_augment.cpp and mixing.cpp.
+// Defined in geometric.cpp, colour.cpp, erasing.cpp, rand_augment.cpp and mixing.cpp.
 Section random_rotation_section();
 Section random_zoom_section();
 Section random_translation_section();
@@ -21,42 +21,45 @@ Section rand_augment_section();
 Section mixup_section();
 Section cutmix_section();
 
-// A factor of Keras': the ends that a number is drawn between, or one number.
+// A factor as in Keras: the bounds of a random number, or one number.
 using Factor = OneOrMore<double>;
 
 struct Bounds {
   double low = 0, high = 0;
 };
-// [low, high] as stated; of one number f, from -f to f.
+// [low, high] as given; for one number f, [-f, f].
 Bounds around_zero(const Factor& factor);
-// [low, high] as stated; of one number f, from 0 to f.
+// [low, high] as given; for one number f, [0, f].
 Bounds from_zero(const Factor& factor);
 
-// Reports a factor, the value of `key`, that is neither one number nor two in their order.
+// Reports a factor, the value of `key`, that is neither one number nor two in ascending order.
 void check_factor(const std::string& key, const Factor& factor, const Node& section, Reader& reader);
 
-// The darkest and the lightest value behind all transforms; auto: where they put the stored values 0 and 255.
+// The darkest and the lightest value after all transforms; auto: the values to which they map the stored values 0 and
+// 255.
 using ValueRange = Auto<std::array<double, 2>>;
 inline constexpr const char* value_range_meaning =
-    "[low, high] of the values behind `transform`; auto: where `transform` puts the bytes 0 and 255.";
+    "[low, high] of the values after `transform`; auto: the values to which `transform` maps the bytes 0 and 255.";
 
 // Reports a range that is empty.
 void check_value_range(const ValueRange& range, const Node& section, Reader& reader);
 
-// The range in stored values, by channel or one for all. Where `transform` turns values over, from is above to.
+// The range in stored values, by channel or one for all channels. If `transform` inverts values, from is above to.
 struct StoredRange {
   std::vector<float> from, to;
 
+  // The index of a channel in `from` and `to`.
   std::size_t which(std::int64_t channel) const { return from.size() == 1 ? 0 : static_cast<std::size_t>(channel); }
   float low(std::int64_t channel) const { return std::min(from[which(channel)], to[which(channel)]); }
   float high(std::int64_t channel) const { return std::max(from[which(channel)], to[which(channel)]); }
-  // How far it is from the darkest to the lightest value.
+  // The lightest value minus the darkest one.
   float extent(std::int64_t channel) const { return to[which(channel)] - from[which(channel)]; }
 };
 StoredRange stored_range(const ValueRange& range, const Affine& affine);
 
-// The stored values that become `value` behind all transforms, and whether all are bytes.
+// The stored values that become `value` after all transforms.
 std::vector<float> stored_fill(double value, const Affine& affine);
+// Whether all values are whole numbers from 0 to 255.
 bool are_bytes(const std::vector<float>& values);
 
 // Appends an augmentation to the plan.

@@ -1,4 +1,4 @@
-// What an augmentation that computes new pixels works with: random numbers of its own, and an image to change.
+// The interface of augmentations that compute new pixels: their random numbers, and the image that they change.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 namespace trainctl {
 
 // The random numbers of one augmentation for one sample: a function of the key, the sample and the augmentation's
-// position in its list. Block 0 is key.block(sample, position); further ones have their number above bit 24.
+// position in its list. Block 0 is key.block(sample, position); further blocks have their number in the bits from 24
+// on.
 class Draws {
  public:
   Draws(const RandomKey& key, std::uint64_t sample, std::uint32_t position)
@@ -41,7 +42,7 @@ class Draws {
   PhiloxBlock block_{};
 };
 
-// An image whose pixels lie side by side, uint8 or float32, and memory for the one that replaces it.
+// An image with contiguous pixels, uint8 or float32, and memory for the image that replaces it.
 class Canvas {
  public:
   std::int64_t height() const { return front_.height; }
@@ -58,7 +59,7 @@ class Canvas {
             front_.width,        front_.channels, front_.width * front_.channels};
   }
 
-  // Memory for an image of this size, of any values; it replaces the present one with turn().
+  // Returns uninitialized memory for a new image of this size; turn() replaces the current image by it.
   template <class T>
   T* blank(std::int64_t height, std::int64_t width, std::int64_t channels) {
     back_.height = height;
@@ -69,7 +70,7 @@ class Canvas {
     if (back_.bytes.size() < bytes) back_.bytes.resize(bytes);
     return reinterpret_cast<T*>(back_.bytes.data());
   }
-  // The same, of the present size.
+  // Returns memory for a new image of the current size.
   template <class T>
   T* blank() {
     return blank<T>(front_.height, front_.width, front_.channels);
@@ -85,7 +86,7 @@ class Canvas {
   Picture front_, back_;
 };
 
-// Calls function(pixels) with the canvas' pixels in their type.
+// Calls function(pixels) with a pointer of the pixels' type.
 template <class Function>
 void visit(Canvas& canvas, Function function) {
   if (canvas.dtype() == DType::uint8) {
@@ -95,7 +96,7 @@ void visit(Canvas& canvas, Function function) {
   }
 }
 
-// A value in the type of pixels: a byte is the nearest whole number from 0 to 255 (0 for NaN).
+// Converts a value to the type of pixels: for bytes, to the nearest whole number from 0 to 255 (0 for NaN).
 template <class T>
 T as_pixel(float value) {
   return value;
@@ -105,20 +106,21 @@ inline std::uint8_t as_pixel(float value) {
   return static_cast<std::uint8_t>((value > 0 ? value < 255 ? value : 255 : 0) + 0.5f);
 }
 
-// The value that lies `share` of the way from a to b.
+// Interpolates from a (share 0) to b (share 1).
 inline float mix(float a, float b, float share) { return a + share * (b - a); }
 
-// An augmentation that is applied in training only. It works on stored values (before `rescale` and `normalize`), and
+// An augmentation, which is applied in training only. It changes stored values (before `rescale` and `normalize`), and
 // keeps the image's shape and type. Any thread may apply it at any time.
 class Augmentation {
  public:
   virtual ~Augmentation() = default;
 
-  // Whether bytes can stay bytes: false where it writes values that are no whole numbers from 0 to 255.
+  // Whether bytes can stay bytes: false if it writes values that are not whole numbers from 0 to 255.
   virtual bool keeps_bytes() const { return true; }
   virtual void apply(Canvas& canvas, Draws draws) const = 0;
-  // What it does to the places of pixels, for masks of class numbers (bytes): at the same random numbers it moves the
-  // same pixels, each as it is, and puts `outside` where there is no image. Null: it moves none.
+  // Returns the augmentation for the masks of the images (bytes with class numbers). With the same random numbers it
+  // moves the same pixels without changing their values, and writes `outside` to pixels outside of the image. Null:
+  // this augmentation moves no pixels.
   virtual std::shared_ptr<const Augmentation> of_masks(std::uint8_t /*outside*/) const { return nullptr; }
 };
 

@@ -1,4 +1,5 @@
-// Operations on images of bytes: one pass, after another one where they need a statistic.
+// Operations on images of bytes. Each is one pass over the pixels; those that need a statistic compute it in a pass
+// before.
 #include "io/loader/images/byte_images.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// The grey of a pixel of three channels, with the weights of ITU-R 601.
+// The grey value of a pixel of three channels, with the weights of ITU-R 601.
 float grey(const std::uint8_t* pixel) {
   return 0.2989f * static_cast<float>(pixel[0]) + 0.587f * static_cast<float>(pixel[1]) +
          0.114f * static_cast<float>(pixel[2]);
@@ -68,7 +69,7 @@ void adjust_sharpness(Canvas& canvas, float factor) {
   const std::int64_t height = canvas.height(), n = canvas.channels(), row = canvas.width() * n;
   const auto* from = canvas.pixels<std::uint8_t>();
   auto* to = canvas.blank<std::uint8_t>();
-  std::copy_n(from, canvas.count(), to);  // pixels at the border stay
+  std::copy_n(from, canvas.count(), to);  // pixels at the border are unchanged
   for (std::int64_t y = 1; y + 1 < height; ++y) {
     for (std::int64_t i = y * row + n; i < (y + 1) * row - n; ++i) {
       int sum = 4 * from[i];
@@ -103,7 +104,7 @@ void equalize(Canvas& canvas) {
     const std::int64_t step = (all - counts[static_cast<std::size_t>(largest(counts))]) / 255;
     if (step == 0) continue;
     std::array<float, 256> table;
-    std::int64_t below = step / 2;  // and the values below
+    std::int64_t below = step / 2;  // plus the number of smaller values
     for (std::size_t i = 0; i < table.size(); ++i) {
       table[i] = static_cast<float>(std::min<std::int64_t>(255, below / step));
       below += counts[i];

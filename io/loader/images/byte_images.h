@@ -1,5 +1,5 @@
-// Operations on images of bytes that RandAugment chooses from, with torchvision's meaning, but results rounded to the
-// nearest byte.
+// The operations of RandAugment on images of bytes. They are those of torchvision, but round results to the nearest
+// byte.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,22 @@
 
 namespace trainctl {
 
-// In all of these the canvas holds bytes. A factor of 1 changes nothing, one of 0 gives the image that is named.
+// In all functions the canvas holds bytes. A factor of 1 does not change the image; the comments name the result of
+// factor 0, and other factors interpolate or extrapolate.
 
 void adjust_brightness(Canvas& canvas, float factor);  // black
 void adjust_contrast(Canvas& canvas, float factor);    // the mean grey
 void adjust_color(Canvas& canvas, float factor);       // shades of grey; only of images with three channels
-void adjust_sharpness(Canvas& canvas, float factor);   // each pixel the mean of its 3x3 neighbours, weighed 5 itself
+void adjust_sharpness(Canvas& canvas,
+                      float factor);  // each pixel is the mean of its 3x3 neighbourhood, with weight 5 for itself
 
-// Keeps the upper bits of every value.
+// Keeps the upper `bits` bits of every value.
 void posterize(Canvas& canvas, int bits);
-// Inverts values from the threshold on.
+// Inverts the values that are at least the threshold.
 void solarize(Canvas& canvas, float threshold);
-// Stretches each channel to 0 to 255.
+// Scales each channel to the range 0 to 255.
 void autocontrast(Canvas& canvas);
-// Makes each channel's histogram even.
+// Equalizes each channel's histogram.
 void equalize(Canvas& canvas);
 
 }  // namespace trainctl

@@ -50,10 +50,10 @@ struct RandomBrightnessOptions final : TransformOptions {
   ValueRange value_range;
 
   static Keys<RandomBrightnessOptions> keys() {
-    return Keys<RandomBrightnessOptions>("random_brightness", "Makes the image lighter or darker at random.")
+    return Keys<RandomBrightnessOptions>("random_brightness", "Makes the image lighter or darker by a random amount.")
         .required("factor", &RandomBrightnessOptions::factor,
-                  "Share of value_range that is added, and the result clipped to it: between -factor and factor, or "
-                  "[low, high].",
+                  "Share of value_range that is added: random between -factor and factor, or in [low, high]. The "
+                  "result is clipped to value_range.",
                   between(-1, 1))
         .key("value_range", &RandomBrightnessOptions::value_range, value_range_meaning, between(-1e6, 1e6))
         .shorthand("factor")
@@ -73,17 +73,18 @@ struct RandomContrastOptions final : TransformOptions {
   ValueRange value_range;
 
   static Keys<RandomContrastOptions> keys() {
-    return Keys<RandomContrastOptions>("random_contrast",
-                                       "Moves values from or to the mean of the image's channel at random.")
+    return Keys<RandomContrastOptions>(
+               "random_contrast",
+               "Scales the difference of values to the mean of the image's channel by a random factor.")
         .required("factor", &RandomContrastOptions::factor,
-                  "(x - mean) f + mean, clipped to value_range, with f between 1 - factor and 1 + factor, or 1 - lower "
-                  "and 1 + upper of [lower, upper].",
+                  "Values become (x - mean) f + mean, clipped to value_range, with a random f between 1 - factor and 1 "
+                  "+ factor or, for [lower, upper], between 1 - lower and 1 + upper.",
                   between(0, 1))
         .key("value_range", &RandomContrastOptions::value_range, value_range_meaning, between(-1e6, 1e6))
         .shorthand("factor")
         .check([](const RandomContrastOptions& options, const Node& node, Reader& reader) {
           if (options.factor.items.size() != 1 && options.factor.items.size() != 2) {
-            reader.error(node.location, "factor takes one number, or [lower, upper]");
+            reader.error(node.location, "factor needs one number, or [lower, upper]");
           }
           check_value_range(options.value_range, node, reader);
         });

@@ -1,5 +1,5 @@
-// random_erasing, with the options of Keras' RandomErasing, and the noise of the paper: Zhong, Zheng, Kang, Li, Yang,
-// "Random Erasing Data Augmentation" (AAAI 2020).
+// random_erasing, with the options of Keras' RandomErasing and the noise of Zhong, Zheng, Kang, Li, Yang, "Random
+// Erasing Data Augmentation" (AAAI 2020).
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// Random numbers in [0, 1), as many as there are pixels: a function of the seed.
+// An endless sequence of random numbers in [0, 1), determined by the seed.
 class Noise {
  public:
   explicit Noise(std::array<std::uint32_t, 2> seed) : seed_(seed) {}
@@ -34,7 +34,7 @@ struct Extent1d {
 
 class Erasing final : public Augmentation {
  public:
-  // An empty fill: noise.
+  // If `fill` is empty, the rectangle is filled with noise.
   Erasing(Bounds probability, Bounds area, std::vector<float> fill, StoredRange range)
       : probability_(probability), area_(area), fill_(std::move(fill)), range_(std::move(range)) {}
 
@@ -56,7 +56,8 @@ class Erasing final : public Augmentation {
   }
 
  private:
-  // Each side is the root of a share of the area, as in Keras, so that the sides are drawn independently.
+  // Draws the extent along one side. As in Keras, both sides are drawn independently, each as the square root of a
+  // share of the area.
   Extent1d draw_extent(std::int64_t size, Draws& draws) const {
     const double n = static_cast<double>(size), length = std::sqrt(draws.between(area_.low, area_.high)) * n;
     const double begin = draws.share() * (n - length);
@@ -81,15 +82,15 @@ struct RandomErasingOptions final : TransformOptions {
   static Keys<RandomErasingOptions> keys() {
     return Keys<RandomErasingOptions>("random_erasing", "Overwrites a random rectangle.")
         .key("factor", &RandomErasingOptions::factor,
-             "The probability of a rectangle, itself drawn for each sample: between 0 and factor, or [low, high]; [p, "
-             "p] is p always.",
+             "The probability of a rectangle, which is drawn at random for each sample: between 0 and factor, or in "
+             "[low, high]; [p, p] is always p.",
              between(0, 1))
         .key("scale", &RandomErasingOptions::scale,
-             "The rectangle's share of the image: each side is the root of a number between 0 and scale, or [low, "
-             "high], times the image's.",
+             "The rectangle's share of the image: each side is that of the image times the square root of a random "
+             "number between 0 and scale, or in [low, high].",
              between(0, 1))
         .key("fill_value", &RandomErasingOptions::fill_value,
-             "What it is filled with (behind all transforms); none: noise, each value at random in value_range.",
+             "The value in the rectangle (after all transforms); none: noise, with each value random in value_range.",
              between(-1e6, 1e6))
         .key("value_range", &RandomErasingOptions::value_range, value_range_meaning, between(-1e6, 1e6))
         .shorthand("factor")

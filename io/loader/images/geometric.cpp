@@ -16,7 +16,7 @@ struct EnumNames<FillMode> {
 
 namespace {
 
-// Resamples by the map that draw(draws, height, width) gives.
+// Resamples an image with the map that draw(draws, height, width) returns.
 template <class Draw>
 class Resampling final : public Augmentation {
  public:
@@ -52,12 +52,12 @@ template <class T>
 Keys<T> with_sampling(Keys<T> keys) {
   return std::move(keys)
       .key("fill_mode", &T::fill_mode,
-           "What lies around the image. reflect: c b a | a b c | c b a; constant: fill_value; nearest: a a a | a b c | "
-           "c c c; wrap: a b c | a b c | a b c.")
+           "The values outside of the image a b c. reflect: c b a | a b c | c b a; constant: fill_value; nearest: a a "
+           "a | a b c | c c c; wrap: a b c | a b c | a b c.")
       .key("fill_value", &T::fill_value,
-           "The value around the image (behind all transforms) with constant; bytes stay bytes where it is one.",
+           "The value outside of the image (after all transforms) with constant; bytes stay bytes if this is a byte.",
            between(-1e6, 1e6))
-      .key("interpolation", &T::interpolation, "How values between pixels are found.");
+      .key("interpolation", &T::interpolation, "How values between pixels are computed.");
 }
 
 struct RandomRotationOptions final : SamplingOptions {
@@ -65,10 +65,10 @@ struct RandomRotationOptions final : SamplingOptions {
 
   static Keys<RandomRotationOptions> keys() {
     return with_sampling(
-               Keys<RandomRotationOptions>("random_rotation", "Turns the image about its middle by a random angle.")
+               Keys<RandomRotationOptions>("random_rotation", "Rotates the image about its centre by a random angle.")
                    .required("factor", &RandomRotationOptions::factor,
-                             "Share of a full turn, positive counterclockwise: between -factor and factor, or [low, "
-                             "high].",
+                             "Share of a full turn, positive counterclockwise: random between -factor and factor, or "
+                             "in [low, high].",
                              between(-1, 1)))
         .shorthand("factor")
         .check([](const RandomRotationOptions& options, const Node& node, Reader& reader) {
@@ -90,13 +90,14 @@ struct RandomZoomOptions final : SamplingOptions {
   std::optional<Factor> width_factor;
 
   static Keys<RandomZoomOptions> keys() {
-    return with_sampling(Keys<RandomZoomOptions>("random_zoom", "Zooms about the image's middle by a random factor.")
+    return with_sampling(Keys<RandomZoomOptions>("random_zoom", "Zooms about the image's centre by a random factor.")
                              .required("height_factor", &RandomZoomOptions::height_factor,
-                                       "Between -factor and factor, or [low, high]: 0.2 shows a height that is 20 % "
-                                       "larger (zooms out), -0.2 one that is 20 % smaller.",
+                                       "Random between -factor and factor, or in [low, high]: 0.2 shows a height that "
+                                       "is 20 % larger (zooms out), -0.2 a height that is 20 % smaller.",
                                        between(-1, 1))
                              .key("width_factor", &RandomZoomOptions::width_factor,
-                                  "Likewise; none: the width is zoomed as the height is.", between(-1, 1)))
+                                  "Like height_factor, for the width; none: the width is zoomed like the height.",
+                                  between(-1, 1)))
         .shorthand("height_factor")
         .check([](const RandomZoomOptions& options, const Node& node, Reader& reader) {
           check_factor("height_factor", options.height_factor, node, reader);
@@ -125,12 +126,15 @@ struct RandomTranslationOptions final : SamplingOptions {
 
   static Keys<RandomTranslationOptions> keys() {
     return with_sampling(
-               Keys<RandomTranslationOptions>("random_translation", "Shifts the image by a random part of its size.")
-                   .required("height_factor", &RandomTranslationOptions::height_factor,
-                             "Share of the height, positive downwards: between -factor and factor, or [low, high].",
-                             between(-1, 1))
+               Keys<RandomTranslationOptions>("random_translation", "Shifts the image by a random share of its size.")
+                   .required(
+                       "height_factor", &RandomTranslationOptions::height_factor,
+                       "Share of the height, positive downwards: random between -factor and factor, or in [low, high].",
+                       between(-1, 1))
                    .required("width_factor", &RandomTranslationOptions::width_factor,
-                             "Share of the width, positive to the right, likewise.", between(-1, 1)))
+                             "Share of the width, positive to the right: random between -factor and factor, or in "
+                             "[low, high].",
+                             between(-1, 1)))
         .check([](const RandomTranslationOptions& options, const Node& node, Reader& reader) {
           check_factor("height_factor", options.height_factor, node, reader);
           check_factor("width_factor", options.width_factor, node, reader);

@@ -1,4 +1,4 @@
-// Options of mixup and cutmix, what they draw, and how values are mixed.
+// The options of mixup and cutmix, their random numbers, and the mixing of values.
 #include "io/loader/images/mixing.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using MixKind = MixStep::Kind;
 
-// A number in (0, 1].
+// Draws a number in (0, 1].
 double positive_share(Draws& draws) { return (draws.word() + 1.0) * 0x1p-32; }
 
 double draw_normal(Draws& draws) {
@@ -22,8 +22,8 @@ double draw_normal(Draws& draws) {
   return radius * std::cos(2 * std::numbers::pi * draws.share());
 }
 
-// The logarithm of a number from Gamma(alpha, 1), which itself may be too small for a double (Marsaglia and Tsang,
-// 2000).
+// Draws the logarithm of a number from Gamma(alpha, 1) (Marsaglia and Tsang, 2000); the number itself may be too small
+// for a double.
 double draw_log_gamma(double alpha, Draws& draws) {
   if (alpha < 1) {
     const double log_gamma = draw_log_gamma(alpha + 1, draws);
@@ -47,13 +47,13 @@ struct MixOptions final : TransformOptions {
   }
 };
 
-constexpr const char* alpha_meaning = "The share is drawn from Beta(alpha, alpha): small values mix little.";
+constexpr const char* alpha_meaning = "The share is drawn from Beta(alpha, alpha): small values mix only little.";
 
-// What both say of partners and targets.
+// The part of the description that mixup and cutmix share.
 constexpr const char* partner_meaning =
-    "The partner is any sample of the training part, augmented as in this epoch, so that twice as many samples are "
-    "read. Classes become probabilities: sparse_categorical_crossentropy trains as categorical_crossentropy. Beside "
-    "another item that mixes, each sample takes one of them.";
+    "The partner is a random sample of the training split, augmented as in this epoch, so that twice the number of "
+    "samples are read. Classes become probabilities: sparse_categorical_crossentropy trains like "
+    "categorical_crossentropy. If the list has both mixup and cutmix, one of them is chosen at random for each sample.";
 
 template <MixKind kind>
 Section mix_section(const char* name, const char* keras_name, const std::string& meaning) {
@@ -67,15 +67,15 @@ Section mix_section(const char* name, const char* keras_name, const std::string&
 
 Section mixup_section() {
   return mix_section<MixKind::mixup>("mixup", "mix_up",
-                                     "Mixes each sample and its target with those of another one: share * own + (1 - "
-                                     "share) * partner's.");
+                                     "Mixes each sample and its target with those of another sample, the partner: "
+                                     "share * own + (1 - share) * partner's.");
 }
 
 Section cutmix_section() {
-  return mix_section<MixKind::cutmix>(
-      "cutmix", "cut_mix",
-      "Puts a rectangle of another image into each one; targets are mixed by areas. Its "
-      "sides are the root of 1 - share times the image's, its centre lies anywhere.");
+  return mix_section<MixKind::cutmix>("cutmix", "cut_mix",
+                                      "Copies a rectangle of another image, the partner, into each image; targets are "
+                                      "mixed in proportion to the areas. The rectangle's sides are those of the image "
+                                      "times the square root of 1 - share; its centre is at a random position.");
 }
 
 double draw_share(double alpha, Draws& draws) {
@@ -89,12 +89,12 @@ Mixing::Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& 
     if (step.kind != MixKind::cutmix) continue;
     if (sample.rank() != 3) {
       throw Error(ErrorKind::config, step.location,
-                  format("cutmix takes a rectangle of an image, and samples have shape {}", to_string(sample)),
+                  format("cutmix needs images, but samples have shape {}", to_string(sample)),
                   "use mixup, which mixes samples of any shape");
     }
     if (classes == 0) {
-      throw Error(ErrorKind::config, step.location, "cutmix mixes classes by areas, and the targets are values",
-                  "use mixup, which mixes values too");
+      throw Error(ErrorKind::config, step.location, "cutmix needs classes, but the targets are values",
+                  "use mixup, which also mixes values");
     }
   }
 }

@@ -1,7 +1,7 @@
 // Mixing a sample with another one of the training split: mixup (Zhang et al., 2018) and cutmix (Yun et al., 2019).
 //
-// The partner, the share and the rectangle are a function of the seed, the epoch and the sample, and the partner is
-// mixed in as the epoch augments it: the same on any number of ranks and threads, and after a resume.
+// The partner, the share and the rectangle depend only on the seed, the epoch and the sample, and the partner is
+// augmented as in the epoch: the results are the same on any number of ranks and threads, and after a resume.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +20,31 @@ namespace trainctl {
 struct MixStep {
   enum class Kind { mixup, cutmix };
   Kind kind = Kind::mixup;
-  double alpha = 1;  // of the Beta(alpha, alpha) that shares are drawn from
+  double alpha = 1;  // shares are drawn from Beta(alpha, alpha)
   SourceLocation location;
 };
 
-// A number from Beta(alpha, alpha), alpha > 0.
+// Draws a number from Beta(alpha, alpha), alpha > 0.
 double draw_share(double alpha, Draws& draws);
 
 class Mixing {
  public:
-  // What a sample is mixed with. Of cutmix the partner's rectangle, which may be empty, takes the sample's place.
+  // The partner of a sample, and how both are mixed. cutmix replaces a rectangle of the sample, which may be empty, by
+  // the partner's.
   struct Mix {
     std::int64_t partner = 0;  // its number in the split
-    double share = 1;          // of the sample itself; the rest is the partner's
+    double share = 1;          // weight of the sample itself; that of the partner is 1 - share
     MixStep::Kind kind = MixStep::Kind::mixup;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;  // pixels [top, bottom) x [left, right)
   };
 
-  // Of several steps each sample takes one, all equally often. `position`: of its random numbers among augmentations.
-  // Throws Error{config} where a step cannot be applied to samples of this shape, or of these classes (0: values).
+  // For each sample, one of the steps is chosen with equal probability. `position` is that of the mixing among the
+  // augmentations, for its random numbers. Throws Error{config} if a step cannot be applied to samples of this shape or
+  // with this number of classes (0: values).
   Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& sample, std::int64_t classes);
 
   Mix draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_split) const;
-  // Mixes the partner's values into the sample's, which have the type that the loader gives.
+  // Mixes the partner's values into the sample's; `dtype` is their type in batches.
   void apply(const Mix& mix, DType dtype, std::byte* sample, const std::byte* partner) const;
 
  private:
@@ -51,10 +53,10 @@ class Mixing {
   Shape sample_;
 };
 
-// Whether bytes can stay bytes.
+// Whether bytes stay bytes after these steps.
 bool keeps_bytes(const std::vector<MixStep>& steps);
 
-// share * to + (1 - share) * from, element by element.
+// Sets to = share * to + (1 - share) * from, element by element.
 void blend(double share, std::int64_t count, float* to, const float* from);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Changes of pixels by functions of their value.
+// Replaces pixels by functions of their value.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace trainctl {
 
-// Replaces every value v of a channel by function(v), a float; bytes by a table, rounded to the nearest.
+// Replaces every value v of a channel by function(v), a float. For bytes, the function is evaluated to a table of 256
+// values, rounded to the nearest byte.
 template <class Function>
 void map_channel(Canvas& canvas, std::int64_t channel, Function function) {
   const std::int64_t channels = canvas.channels(), count = canvas.count();
@@ -23,7 +24,7 @@ void map_channel(Canvas& canvas, std::int64_t channel, Function function) {
   for (std::int64_t i = channel; i < count; i += channels) values[i] = table[values[i]];
 }
 
-// The mean of a channel.
+// Returns the mean of a channel.
 template <class T>
 double mean_of(const T* values, std::int64_t count, std::int64_t channels, std::int64_t channel) {
   using Sum = std::conditional_t<std::is_same_v<T, float>, double, std::int64_t>;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int largest_magnitude = 30;
 
-// In torchvision's order, which the random numbers choose by.
+// The operations in torchvision's order; a random number is an index in it.
 enum class Operation {
   identity,
   shear_x,
@@ -33,7 +33,7 @@ enum class Operation {
   count
 };
 
-// An operation at `magnitude` of largest_magnitude; `sign`, 1 or -1, says which way.
+// An operation with magnitude 0 to largest_magnitude; `sign`, 1 or -1, is its direction.
 struct Move {
   Operation operation = Operation::identity;
   int magnitude = 0;
@@ -47,8 +47,8 @@ Move draw_move(Draws& draws, int magnitude) {
   return {operation, magnitude, draws.word() >> 31 ? -1.0 : 1.0};
 }
 
-// What an operation does to the places of pixels; nothing where it changes their values only. Shears leave the image's
-// upper left corner, half a pixel from a centre, where it is.
+// Returns the map by which an operation moves pixels; nullopt if it changes only their values. Shears keep the image's
+// upper left corner fixed, which is half a pixel from the first pixel's centre.
 std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64_t width) {
   const double shear = move.sign * 0.3 * move.share();
   const auto shift = [&](std::int64_t size) {
@@ -95,7 +95,8 @@ void change_values(Canvas& canvas, const Move& move) {
   }
 }
 
-// Applies the operations to a canvas of bytes: all, or those that move pixels. What is moved in becomes `outside`.
+// Applies random operations to a canvas of bytes; if `all` is false, only those that move pixels. Pixels from outside
+// of the image become `outside`.
 void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitude, std::uint8_t outside, bool all) {
   for (int i = 0; i < operations; ++i) {
     const Move move = draw_move(draws, magnitude);
@@ -107,9 +108,9 @@ void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitud
   }
 }
 
-class RandAugmentOfMasks final : public Augmentation {
+class MaskRandAugment final : public Augmentation {
  public:
-  RandAugmentOfMasks(int operations, int magnitude, std::uint8_t outside)
+  MaskRandAugment(int operations, int magnitude, std::uint8_t outside)
       : operations_(operations), magnitude_(magnitude), outside_(outside) {}
 
   void apply(Canvas& canvas, Draws draws) const override {
@@ -129,18 +130,18 @@ class RandAugment final : public Augmentation {
   void apply(Canvas& canvas, Draws draws) const override {
     const DType stored = canvas.dtype();
     to_bytes(canvas);
-    apply_operations(canvas, draws, operations_, magnitude_, 0, true);  // what is moved in is black
+    apply_operations(canvas, draws, operations_, magnitude_, 0, true);  // pixels from outside are black
     from_bytes(canvas, stored);
   }
   std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
-    return std::make_shared<RandAugmentOfMasks>(operations_, magnitude_, outside);
+    return std::make_shared<MaskRandAugment>(operations_, magnitude_, outside);
   }
 
  private:
-  bool is_bytes() const { return range_.from == std::vector<float>{0} && range_.to == std::vector<float>{255}; }
-  // The range becomes 0 to 255, and back.
+  bool is_byte_range() const { return range_.from == std::vector<float>{0} && range_.to == std::vector<float>{255}; }
+  // Map the value range to 0 to 255, and back.
   void to_bytes(Canvas& canvas) const {
-    if (canvas.dtype() == DType::uint8 && is_bytes()) return;
+    if (canvas.dtype() == DType::uint8 && is_byte_range()) return;
     for (std::int64_t c = 0; c < canvas.channels(); ++c) {
       const float from = range_.from[range_.which(c)], extent = range_.extent(c);
       map_channel(canvas, c, [=](float value) { return extent == 0 ? 0 : (value - from) / extent * 255; });
@@ -155,7 +156,7 @@ class RandAugment final : public Augmentation {
       std::copy_n(canvas.pixels<std::uint8_t>(), canvas.count(), canvas.blank<float>());
       canvas.turn();
     }
-    if (is_bytes()) return;
+    if (is_byte_range()) return;
     for (std::int64_t c = 0; c < canvas.channels(); ++c) {
       const float from = range_.from[range_.which(c)], extent = range_.extent(c);
       map_channel(canvas, c, [=](float value) { return from + value / 255 * extent; });
@@ -171,15 +172,15 @@ struct RandAugmentOptions final : TransformOptions {
   ValueRange value_range;
 
   static Keys<RandAugmentOptions> keys() {
-    return Keys<RandAugmentOptions>("rand_augment",
-                                    "RandAugment with torchvision's operations: shears, translations, rotation, "
-                                    "brightness, color, contrast, "
-                                    "sharpness, posterize, solarize, autocontrast, equalize, or none. Values become "
-                                    "256 shades of value_range; "
-                                    "what is moved in is the darkest.")
-        .key("num_ops", &RandAugmentOptions::num_ops, "Operations that are applied one after the other.",
-             between(1, 100))
-        .key("magnitude", &RandAugmentOptions::magnitude, "How strong they are.", between(0, largest_magnitude))
+    return Keys<RandAugmentOptions>(
+               "rand_augment",
+               "RandAugment with torchvision's operations: shears, translations, rotation, brightness, color, "
+               "contrast, sharpness, posterize, solarize, autocontrast, equalize, or none. Values are rounded to 256 "
+               "levels of value_range; pixels from outside of the image get its darkest value.")
+        .key("num_ops", &RandAugmentOptions::num_ops,
+             "Number of operations that are applied to a sample, one after the other.", between(1, 100))
+        .key("magnitude", &RandAugmentOptions::magnitude, "The strength of the operations.",
+             between(0, largest_magnitude))
         .key("value_range", &RandAugmentOptions::value_range, value_range_meaning, between(-1e6, 1e6))
         .check([](const RandAugmentOptions& options, const Node& node, Reader& reader) {
           check_value_range(options.value_range, node, reader);

@@ -1,5 +1,5 @@
-// Resampling row by row in fixed point. The part of a row whose neighbours all lie in the image is found before, and
-// has a loop without branches.
+// Resamples row by row in fixed point. The range of a row in which all neighbours are inside the image is computed
+// first, and is processed by a loop without branches.
 #include "io/loader/images/resample.h"
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 namespace trainctl {
 namespace {
 
-// Coordinates with 32 bits behind the point.
+// Coordinates with 32 fractional bits.
 using Fixed = std::int64_t;
 constexpr Fixed one = Fixed{1} << 32;
 
 Fixed fixed(double value) { return std::llround(value * 0x1p32); }
 std::int64_t whole(Fixed value) { return value >> 32; }
-// The part behind the point, exact in float32.
+// The upper 24 fractional bits, which float32 represents exactly.
 float fraction(Fixed value) { return static_cast<float>(static_cast<std::int32_t>(value >> 8 & 0xFFFFFF)) * 0x1p-24f; }
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
@@ -23,7 +23,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b !
 struct Line {
   Fixed start, step;
 
-  // Keeps those x of [first, last) at which 0 <= start + step * x < limit.
+  // Reduces [first, last) to those x with 0 <= start + step * x < limit.
   void clip(Fixed limit, std::int64_t& first, std::int64_t& last) const {
     if (step == 0) {
       if (start < 0 || start >= limit) last = first;
@@ -38,18 +38,18 @@ struct Line {
   }
 };
 
-// The element that stands for place i of n, or -1 for the constant.
-std::int64_t place(std::int64_t i, std::int64_t n, FillMode mode) {
+// Returns the index of the element that is used for position i of n elements; -1 for the constant.
+std::int64_t source_index(std::int64_t i, std::int64_t n, FillMode mode) {
   if (i >= 0 && i < n) return i;
   if (mode == FillMode::constant) return -1;
   if (mode == FillMode::nearest) return i < 0 ? 0 : n - 1;
   const std::int64_t period = mode == FillMode::wrap ? n : 2 * n;
-  if (i < 0) i += period;  // mostly enough, and faster than a division
+  if (i < 0) i += period;  // mostly sufficient, and faster than a division
   if (i < 0 || i >= period) i -= floor_div(i, period) * period;
   return i < n ? i : period - 1 - i;
 }
 
-// Reads float32 and writes pixels of type T.
+// Reads pixels of type float and writes pixels of type T.
 template <class T>
 struct Resampler {
   const float* from;
@@ -61,22 +61,24 @@ struct Resampler {
     return sampling.fill[sampling.fill.size() == 1 ? 0 : static_cast<std::size_t>(c)];
   }
 
-  // One pixel anywhere.
+  // Computes one pixel at any position.
   void pixel(Fixed y, Fixed x, T* to) const {
     const FillMode mode = sampling.fill_mode;
-    const std::int64_t top = place(whole(y), height, mode), left = place(whole(x), width, mode);
+    const std::int64_t top = source_index(whole(y), height, mode), left = source_index(whole(x), width, mode);
     if (sampling.interpolation == Interpolation::nearest) {
       for (std::int64_t c = 0; c < channels; ++c) to[c] = as_pixel<T>(value(top, left, c));
       return;
     }
-    const std::int64_t bottom = place(whole(y) + 1, height, mode), right = place(whole(x) + 1, width, mode);
+    const std::int64_t bottom = source_index(whole(y) + 1, height, mode),
+                       right = source_index(whole(x) + 1, width, mode);
     for (std::int64_t c = 0; c < channels; ++c) {
       to[c] = as_pixel<T>(mix(mix(value(top, left, c), value(top, right, c), fraction(x)),
                               mix(value(bottom, left, c), value(bottom, right, c), fraction(x)), fraction(y)));
     }
   }
 
-  // Pixels whose neighbours lie in the image; `fixed_channels` is their number, or 0.
+  // Computes pixels whose neighbours are inside the image; `fixed_channels` is the number of channels, or 0 if it is
+  // not known when compiled.
   template <int fixed_channels>
   void inside(Line y, Line x, std::int64_t first, std::int64_t last, T* to) const {
     const std::int64_t n = fixed_channels > 0 ? fixed_channels : channels, row = width * n;
@@ -134,7 +136,7 @@ PlaneMap rotation(double angle, std::int64_t height, std::int64_t width) {
 
 void resample(Canvas& canvas, const PlaneMap& map, const Sampling& sampling) {
   visit(canvas, [&]<class T>(const T* pixels) {
-    if constexpr (!std::is_same_v<T, float>) {  // converting each byte once is faster than at each use
+    if constexpr (!std::is_same_v<T, float>) {  // converting each byte once is faster than for each read
       std::copy_n(pixels, canvas.count(), canvas.blank<float>());
       canvas.turn();
     }

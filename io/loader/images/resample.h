@@ -1,4 +1,4 @@
-// Resampling of an image by an affine map of the plane: rotation, zoom, translation, shear.
+// Resamples an image with an affine map of the plane: rotation, zoom, translation, shear.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// How the image goes on outside of itself, with Keras' names.
+// How the image is continued outside of its borders, with Keras' names.
 enum class FillMode {
   constant,  // k k k | a b c | k k k
   nearest,   // a a a | a b c | c c c
@@ -17,24 +17,24 @@ enum class FillMode {
   wrap,      // a b c | a b c | a b c
 };
 
-// The place in the source that an output pixel (y, x) is read at; pixels have their centres at whole numbers.
+// Maps an output pixel (y, x) to its position in the source; pixels have their centres at whole numbers.
 struct PlaneMap {
   double xx = 1, xy = 0, x0 = 0;  // source x = xx * x + xy * y + x0
   double yx = 0, yy = 1, y0 = 0;  // source y = yx * x + yy * y + y0
 };
 
-// A rotation by an angle in radians about the middle of an image; positive: the picture turns counterclockwise.
+// A rotation by an angle in radians about the centre of an image; for positive angles the image turns counterclockwise.
 PlaneMap rotation(double angle, std::int64_t height, std::int64_t width);
 
 struct Sampling {
   FillMode fill_mode = FillMode::reflect;
   Interpolation interpolation = Interpolation::bilinear;
-  std::vector<float> fill{0.0f};  // of constant: a value for each channel, or one for all
+  std::vector<float> fill{0.0f};  // for FillMode::constant: a value for each channel, or one for all
 };
 
-// Replaces the image by what the map makes of it, of the same size. Bilinear values lie between the four pixels of the
-// image, continued by the fill mode, around the place; places are exact to 2^-32 at each step of a row, so that maps of
-// whole pixels copy exactly.
+// Replaces the image by the resampled image of the same size. Bilinear values are interpolated between the four pixels
+// around the source position; the fill mode continues the image. Positions have a step error of at most 2^-32 along a
+// row, so that maps by whole pixels copy exactly.
 void resample(Canvas& canvas, const PlaneMap& map, const Sampling& sampling);
 
 }  // namespace trainctl

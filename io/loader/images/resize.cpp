@@ -1,4 +1,4 @@
-// Resizes in two passes: first the rows, then the columns.
+// Resizes in two passes: first vertically, then horizontally.
 #include "io/loader/images/resize.h"
 
 #include <algorithm>

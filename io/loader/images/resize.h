@@ -1,5 +1,5 @@
-// Bilinear resizing, as tf.image.resize(antialias=True) and Pillow do it: half-pixel centres; when shrinking, the
-// triangle filter is widened by the factor, so that every input pixel counts.
+// Bilinear resizing like tf.image.resize(antialias=True) and Pillow: pixels have half-pixel centres; when shrinking,
+// the triangle filter is widened by the factor, so that every input pixel contributes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ResizeAxis {
   std::vector<std::int64_t> first;
   std::vector<float> weights;
 
-  // Computes the weights for these sizes; does nothing where the sizes have not changed.
+  // Computes the weights for these sizes, unless they are those of the last call.
   void prepare(std::int64_t input, std::int64_t output);
 };
 
@@ -28,11 +28,12 @@ struct ResizeScratch {
   std::vector<std::uint8_t> mask;  // [height, width]
 };
 
-// Resizes an image to height x width. The result is float32, not rounded to whole values, and lies in scratch.result.
+// Resizes an image to height x width. The result is float32, not rounded to whole values, and is stored in
+// scratch.result.
 ImageView resize(const ImageView& image, std::int64_t height, std::int64_t width, ResizeScratch& scratch);
 
-// Resizes a mask, bytes of one channel: each pixel is the nearest one of half-pixel centres, the later of two. The
-// result lies in scratch.mask.
+// Resizes a mask, bytes of one channel: each pixel is the nearest input pixel, with half-pixel centres; of two equally
+// near pixels, the later one. The result is stored in scratch.mask.
 ImageView resize_nearest(const ImageView& mask, std::int64_t height, std::int64_t width, ResizeScratch& scratch);
 
 }  // namespace trainctl

@@ -1,10 +1,10 @@
-// Reverses pixels of three bytes, as images of colours have them.
+// Reverses pixels of three bytes, which colour images have.
 #include "io/loader/images/reverse.h"
 
 namespace trainctl {
 namespace {
 
-// x86-64 has byte shuffles from SSSE3 on; of other processors the compiler knows whether they do.
+// x86-64 has byte shuffles since SSSE3, which is tested at run time; for other processors the compiler decides.
 #if defined(__x86_64__)
 #define TRAINCTL_BYTE_SHUFFLES [[gnu::target("ssse3")]]
 bool has_byte_shuffles() {
@@ -16,8 +16,9 @@ bool has_byte_shuffles() {
 constexpr bool has_byte_shuffles() { return true; }
 #endif
 
-// Reverses five pixels at a time while another one follows, and returns how many. The sixteenth byte that is read
-// belongs to the pixel before; the one that is written is overwritten by the next pixel.
+// Reverses five pixels at a time while at least one more follows, and returns the number of reversed pixels. Each step
+// reads and writes 16 bytes: the extra byte that is read belongs to the preceding pixel, and the extra byte that is
+// written is overwritten by the next pixel.
 TRAINCTL_BYTE_SHUFFLES std::int64_t reverse_fives(const std::byte* last, std::int64_t pixels, std::byte* to) {
   using Bytes = std::uint8_t __attribute__((vector_size(16)));
   std::int64_t i = 0;

@@ -1,4 +1,4 @@
-// Pixels in reversed order: mirrored rows.
+// Copies pixels in reversed order, for mirrored rows.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace trainctl {
 
-// The reversed copy of pixels of three bytes each, by the processor's byte shuffles where it has them; `last` points to
-// the first byte of the pixel written first.
+// Copies pixels of three bytes each in reversed order, with the processor's byte shuffles if it has them; `last` points
+// to the first byte of the pixel written first.
 void reverse_triples(const std::byte* last, std::int64_t pixels, std::byte* to);
 
-// Copies pixels of so many channels, known when compiled.
+// Copies pixels in reversed order; the number of channels is a template parameter.
 template <std::size_t channels, class T>
 void reverse_pixels(const T* last, std::int64_t pixels, T* to) {
   constexpr std::size_t bytes = channels * sizeof(T);
@@ -23,7 +23,7 @@ void reverse_pixels(const T* last, std::int64_t pixels, T* to) {
   }
 }
 
-// Copies `pixels` whole pixels in reversed order; `last` points to the first channel of the one written first.
+// Copies `pixels` whole pixels in reversed order; `last` points to the first channel of the pixel written first.
 template <class T>
 void reverse_pixels(const T* last, std::int64_t pixels, std::int64_t channels, T* to) {
   if (channels == 1) return reverse_pixels<1>(last, pixels, to);

@@ -1,4 +1,4 @@
-// Applies transforms: crops and flips only move a window over the image, through which the last pass reads.
+// Applies transforms. Crops and flips only move a window over the image, through which the last pass reads.
 #include "io/loader/images/transform.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ ResizeTarget resize_target(const GeometryStep& step) {
 }
 
 // The shape of an image after a step.
-Shape size_behind(const Shape& image, const GeometryStep& step) {
+Shape size_after(const Shape& image, const GeometryStep& step) {
   switch (step.kind) {
     case Kind::resize:
     case Kind::resize_short:
@@ -56,10 +56,10 @@ Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
     }
     if (!fits(shape, step)) {
       throw Error(ErrorKind::config, step.location,
-                  format("a crop of {}x{} does not fit into {}x{} with padding {}", step.height, step.width, shape[0],
-                         shape[1], step.padding));
+                  format("a crop of {}x{} does not fit into an image of {}x{} with padding {}", step.height, step.width,
+                         shape[0], shape[1], step.padding));
     }
-    shape = size_behind(shape, step);
+    shape = size_after(shape, step);
   }
   return shape;
 }
@@ -80,7 +80,7 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
       output_(shape_behind(prepared_, augment_)),
       prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype),
       unscaled_(Affine{}, channels_of(output_), 0) {
-  require(affine || stays_as_stored(dtype, fixed_, augment_), "values that stay as they are stored");
+  require(affine || stays_as_stored(dtype, fixed_, augment_), "values that can keep their stored type");
   if (!affine) return;
   row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
   for (const double value : affine->stored(0)) zero_.push_back(static_cast<float>(value));
@@ -118,24 +118,26 @@ ImageView Transform::apply(const ImageView& image, const GeometryStep& step, con
 ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::int64_t number,
                              Scratch& scratch) const {
   ImageView image = as_image(sample.values, sample.dtype, sample.shape);
-  // Sizes follow from the stored image: the first step, a resize, evens out that it may have been decoded smaller.
+  // The sizes are computed from the stored image. The decoded image may be smaller; the first step is then a resize,
+  // after which the sizes agree.
   Shape size;
   if (!fixed_.empty()) size = as_image(nullptr, sample.dtype, sample.stored_shape()).shape();
   int resizes = 0;
   for (const GeometryStep& step : fixed_) {
     if (!fits(size, step)) {
       data_error(dataset.name_of(number),
-                 format("is {}x{}, too small for a crop of {}x{}", size[0], size[1], step.height, step.width),
+                 format("is {}x{}, which is too small for a crop of {}x{}", size[0], size[1], step.height, step.width),
                  "put a resize before the crop");
     }
-    size = size_behind(size, step);
+    size = size_after(size, step);
     image = apply(image, step, size, resizes, scratch);
   }
   const ImageView expected = as_image(nullptr, DType::uint8, prepared_);
   if (image.height != expected.height || image.width != expected.width || image.channels != expected.channels) {
-    data_error(dataset.name_of(number),
-               format("is {} where {} is expected", to_string(image.shape()), to_string(expected.shape())),
-               "images of unequal size need `resize: [height, width]`, or `resize` and `center_crop`, in `transform`");
+    data_error(
+        dataset.name_of(number),
+        format("has shape {}, but {} is expected", to_string(image.shape()), to_string(expected.shape())),
+        "images of different sizes need `resize: [height, width]`, or `resize` and `center_crop`, in `transform`");
   }
   return image;
 }

@@ -1,5 +1,5 @@
-// The transforms of a sample on its way into a batch: fixed geometry, then augmentation, then one pass that writes
-// float32 values, scaled and shifted, or values in their stored type.
+// Transforms a sample for a batch: applies the fixed geometry, then augmentation, then one pass that writes float32
+// values, scaled and shifted, or values in their stored type.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct WindowAxis;
 // One step of `transform` or `augment`; heights, widths and paddings are in pixels.
 struct GeometryStep {
   enum class Kind {
-    resize,        // to height x width
-    resize_short,  // scales the shorter side to `height`, the other in proportion
-    center_crop,   // the rectangle height x width in the middle
-    random_crop,   // a rectangle anywhere in the image with `padding` zeros around; in evaluation the one in the middle
+    resize,           // to height x width
+    resize_short,     // scales the shorter side to `height`, the other in proportion
+    center_crop,      // the central rectangle of height x width
+    random_crop,      // a random rectangle of the image, padded with `padding` zeros; in evaluation the central one
     flip_horizontal,  // with probability 1/2; never in evaluation
     flip_vertical,
-    augmentation,  // what `augmentation` does to the pixels
-    none,          // of masks: what only changes the pixels of images
+    augmentation,  // applies `augmentation` to the pixels
+    none,          // for masks: an augmentation that does not move pixels
   };
   Kind kind = Kind::resize;
   std::int64_t height = 0, width = 0, padding = 0;
@@ -38,43 +38,42 @@ struct GeometryStep {
   std::shared_ptr<const Augmentation> augmentation;
 };
 
-// Whether samples can keep their stored type: tokens, and bytes (which the device scales) that no step resizes, pads
-// with zeros (since these must be zero after the scaling) or fills with other values that are no bytes.
+// Whether samples can keep their stored type: tokens can, and bytes, which the device scales, if no step resizes them,
+// pads them with zeros (which must be zero after the scaling) or writes values that are not bytes.
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
-// The shape of samples after steps. Throws Error{config} where a step cannot be applied to them.
+// Returns the shape of samples after steps. Throws Error{config} if a step cannot be applied to them.
 Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps);
 
 class Transform {
  public:
   // The memory that one thread needs.
   struct Scratch {
-    ResizeScratch resize[2];  // used in turn, since the input of a resize may be the result of another one
+    ResizeScratch resize[2];  // used alternately, since the input of a resize may be the result of the previous one
   };
 
-  // For samples of this stored shape and type. Without an affine map values keep their stored type. Throws
-  // Error{config} at the place of a step that cannot be applied.
+  // Makes the transform for samples of this stored shape and type. Without an affine map, values keep their stored
+  // type. Throws Error{config} with the location of a step that cannot be applied.
   Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed, std::vector<GeometryStep> augment,
             const std::optional<Affine>& affine);
-  // For the masks of the images that `images` transforms, one byte a pixel: the same geometry at the same random
-  // numbers, by the nearest pixel. What lies outside of the image becomes `outside`.
+  // Makes the transform for masks, with one byte per pixel, of the images that `images` transforms: applies the same
+  // geometry with the same random numbers, with the nearest pixel. Pixels outside of the image become `outside`.
   Transform(const Transform& images, std::uint8_t outside);
 
-  // Shape and type of a sample after the fixed geometry (prepared), and after all transforms (output).
+  // The shape and type of a sample after the fixed geometry (prepared) and after all transforms (output).
   const Shape& prepared_shape() const { return prepared_; }
   DType prepared_dtype() const { return prepared_dtype_; }
   const Shape& output_shape() const { return output_; }
   DType output_dtype() const { return row_ ? DType::float32 : prepared_dtype_; }
-  // What samples are resized to before anything else is done to them, for those who read them; nothing where another
-  // step comes first.
+  // The size to which the first step resizes samples, for decoders; empty if the first step is not a resize.
   std::optional<ResizeTarget> first_resize() const;
 
   // Applies the fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names
-  // the sample where its shape differs from that of the other samples.
+  // the sample if its shape differs from that of the other samples.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;
   // Applies augmentation and the last pass; writes output_shape().count() values of output_dtype() to `to`. Random
-  // numbers are a function of (key, sample, position in the list). An augmentation that computes pixels does so in
-  // output_dtype(), in memory of the calling thread.
+  // numbers depend on (key, sample, position in the list). Augmentations compute pixels in output_dtype(), in memory of
+  // the calling thread.
   void finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               std::byte* to) const;
 
@@ -82,19 +81,19 @@ class Transform {
   template <class Rows, class Value>
   void finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               Value* to) const;
-  // The image behind a step, of this size.
+  // Returns the image after a step; its height and width are those of `size`.
   ImageView apply(const ImageView& image, const GeometryStep& step, const Shape& size, int& resizes,
                   Scratch& scratch) const;
-  // Copies the window to the canvas.
+  // Copies the pixels in the window to the canvas.
   void paint(const ImageView& image, const WindowAxis& y, const WindowAxis& x, Canvas& canvas) const;
 
   std::vector<GeometryStep> fixed_, augment_;
   Shape prepared_, output_;
   DType prepared_dtype_;
-  std::optional<AffineRow> row_;  // nothing where values keep their stored type
+  std::optional<AffineRow> row_;  // empty if values keep their stored type
   AffineRow unscaled_;
   std::vector<float> zero_;   // stored values that the last pass makes zero
-  std::uint8_t outside_ = 0;  // where values stay bytes: what lies outside of the image
+  std::uint8_t outside_ = 0;  // if values stay bytes: the value outside of the image
   bool masks_ = false;
 };
 

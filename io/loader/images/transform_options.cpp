@@ -30,16 +30,15 @@ struct ResizeOptions final : TransformOptions {
   OneOrMore<std::int64_t> size;
 
   static Keys<ResizeOptions> keys() {
-    return Keys<ResizeOptions>(
-               "resize",
-               "Bilinear resizing with antialiasing, as tf.image.resize(antialias=True) does it. Where it is "
-               "the first step, a JPEG that is twice as large or more is decoded to a half, a quarter "
-               "or an eighth of its size, which is faster and differs little.")
+    return Keys<ResizeOptions>("resize",
+                               "Bilinear resizing with antialiasing, like tf.image.resize(antialias=True). If it is "
+                               "the first step, a JPEG of at least twice the size is decoded to a half, a quarter or "
+                               "an eighth of its size, which is faster and changes the result only little.")
         .required("size", &ResizeOptions::size, "Pixels of the shorter side, or [height, width].", between(1, 65536))
         .shorthand("size")
         .check([](const ResizeOptions& options, const Node& node, Reader& reader) {
           if (options.size.items.empty() || options.size.items.size() > 2) {
-            reader.error(node.location, "resize takes one size, or [height, width]");
+            reader.error(node.location, "resize needs one size, or [height, width]");
           }
         });
   }
@@ -54,7 +53,7 @@ struct CenterCropOptions final : TransformOptions {
   std::array<std::int64_t, 2> size{};
 
   static Keys<CenterCropOptions> keys() {
-    return Keys<CenterCropOptions>("center_crop", "The rectangle in the middle.")
+    return Keys<CenterCropOptions>("center_crop", "Cuts out the central rectangle.")
         .required("size", &CenterCropOptions::size, "Pixels: [height, width], or one number for both.",
                   between(1, 65536))
         .shorthand("size");
@@ -69,23 +68,24 @@ struct NormalizeOptions final : TransformOptions {
   OneOrMore<double> mean, std;
 
   static Keys<NormalizeOptions> keys() {
-    return Keys<NormalizeOptions>("normalize", "(x - mean) / std, for each channel.")
+    return Keys<NormalizeOptions>("normalize", "Computes (x - mean) / std for each channel.")
         .key("statistics", &NormalizeOptions::statistics,
-             "stated: as `mean` and `std` say; imagenet: the usual ones of ImageNet, for values of 0 to 255, or behind "
-             "a rescale of 0 "
-             "to 1; measured: exactly those of the training part.")
-        .key("mean", &NormalizeOptions::mean, "One number for each channel, or one for all.")
-        .key("std", &NormalizeOptions::std, "Likewise.", more_than(0))
+             "The source of mean and std. stated: the keys `mean` and `std`; imagenet: the usual values of ImageNet, "
+             "for values from 0 to 255, or from 0 to 1 after a rescale; measured: exactly those of the training split.")
+        .key("mean", &NormalizeOptions::mean, "The mean: one number for each channel, or one for all.")
+        .key("std", &NormalizeOptions::std, "The standard deviation: one number for each channel, or one for all.",
+             more_than(0))
         .shorthand("statistics")
         .check([](const NormalizeOptions& options, const Node& node, Reader& reader) {
           const bool has_both = !options.mean.items.empty() && !options.std.items.empty();
           const bool has_any = !options.mean.items.empty() || !options.std.items.empty();
           if (options.statistics == NormalizeBy::stated ? !has_both : has_any) {
-            reader.error(node.location, "normalize takes either `mean` and `std`, or imagenet, or measured");
+            reader.error(node.location, "normalize needs either `mean` and `std`, or imagenet, or measured");
           }
           const std::size_t means = options.mean.items.size(), deviations = options.std.items.size();
           if (means > 1 && deviations > 1 && means != deviations) {
-            reader.error(node.location, format("normalize has {} values of `mean` and {} of `std`", means, deviations));
+            reader.error(node.location,
+                         format("normalize has {} values of `mean`, but {} of `std`", means, deviations));
           }
         });
   }
@@ -110,7 +110,7 @@ struct RescaleOptions final : TransformOptions {
   double scale = 1, offset = 0;
 
   static Keys<RescaleOptions> keys() {
-    return Keys<RescaleOptions>("rescale", "x * scale + offset.")
+    return Keys<RescaleOptions>("rescale", "Computes x * scale + offset.")
         .required("scale", &RescaleOptions::scale, "A number or a fraction: 1/255.")
         .key("offset", &RescaleOptions::offset, "Added after scaling.")
         .shorthand("scale");
@@ -127,11 +127,13 @@ struct RandomCropOptions final : TransformOptions {
 
   static Keys<RandomCropOptions> keys() {
     return Keys<RandomCropOptions>("random_crop",
-                                   "A rectangle anywhere in the image; in evaluation the one in the middle.")
+                                   "Cuts out a random rectangle of the image; in evaluation the central one.")
         .required("size", &RandomCropOptions::size, "Pixels: [height, width], or one number for both.",
                   between(1, 65536))
         .key("padding", &RandomCropOptions::padding,
-             "Pixels of zeros around the image (behind all transforms) that a crop may reach.", between(0, 65536))
+             "Number of pixels by which the image is padded on all sides with values that are zero after all "
+             "transforms.",
+             between(0, 65536))
         .shorthand("size");
   }
   void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {
@@ -143,8 +145,8 @@ struct RandomFlipOptions final : TransformOptions {
   FlipMode mode = FlipMode::horizontal;
 
   static Keys<RandomFlipOptions> keys() {
-    return Keys<RandomFlipOptions>("random_flip", "Mirrors with probability 1/2.")
-        .key("mode", &RandomFlipOptions::mode, "Which way; both ways are independent of each other.")
+    return Keys<RandomFlipOptions>("random_flip", "Mirrors the image with probability 1/2.")
+        .key("mode", &RandomFlipOptions::mode, "The direction; both directions are chosen independently of each other.")
         .shorthand("mode");
   }
   void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource&) const override {

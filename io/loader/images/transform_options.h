@@ -1,4 +1,4 @@
-// The `transform` and `augment` lists of a config: one struct and one line in a table for each item.
+// The `transform` and `augment` lists of a config. Each item has a struct and a line in a table.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@
 
 namespace trainctl {
 
-// The transforms of an input, built up item by item.
+// The transforms of an input, to which each item of the lists adds its steps.
 struct TransformPlan {
   std::vector<GeometryStep> fixed, augment;
-  std::vector<MixStep> mixes;  // behind all others
-  Affine affine;               // of the stored values
+  std::vector<MixStep> mixes;  // applied after all others
+  Affine affine;               // applied to the stored values
   bool rescaled = false;
 };
 
-// Measures the statistics of the training split after the transforms that come before.
+// Measures the statistics of the training split after the transforms `so_far`.
 class StatisticsSource {
  public:
   virtual ~StatisticsSource() = default;
@@ -30,9 +30,9 @@ class StatisticsSource {
 };
 
 struct TransformOptions : Options {
-  // Appends this item to the plan; `place` is its config line, for errors.
+  // Appends this item to the plan; `location` is that of the item in the config, for errors.
   virtual void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource& source) const = 0;
-  // Whether it mixes samples, and with them their targets.
+  // Whether it mixes samples and their targets.
   virtual bool mixes() const { return false; }
 };
 

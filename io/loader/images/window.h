@@ -1,4 +1,4 @@
-// A window over an image, which crops and flips move before a pass reads through it.
+// A window over an image, through which a pass reads pixels; crops and flips only move the window.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// One axis of the window: output i is source element base + step * i, or lies outside of the image where that is not
-// in [begin, end).
+// One axis of the window: output i is source element base + step * i; it is outside of the image if that is not in
+// [begin, end).
 struct WindowAxis {
   std::int64_t base = 0, step = 1, size = 0, begin = 0, end = 0;
 
@@ -28,11 +28,11 @@ struct WindowAxis {
     base += step * (size - 1);
     step = -step;
   }
-  // Whether the window is all of the n elements of the image, in their order.
+  // Whether the window has exactly the n elements of the image, in their order.
   bool is_whole(std::int64_t n) const { return step == 1 && base == 0 && size == n && end - begin == size; }
 };
 
-// Copies rows whose values stay as they are stored; has the interface of AffineRow.
+// Copies rows without changing values; has the interface of AffineRow.
 template <class T>
 struct StoredRow {
   std::int64_t channels;
@@ -46,8 +46,8 @@ struct StoredRow {
   }
 };
 
-// Writes the pixels of the window side by side, through `rows` (an AffineRow or a StoredRow). What lies outside of the
-// image becomes `outside`: a value for each channel, or one for all.
+// Writes the pixels of the window contiguously, converted by `rows` (an AffineRow or a StoredRow). Pixels outside of
+// the image become `outside`: a value for each channel, or one for all.
 template <class Rows, class Value>
 void read_window(const ImageView& image, const WindowAxis& y, const WindowAxis& x, const Rows& rows,
                  std::span<const Value> outside, Value* to) {
@@ -63,7 +63,7 @@ void read_window(const ImageView& image, const WindowAxis& y, const WindowAxis& 
       for (std::int64_t i = 0; i < count; ++i, at += channels) std::copy(outside.begin(), outside.end(), at);
     }
   };
-  // Outputs [left, right) of each row lie in the image.
+  // Outputs [left, right) of each row are inside the image.
   const std::int64_t left = std::clamp<std::int64_t>(x.step > 0 ? x.begin - x.base : x.base - (x.end - 1), 0, x.size);
   const std::int64_t right = std::clamp<std::int64_t>(x.step > 0 ? x.end - x.base : x.base - x.begin + 1, left, x.size);
   for (std::int64_t i = 0; i < y.size; ++i, to += row) {

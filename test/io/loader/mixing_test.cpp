@@ -253,8 +253,7 @@ TEST_CASE("a sample whose partner cannot be read is passed over like one that ca
 TEST_CASE("samples that cannot be mixed are one error, with the way out") {
   const TempFolder folder;
   write_vectors(folder);
-  CHECK(problem(arrays(folder, "cutmix: {}")).find("cutmix takes a rectangle of an image, and samples have shape") !=
-        std::string::npos);
+  CHECK(problem(arrays(folder, "cutmix: {}")).find("cutmix needs images, but samples have shape") != std::string::npos);
   write_file(folder / "y.npy", npy("<i8", format("({}, 3)", samples), raw(std::vector<std::int64_t>(samples * 3))));
   DataUse use;
   use.targets[0].class_numbers = true;
