@@ -11,9 +11,9 @@
 #include "core/base/format.h"
 #include "io/datasets/images/image_codec.h"
 #include "test/catch.h"
+#include "test/support/command.h"
 #include "test/support/files.h"
 #include "test/support/images.h"
-#include "test/support/command.h"
 
 namespace trainctl::test::predict_test {
 namespace {
@@ -135,7 +135,7 @@ train: {batch_size: 20, epochs: 3, loss: sparse_categorical_crossentropy, metric
   folder.write("narrow.npy", npy("<f4", "(20, 5)", raw(std::vector<float>(x.begin(), x.begin() + 100))));
   const Finished narrow = trainctl(folder, {"predict", "runs/arrays", "narrow.npy"});
   CHECK(narrow.code == 3);
-  CHECK(contains(narrow.errors, "has shape 5, samples of the training part have 6"));
+  CHECK(contains(narrow.errors, "has shape 5, but samples of the training split have 6"));
   folder.write("photo.png", png(4, 4, 0, random_bytes(16, 4)));
   const Finished photo = trainctl(folder, {"predict", "runs/arrays", "photo.png"});
   CHECK(photo.code == 3);

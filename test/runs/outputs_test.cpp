@@ -4,8 +4,8 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::outputs_test {
 namespace {
@@ -205,7 +205,7 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
            Case{"model.outputs=[kind, size, kind]", "output 'kind' is given twice"},
            Case{"checkpoint.monitor=val_accuracy", "val_kind_accuracy"},
            Case{"data={dataset: csv, path: table.csv}",
-                "the model has 2 inputs and 2 outputs, and csv holds one of each"},
+                "the model has 2 inputs and 2 outputs, but csv supports only one of each"},
        }) {
     const Finished checked = trainctl(folder, {"check", config, "--quiet", "--set", setting});
     CAPTURE(setting, tail(checked.errors));

@@ -1,4 +1,4 @@
-// Conversions to float32 and bfloat16.
+// Converts numbers to float32 and bfloat16.
 #include "io/datasets/arrays/float32.h"
 
 #include <cstring>

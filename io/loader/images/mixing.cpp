@@ -53,7 +53,7 @@ constexpr const char* alpha_meaning = "The share is drawn from Beta(alpha, alpha
 constexpr const char* partner_meaning =
     "The partner is a random sample of the training split, augmented as in this epoch, so that twice the number of "
     "samples are read. Classes become probabilities: sparse_categorical_crossentropy trains like "
-    "categorical_crossentropy. If the list has both mixup and cutmix, one of them is chosen at random for each sample.";
+    "categorical_crossentropy. If several items mix samples, one of them is chosen at random for each sample.";
 
 template <MixKind kind>
 Section mix_section(const char* name, const char* keras_name, const std::string& meaning) {

@@ -1,4 +1,4 @@
-// Looks for values that are not finite.
+// Reads a sample and searches it for values that are not finite.
 #include "io/loader/inputs/finite_read.h"
 
 #include <bit>
@@ -12,7 +12,7 @@ namespace {
 
 bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000) != 0x7F800000; }
 
-// Without a branch in the loop, which a compiler turns into vector instructions.
+// The loop has no branch, so that the compiler vectorizes it.
 bool all_finite(const float* values, std::int64_t count) {
   bool good = true;
   for (std::int64_t i = 0; i < count; ++i) good &= is_finite(values[i]);
@@ -27,7 +27,7 @@ bool all_finite(const float* values, std::int64_t count) {
   throw NonFiniteError(ErrorKind::data, SourceLocation{name},
                        count == 1 ? format("{} {}", what, value)
                                   : format("{} {} as value {} of {}, counted from 0", what, value, at, count),
-                       skips ? "" : "mend the value, or leave out such samples by `on_error: skip`");
+                       skips ? "" : "correct the value, or leave out such samples with `on_error: skip`");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Reading a sample and checking that its numbers are finite: otherwise NaN in the data would show as a loss of NaN.
+// Reads a sample and checks that its numbers are finite: otherwise NaN in the data would only be noticed as a loss of
+// NaN.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +9,16 @@
 
 namespace trainctl {
 
-// What happens when a sample cannot be read: the run ends, or the sample counts for nothing.
+// What happens if a sample cannot be read: stop: the run ends; skip: the sample gets weight 0.
 enum class OnError { stop, skip };
 
-// The error of kind `data` of a sample or target that holds NaN or infinity.
+// The error, of kind `data`, for a sample or target that holds NaN or infinity.
 struct NonFiniteError final : Error {
   using Error::Error;
 };
 
-// Reads a sample. Throws what reading throws, and NonFiniteError with the sample's name where a value or a value of the
-// target is NaN or infinite as float32; its remedy names `on_error: skip` unless samples are skipped.
+// Reads a sample. Throws the errors of Dataset::read(), and NonFiniteError with the sample's name if a value of the
+// sample or of its target is NaN or infinite as float32; the remedy suggests `on_error: skip` unless `skips` is true.
 void read_finite(const Dataset& dataset, std::int64_t index, bool skips, Sample& sample);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Putting the transforms of an input together, with statistics that are measured or that a run kept.
+// Makes the plan of an input's transforms, with statistics that are measured or that a run kept.
 #include "io/loader/inputs/input_plan.h"
 
 #include <algorithm>
@@ -11,13 +11,14 @@
 namespace trainctl {
 namespace {
 
-// The statistics that the run measured, one after another.
+// Returns the statistics that a run measured, one after another.
 class KeptStatistics final : public StatisticsSource {
  public:
   explicit KeptStatistics(const std::vector<Statistics>& kept) : kept_(kept) {}
 
   Statistics measure(const TransformPlan&) override {
-    if (next_ == kept_.size()) throw Error(ErrorKind::data, "the checkpoint lacks what `normalize: measured` measured");
+    if (next_ == kept_.size())
+      throw Error(ErrorKind::data, "the checkpoint does not hold the statistics of `normalize: measured`");
     return kept_[next_++];
   }
 
@@ -37,7 +38,7 @@ InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const 
     for (const Choice& choice : *list) {
       if (info.dtype == DType::int32) {
         throw Error(ErrorKind::config, choice.location,
-                    format("{} changes values, and the network's embedding takes the samples as tokens", choice.name));
+                    format("{} changes values, but the samples are tokens for the network's embedding", choice.name));
       }
       choice.as<TransformOptions>().add(choice.location, result.plan, statistics);
     }

@@ -1,4 +1,4 @@
-// The transforms of one input, put together from the config's lists.
+// The plan of one input's transforms, made from the config's lists.
 #pragma once
 
 #include <string>
@@ -14,22 +14,24 @@ struct SampleFormat;
 
 struct InputPlan {
   TransformPlan plan;
-  bool stored = true;  // samples stay in their stored type: bytes, which the device scales, or tokens
+  bool stored = true;  // samples keep their stored type: bytes, which the device scales, or tokens
 };
 
-// The plan of the input `name`, for samples of these info, which all splits' data sets store in `stored` types. Throws
-// Error{config} where a step cannot be applied.
+// Makes the plan of the input `name`. `info` is that of the training split, and `stored` are the types in which the
+// data sets of all splits store the input. Throws Error{config} if a step cannot be applied.
 InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics);
 
-// The plan of an input of a trained network, from the config and what the run kept, for samples that are stored in this
-// dtype. Throws Error{data} if the run lacks what `normalize: measured` measured.
+// Makes the plan of an input of a trained network, from the config and the values that the run kept, for samples that
+// are stored in the dtype `stored`. Throws Error{data} if the statistics of `normalize: measured` are missing.
 InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored);
 
-// The transform of a data set's samples that the plan makes, of the training split's stored shape.
+// Makes the transform of the plan for samples of a data set; `stored` is the stored shape of the training split's
+// samples.
 std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype);
 
-// The format of bytes that the device scales. Throws Error{config} where the affine map has another number of channels.
+// Returns the format of bytes that the device scales. Throws Error{config} if the affine map has another number of
+// channels.
 SampleFormat byte_format(const Affine& affine, const Shape& sample);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What is kept of an input, as JSON.
+// Converts what a run keeps of its inputs to JSON, and back.
 #include "io/loader/inputs/kept_input.h"
 
 #include "core/base/json.h"
@@ -26,7 +26,8 @@ std::shared_ptr<const TableInfo> table_of(const Json& columns) {
   TableInfo table;
   for (const Json& json : columns) {
     table.columns.push_back({json.at("name"), json.at("words"), json.at("vocabulary"), json.at("fill"), json.at("mean"),
-                             json.at("deviation"), json.value("out_of_vocabulary", false)});  // absent in old ones
+                             json.at("deviation"),
+                             json.value("out_of_vocabulary", false)});  // absent in old checkpoints
   }
   return std::make_shared<const TableInfo>(std::move(table));
 }
@@ -62,7 +63,7 @@ KeptInput input_of(const Json& json) {
 
 }  // namespace
 
-// An only input is an object, as before there were several; several are a list.
+// A single input is written as an object, as by versions without several inputs; several inputs are written as a list.
 std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
   Json all = Json::array();
   for (const KeptInput& input : inputs) all.push_back(to_json(input));
@@ -77,7 +78,7 @@ std::vector<KeptInput> read_kept_inputs(const std::string& text) {
     for (const Json& input : json) inputs.push_back(input_of(input));
     return inputs;
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::data, std::string("what the checkpoint says of its input cannot be read: ") + error.what());
+    throw Error(ErrorKind::data, std::string("the checkpoint's info about the inputs cannot be read: ") + error.what());
   }
 }
 

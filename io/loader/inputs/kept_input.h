@@ -1,5 +1,4 @@
-// What a run keeps of its inputs with its checkpoints, so that `predict` reads further samples without the training
-// data.
+// What a run keeps of its inputs in its checkpoints, so that `predict` can read samples without the training data.
 #pragma once
 
 #include <string>
@@ -10,18 +9,18 @@
 
 namespace trainctl {
 
-// The name among a checkpoint's metadata.
+// The key in a checkpoint's metadata.
 inline constexpr const char* kept_input_key = "input";
 
-// Of one input.
+// What is kept of one input.
 struct KeptInput {
   DatasetInfo info;                  // sample, dtype, scale, offset and table
-  std::vector<Statistics> measured;  // by `normalize: measured`, in the order of the config
+  std::vector<Statistics> measured;  // statistics of `normalize: measured`, in the order of the config
 };
 
-// The inputs in the order of the model's, as one line of text.
+// Writes the inputs, in the order of the model's, as one line of text.
 std::string write_kept_inputs(const std::vector<KeptInput>& inputs);
-// Throws Error{data} where the text is none that write_kept_inputs() makes.
+// Reads the text of write_kept_inputs(). Throws Error{data} for other texts.
 std::vector<KeptInput> read_kept_inputs(const std::string& text);
 
 }  // namespace trainctl

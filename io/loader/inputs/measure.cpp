@@ -1,4 +1,5 @@
-// Measures statistics from sums over fixed blocks of samples, which are added in their order.
+// Measures statistics from sums over blocks of samples. The blocks are the same for any number of threads and are added
+// in their order.
 #include "io/loader/inputs/measure.h"
 
 #include <atomic>
@@ -13,8 +14,8 @@ namespace {
 
 constexpr std::int64_t block_size = 256;
 
-// By channel the sums of x - shift and of its square; the shift, a typical value, avoids cancellation where deviations
-// are small.
+// The sums of x - shift and of its square by channel. The shift, a typical value, avoids cancellation if deviations are
+// small.
 struct Moments {
   std::vector<double> first, second;
   std::int64_t samples = 0;
@@ -39,7 +40,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
   const Transform transform(dataset.info().sample, dataset.info().dtype, so_far.fixed, {}, Affine{});
   const std::int64_t count = transform.output_shape().count();
   const auto channels = static_cast<std::size_t>(as_image(nullptr, DType::uint8, transform.output_shape()).channels);
-  // Reads a sample; false where it is skipped.
+  // Reads a sample; returns false if it is skipped.
   const auto read = [&](std::int64_t position, Sample& sample, Transform::Scratch& scratch,
                         std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(count));
@@ -102,7 +103,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
     double first = 0, second = 0;
     for (const Moments& block : sums) first += block.first[c], second += block.second[c];
     const double mean = first / n, variance = second / n - mean * mean;
-    // Convert the result to the values behind the transforms so far.
+    // Convert the result to that of the values after the transforms so far.
     const std::size_t which = so_far.affine.uniform() ? 0 : c;
     const double scale = so_far.affine.scale[which];
     const double deviation = std::sqrt(std::max(0.0, variance)) * std::abs(scale);

@@ -1,4 +1,4 @@
-// `normalize: measured`: the mean and standard deviation of the training split.
+// `normalize: measured`: measures the mean and standard deviation of the training split.
 #pragma once
 
 #include "io/datasets/dataset.h"
@@ -10,9 +10,9 @@ namespace trainctl {
 
 struct TransformPlan;
 
-// The mean and standard deviation by channel of all samples of the subset, behind the transforms `so_far`; the bits are
-// the same for any number of threads. A constant channel gets a deviation of 1. Throws what reading throws; with
-// on_error skip, samples that cannot be read are left out.
+// Measures the mean and standard deviation by channel of all samples of the subset, after the transforms `so_far`; the
+// results are bitwise equal for any number of threads. A constant channel gets a deviation of 1. Throws the errors of
+// read_finite(); with OnError::skip, samples that cannot be read are left out.
 Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads,
                               OnError on_error);
 

@@ -1,4 +1,4 @@
-// Counting classes, and finding them by name.
+// Computes the weights of classes: counts classes, and finds them by name.
 #include "io/loader/splits/class_weights.h"
 
 #include <algorithm>
@@ -24,9 +24,10 @@ std::vector<float> balanced(const SourceLocation& location, const Dataset& targe
   for (std::int64_t c = 0; c < info.classes; ++c) {
     const std::int64_t count = counts[static_cast<std::size_t>(c)];
     if (count == 0) {
-      throw Error(ErrorKind::config, location,
-                  format("class '{}' has no sample in the training part: nothing balances it", name_of_class(info, c)),
-                  "state weights by class, or give the class samples");
+      throw Error(
+          ErrorKind::config, location,
+          format("class '{}' has no sample in the training split, so it cannot be balanced", name_of_class(info, c)),
+          "set weights by class, or add samples of the class");
     }
     const double even = static_cast<double>(training.size()) / static_cast<double>(info.classes);
     weights.push_back(static_cast<float>(even / static_cast<double>(count)));
@@ -34,7 +35,7 @@ std::vector<float> balanced(const SourceLocation& location, const Dataset& targe
   return weights;
 }
 
-// The number of the class with this name, or this number; -1 where there is none.
+// Returns the number of the class with this name or number; -1 if there is none.
 std::int64_t find_class(const DatasetInfo& info, const std::string& name) {
   const auto named = std::ranges::find(info.class_names, name);
   if (named != info.class_names.end()) return named - info.class_names.begin();
@@ -46,24 +47,24 @@ std::int64_t find_class(const DatasetInfo& info, const std::string& name) {
 
 }  // namespace
 
-std::vector<float> weights_by_class(const ClassWeights& stated, const Dataset& targets, const Subset& training) {
+std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset& targets, const Subset& training) {
   const DatasetInfo& info = targets.info();
   if (info.classes == 0 || info.target.rank() > 0) {
-    throw Error(ErrorKind::config, stated.location,
-                info.classes == 0 ? "class_weights want classes, and the targets are values"
-                                  : "class_weights want one class for each sample, and the targets are classes of "
-                                    "positions",
-                "leave class_weights out, or give weights with the data");
+    throw Error(ErrorKind::config, declared.location,
+                info.classes == 0
+                    ? "class_weights need classes, but the targets are values"
+                    : "class_weights need one class for each sample, but the targets are classes of positions",
+                "leave class_weights out, or provide weights in the data");
   }
-  const auto* by_name = std::get_if<std::map<std::string, double>>(&stated.value);
-  if (by_name == nullptr) return balanced(stated.location, targets, training);
+  const auto* by_name = std::get_if<std::map<std::string, double>>(&declared.value);
+  if (by_name == nullptr) return balanced(declared.location, targets, training);
   std::vector<float> weights(static_cast<std::size_t>(info.classes), 1.0f);
   for (const auto& [name, weight] : *by_name) {
     const std::int64_t number = find_class(info, name);
     if (number < 0) {
       std::string hint = suggestion(name, info.class_names);
       if (hint.empty()) hint = format("; there are {} classes, numbered from 0", info.classes);
-      throw Error(ErrorKind::config, stated.location, format("class_weights: there is no class '{}'{}", name, hint));
+      throw Error(ErrorKind::config, declared.location, format("class_weights: there is no class '{}'{}", name, hint));
     }
     weights[static_cast<std::size_t>(number)] = static_cast<float>(weight);
   }

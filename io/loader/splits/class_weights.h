@@ -1,4 +1,4 @@
-// From class weights as the config states them to a weight for each class.
+// Computes a weight for each class from the class weights in the config.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace trainctl {
 
-// A weight for each class of the targets, counted over the samples of `training`. Throws Error{config} where the
-// targets are no classes of whole samples, a name is no class, or a class that is to be balanced has no sample.
-std::vector<float> weights_by_class(const ClassWeights& stated, const Dataset& targets, const Subset& training);
+// Returns a weight for each class of the targets; balanced weights are computed from the numbers of samples in
+// `training`. Throws Error{config} if the targets are not one class for each sample, a name is not that of a class, or
+// a class that is to be balanced has no sample.
+std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset& targets, const Subset& training);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Putting a split together: its transforms, targets, mixing and cache.
+// Makes a split: its transforms, targets, mixing and cache.
 #include "io/loader/splits/make_split.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& trai
   return {dataset, transform_of(steps, training.inputs[input]->info().sample, dataset->info().dtype)};
 }
 
-// The targets of a split: masks take the way of the first input's images.
+// Makes the targets of a split. Masks get the transforms of the first input's images.
 DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
   DataSplit::Targets targets;
   for (const auto& dataset : group.targets) {
@@ -34,10 +34,10 @@ DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& gr
   return targets;
 }
 
-// All that a prepared sample of a split depends on.
+// Returns a text of all that the prepared samples of a split depend on.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
-  std::string key = "3\n";  // raised where the same data gives other samples
+  std::string key = "3\n";  // version: increased when the same data results in other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->info().fingerprint + "\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Transform& transform = *inputs[i].transform;
@@ -50,7 +50,7 @@ std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::In
   return key;
 }
 
-// Where samples are not read, a cache is only asked whether there is room for it.
+// If samples are not read (`reads`), a disk cache is not made: only its space is checked.
 MakeCache cache_for(const DataOptions& options, std::string key, bool reads) {
   if (options.cache == CacheKind::memory) return memory_cache;
   const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
@@ -78,8 +78,8 @@ void check_alike(const Dataset& held_out, const Shape& training, const std::vect
   }
   if (shape == expected) return;
   data_error(held_out.name_of(0),
-             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
-             "bring all to one shape, images by `resize: [height, width]` in `transform`");
+             format("has shape {}, but samples of the training split have {}", to_string(shape), to_string(expected)),
+             "all samples need the same shape; for images, use `resize: [height, width]` in `transform`");
 }
 
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
@@ -97,15 +97,15 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   if (mixed == plans.end()) return nullptr;
   const SourceLocation& location = mixed->plan.mixes[0].location;
   const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorKind::config, location, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
+    throw Error(ErrorKind::config, location, "mixup and cutmix mix whole samples, but " + what, "leave them out");
   };
-  if (plans.size() > 1) refuse(format("these have {} inputs", plans.size()));
+  if (plans.size() > 1) refuse(format("the samples have {} inputs", plans.size()));
   std::int64_t classes = -1;
   for (const auto& target : training.targets) {
     const DatasetInfo& info = target->info();
     const std::int64_t own = options.target_is_input() ? 0 : info.classes;
     if (own > 0 && (info.target.rank() > 0 || info.masks)) refuse("the targets are classes of positions");
-    if (info.weight.rank() > 0) refuse("the weights are those of positions");
+    if (info.weight.rank() > 0) refuse("the weights are weights of positions");
     classes = classes < 0 ? own : std::min(classes, own);
   }
   const Shape sample = shape_behind(shape_behind(training.inputs[0]->info().sample, plan.fixed), plan.augment);

@@ -1,4 +1,4 @@
-// A split of the data put together from its data sets and the plans of its inputs.
+// Makes a split of the data from its data sets and the plans of its inputs.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,21 @@ class Mixing;
 struct GeometryStep;
 struct InputPlan;
 
-// Checks that the first sample of a data set has the same shape after the transforms as samples of the training split,
-// which are stored in the shape `training`. Throws Error{data} that names the sample.
+// Checks that the first sample of a data set has the same shape after the `fixed` transforms as samples of the training
+// split, which are stored in the shape `training`. Otherwise throws Error{data} that names the sample.
 void check_alike(const Dataset& dataset, const Shape& training, const std::vector<GeometryStep>& fixed);
 
-// Whether a cache saves time: not where all samples are in memory as batches need them.
+// Whether a cache saves time: it does not if all samples are in memory and need no fixed transforms.
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs);
 
-// What mixes the samples of the training split; null where nothing does. Throws Error{config} where they cannot be
-// mixed.
+// Returns the mixing of the training split's samples; null if they are not mixed. Throws Error{config} if they cannot
+// be mixed.
 std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
                                         const DatasetGroup& training);
 
-// Makes a split of the run whose training split has the data sets `training`. Where samples are not to be read
-// (`reads`), a disk cache is only asked whether there is room for it. Throws Error{data} where the first sample is not
-// like those of the training split, Error{config} or {resource} where there is no place for a cache.
+// Makes a split of a run; `training` are the data sets of its training split. If samples are not to be read (`reads`),
+// a disk cache is not made: only its space is checked. Throws Error{data} if the first sample has another shape than
+// those of the training split, Error{config} or {resource} if there is no folder or no space for a cache.
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
                                             std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,

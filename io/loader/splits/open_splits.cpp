@@ -12,7 +12,8 @@ namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
-// Splits samples off for validation; if this is stratified, `classes` has the classes, if anything has.
+// Splits samples off for validation. `classes` is a data set with classes, for stratified splits; null if there is
+// none.
 Subset::Split split_off(const ValidationOptions& validation, std::int64_t samples, const Dataset* classes,
                         std::uint64_t seed) {
   if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
@@ -33,9 +34,9 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
   const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
   if (several && !dataset_of(options).holds_several()) {
     throw Error(ErrorKind::config, options.dataset.location,
-                format("the model has {} inputs and {} outputs, and {} holds one of each", use.inputs.size(),
+                format("the model has {} inputs and {} outputs, but {} supports only one of each", use.inputs.size(),
                        use.targets.size(), options.dataset.name),
-                "npy takes several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
+                "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
   }
   const bool skips = options.on_error == OnError::skip;
   DeclaredGroup declared{{}, {}, use};
@@ -96,9 +97,9 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     const auto labelled = std::find_if(training.targets.begin(), training.targets.end(),
                                        [](const auto& target) { return has_classes(*target); });
     const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
-    const Subset::Split halves = split_off(*options.validation, training.size(), classes, seed);
-    splits[0]->subset = halves.training;
-    splits[1] = {training, halves.validation};
+    const Subset::Split subsets = split_off(*options.validation, training.size(), classes, seed);
+    splits[0]->subset = subsets.training;
+    splits[1] = {training, subsets.validation};
   } else if (options.validation) {
     splits[1].emplace();
     splits[1]->group = open_held_out(options, *options.validation, SplitKind::validation, training, use, seed);

@@ -1,4 +1,4 @@
-// The opened splits of a run's data: their data sets, and the samples of each split.
+// Opens the splits of a run's data: their data sets, and the samples of each split.
 #pragma once
 
 #include <array>
@@ -14,19 +14,20 @@ namespace trainctl {
 struct DataOptions;
 struct DataUse;
 
-// An opened split of the data: its data sets, and the subset of their samples that it has.
+// An opened split of the data: its data sets, and the subset of their samples that belongs to the split.
 struct OpenedSplit {
   DatasetGroup group;
   Subset subset;
 };
 
-// By SplitKind: training, validation and test; nothing for a split that the config does not name.
+// By SplitKind: training, validation and test; empty for a split that the config does not name.
 using OpenedSplits = std::array<std::optional<OpenedSplit>, 3>;
 
 // Opens all splits that the config names. Throws Error{data}, {config} or {resource}.
 OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use);
 
-// The shape of an input's samples and the number of an output's classes that the config states, by the model's names.
+// The shape of an input's samples and the number of an output's classes in the config, by the model's names; empty if
+// the config does not set them.
 std::optional<Shape> declared_shape(const DataOptions& options, const std::string& input);
 std::optional<std::int64_t> declared_classes(const DataOptions& options, const std::string& output);
 

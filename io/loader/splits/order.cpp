@@ -1,4 +1,4 @@
-// Feistel permutations, splits and epochs.
+// Computes permutations with Feistel networks, and makes splits and epochs with them.
 #include "io/loader/splits/order.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace trainctl {
 namespace {
 
-// Rounds of the Feistel network: with fewer, permutations of grids as small as 2 x 2 are visibly uneven.
+// Rounds of the Feistel network. With fewer rounds, the permutations of grids as small as 2 x 2 are not equally
+// frequent.
 constexpr std::uint32_t rounds = 8;
 
 std::int64_t validation_count(std::int64_t n, double fraction) {
@@ -63,7 +64,8 @@ Subset::Split Subset::stratified(std::int64_t n, const std::function<std::int32_
   auto training = std::make_shared<std::vector<std::int64_t>>();
   auto validation = std::make_shared<std::vector<std::int64_t>>();
   const double share = static_cast<double>(validation_count(n, fraction)) / static_cast<double>(n);
-  // Samples of the classes so far. Each class gives the difference of the rounded shares after and before it.
+  // Number of samples in the classes so far. The number taken from a class is the difference of the rounded shares
+  // after and before it.
   std::int64_t seen = 0;
   for (const auto& [which, samples] : classes) {
     const auto size = static_cast<std::int64_t>(samples.size());

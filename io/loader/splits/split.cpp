@@ -1,4 +1,4 @@
-// Reads a sample by its number into a row of a batch.
+// Reads samples by their numbers into rows of a batch.
 #include "io/loader/splits/split.h"
 
 #include <algorithm>
@@ -23,12 +23,12 @@ void copy_image(const ImageView& image, std::byte* to) {
     std::memcpy(to + y * row, from + y * stride, static_cast<std::size_t>(row));
 }
 
-// Bytes of an image whose pixels lie side by side.
+// The bytes of a prepared image with contiguous pixels.
 std::int64_t prepared_bytes(const Transform& transform) {
   return transform.prepared_shape().count() * size_of(transform.prepared_dtype());
 }
 
-// Bytes of a target in the cache: of its mask or its values; 0 for one that is a class or the input.
+// The bytes of a target's mask or values in the cache; 0 for a target that is a class or the input.
 std::int64_t target_bytes(const DataSplit::Target& target) {
   const DatasetInfo& info = target.dataset->info();
   if (target.mask) return prepared_bytes(*target.mask);
@@ -49,7 +49,8 @@ DataSplit::DataSplit(std::vector<Input> inputs, Targets targets, Subset subset, 
     row_bytes_ = round_up(row_bytes_ + prepared_bytes(*input.transform), size_of(DType::float32));
   }
   for (const Target& target : targets_) {
-    require(!target.input || inputs_[0].transform->output_dtype() == DType::float32, "a target of float32");
+    require(!target.input || inputs_[0].transform->output_dtype() == DType::float32,
+            "a target that is the input has type float32");
     target_source_.push_back(source_of(target.dataset));
     target_offset_.push_back(row_bytes_);
     row_bytes_ = round_up(row_bytes_ + target_bytes(target), size_of(DType::float32));
@@ -78,10 +79,10 @@ TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   return {info.classes, {mask[0], mask[1]}, mode, info.class_names};
 }
 
-TensorType DataSplit::target_type(std::size_t target, TargetEncoding form) const {
+TensorType DataSplit::target_type(std::size_t target, TargetEncoding encoding) const {
   const TargetInfo info = target_info(target);
-  require((form == TargetEncoding::values) == (info.classes == 0), "targets in a form that they can have");
-  return sample_target_type(form, info);
+  require((encoding == TargetEncoding::values) == (info.classes == 0), "an encoding that is possible for the targets");
+  return sample_target_type(encoding, info);
 }
 
 Shape DataSplit::weight_shape() const {
@@ -90,10 +91,10 @@ Shape DataSplit::weight_shape() const {
   return targets_[0].mask && stored.rank() > 0 ? target_info(0).shape : stored;
 }
 
-DataSplit::Scratch DataSplit::scratch(const std::vector<TargetEncoding>& forms) const {
+DataSplit::Scratch DataSplit::scratch(const std::vector<TargetEncoding>& encodings) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images has one input
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images is used by one input only
     scratch.samples[input_source_[i]].resize = inputs_[i].transform->first_resize();
   }
   scratch.inputs.resize(inputs_.size());
@@ -110,42 +111,42 @@ DataSplit::Scratch DataSplit::scratch(const std::vector<TargetEncoding>& forms) 
     partner.inputs.push_back(reinterpret_cast<std::byte*>(memory(input_type(i).bytes())));
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    partner.targets.push_back(reinterpret_cast<std::byte*>(memory(target_type(i, forms[i]).bytes())));
+    partner.targets.push_back(reinterpret_cast<std::byte*>(memory(target_type(i, encodings[i]).bytes())));
   }
   partner.weights = memory(weight_count() * size_of(DType::float32));
   return scratch;
 }
 
 bool DataSplit::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                     const std::vector<TargetEncoding>& forms) const {
+                     const std::vector<TargetEncoding>& encodings) const {
   std::int64_t reading = number;
   try {
-    read_weighted(number, training, epoch, scratch, row, forms);
+    read_weighted(number, training, epoch, scratch, row, encodings);
     if (!training || !options_.mixing) return true;
     const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
     const Mixing::Mix drawn = options_.mixing->draw(key, static_cast<std::uint64_t>(number), size());
     reading = subset_[drawn.partner];
-    read_weighted(reading, training, epoch, scratch, scratch.partner, forms);
-    mix(drawn, scratch.partner, row, forms);
+    read_weighted(reading, training, epoch, scratch, scratch.partner, encodings);
+    mix(drawn, scratch.partner, row, encodings);
     return true;
   } catch (const Error& error) {
     if (!skips(error)) throw;
     warn_once(reading, std::string("skipped: ") + error.what());
   }
-  fill_skipped(number, training, epoch, scratch, row, forms);
+  fill_skipped(number, training, epoch, scratch, row, encodings);
   std::fill_n(row.weights, weight_count(), 0.0f);
   return false;
 }
 
 void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                             const std::vector<TargetEncoding>& forms) const {
-  constexpr std::uint32_t most_tries = 8;
-  for (std::uint32_t i = 0; training && i < most_tries; ++i) {
+                             const std::vector<TargetEncoding>& encodings) const {
+  constexpr std::uint32_t max_tries = 8;
+  for (std::uint32_t i = 0; training && i < max_tries; ++i) {
     const RandomKey key{options_.seed, Purpose::skipped, static_cast<std::uint32_t>(epoch)};
     const std::uint32_t drawn = key.block(static_cast<std::uint64_t>(number), i)[0];
     try {
       return read_whole(subset_[static_cast<std::int64_t>(drawn % static_cast<std::uint64_t>(size()))], training, epoch,
-                        scratch, row, forms);
+                        scratch, row, encodings);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::data) throw;
     }
@@ -154,30 +155,31 @@ void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t ep
     std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, forms[i]).bytes()));
+    std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, encodings[i]).bytes()));
   }
 }
 
 void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                              const std::vector<TargetEncoding>& forms) const {
-  read_whole(number, training, epoch, scratch, row, forms);
+                              const std::vector<TargetEncoding>& encodings) const {
+  read_whole(number, training, epoch, scratch, row, encodings);
   if (!training || options_.class_weights.empty()) return;
   const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
   std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
 }
 
-// The loss of mixed classes is the sum of those of both samples' classes, by their shares and their own weights: the
-// weight is that of both, and each class' probability is its share of it.
+// The loss of mixed classes is the sum of the losses of both samples' classes, weighted by their shares and their own
+// weights. The weight of the mixed sample is therefore the sum of these products, and the probability of each class is
+// its share of that sum.
 void DataSplit::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
-                    const std::vector<TargetEncoding>& forms) const {
+                    const std::vector<TargetEncoding>& encodings) const {
   options_.mixing->apply(mix, input_type(0).dtype, row.inputs[0], partner.inputs[0]);
   const double own = mix.share * static_cast<double>(*row.weights);
   const double weight = own + (1 - mix.share) * static_cast<double>(*partner.weights);
   *row.weights = static_cast<float>(weight);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    require(forms[i] != TargetEncoding::class_number, "mixed classes are probabilities");
-    const bool by_weight = forms[i] != TargetEncoding::values && weight > 0;
-    blend(by_weight ? own / weight : mix.share, target_type(i, forms[i]).shape.count(),
+    require(encodings[i] != TargetEncoding::class_number, "mixed classes are probabilities");
+    const bool by_weight = encodings[i] != TargetEncoding::values && weight > 0;
+    blend(by_weight ? own / weight : mix.share, target_type(i, encodings[i]).shape.count(),
           reinterpret_cast<float*>(row.targets[i]), reinterpret_cast<const float*>(partner.targets[i]));
   }
 }
@@ -192,16 +194,16 @@ void DataSplit::warn_once(std::int64_t number, const std::string& text) const {
   if (named_.insert(number).second) log::warning(text);
 }
 
-void DataSplit::warn_of_odd(std::int64_t number, const std::string& text) const {
-  constexpr std::size_t most = 10;
+void DataSplit::warn_of_problem(std::int64_t number, const std::string& text) const {
+  constexpr std::size_t max_warnings = 10;
   const std::lock_guard lock(named_mutex_);
-  if (named_.size() < most && named_.insert(number).second) {
-    log::warning(text + (named_.size() == most ? "; further files of this kind are not named" : ""));
+  if (named_.size() < max_warnings && named_.insert(number).second) {
+    log::warning(text + (named_.size() == max_warnings ? "; further files of this kind are not named" : ""));
   }
 }
 
 void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
-                           const std::vector<TargetEncoding>& forms) const {
+                           const std::vector<TargetEncoding>& encodings) const {
   if (scratch.clock) scratch.clock->start();
   if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
@@ -232,10 +234,10 @@ void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoc
       scratch.mask.resize(static_cast<std::size_t>(pixels));
       transform->finish(scratch.prepared.masks[i], training, key, sample,
                         reinterpret_cast<std::byte*>(scratch.mask.data()));
-      write_mask(scratch.mask.data(), pixels, targets_[i].dataset->info().classes, forms[i], row.targets[i]);
+      write_mask(scratch.mask.data(), pixels, targets_[i].dataset->info().classes, encodings[i], row.targets[i]);
       if (i == 0 && weight_shape().rank() > 0) write_mask_weights(scratch.mask.data(), pixels, row.weights);
     } else {
-      write_target(*targets_[i].dataset, number, scratch.prepared.values[i], forms[i], row.targets[i]);
+      write_target(*targets_[i].dataset, number, scratch.prepared.values[i], encodings[i], row.targets[i]);
     }
   }
   lap(scratch, Stage::target);
@@ -246,7 +248,7 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
     Sample& sample = scratch.samples[i];
     sample.decoding_seconds = 0;
     read_finite(*sources_[i], number, options_.on_error == OnError::skip || options_.skip_non_finite, sample);
-    if (!sample.warning.empty()) warn_of_odd(number, sources_[i]->name_of(number) + ": " + sample.warning);
+    if (!sample.warning.empty()) warn_of_problem(number, sources_[i]->name_of(number) + ": " + sample.warning);
     lap(scratch, Stage::read);
     if (scratch.clock) scratch.clock->move(sample.decoding_seconds, Stage::read, Stage::decode);
   }
@@ -263,7 +265,7 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
     const Shape& image = scratch.samples[input_source_[0]].stored_shape();
     if (sample.shape[0] != image[0] || sample.shape[1] != image[1]) {
       data_error(dataset->name_of(number),
-                 format("is {}x{}, and its image {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
+                 format("is {}x{}, but its image is {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
     }
     scratch.prepared.masks[i] = transform->prepare(sample, *dataset, number, scratch.masks[i]);
   }

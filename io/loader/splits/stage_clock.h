@@ -1,4 +1,4 @@
-// The time that each stage of reading samples takes.
+// Measures the time of each stage of reading samples.
 #pragma once
 
 #include <array>
@@ -8,22 +8,23 @@
 
 namespace trainctl {
 
-// read: a sample as it is stored; decode: images; transform: resizing and cropping; cache: finding samples in `cache`
-// and keeping them there; augment: what is done at random, scaling, and writing to the batch; target: likewise.
+// read: reads the stored sample; decode: decodes images; transform: resizes and crops; cache: finds samples in the
+// cache and writes them to it; augment: applies augmentation, scales, and writes the inputs to the batch; target:
+// writes the targets to the batch.
 enum class Stage { read, decode, transform, cache, augment, target };
 inline constexpr std::size_t stage_count = 6;
 
-// A clock that runs on one thread.
+// A clock for one thread.
 class StageClock {
  public:
   void start() { last_ = seconds_now(); }
-  // Counts the time since the last call of lap() or start() for a stage.
+  // Adds the time since the last call of lap() or start() to a stage.
   void lap(Stage stage) {
     const double now = seconds_now();
     seconds_of(stage) += now - last_;
     last_ = now;
   }
-  // Counts seconds of one stage for another one.
+  // Moves seconds from one stage to another.
   void move(double seconds, Stage from, Stage to) {
     seconds_of(from) -= seconds;
     seconds_of(to) += seconds;

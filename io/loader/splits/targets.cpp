@@ -1,4 +1,4 @@
-// Writes values, classes, and masks pixel by pixel.
+// Writes targets: values, classes, and masks.
 #include "io/loader/splits/targets.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ int class_of(std::uint8_t pixel) { return pixel == no_class ? 0 : pixel; }
 
 }  // namespace
 
-void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding form,
+void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding encoding,
                   std::byte* to) {
   const DatasetInfo& info = dataset.info();
   auto* floats = reinterpret_cast<float*>(to);
@@ -21,8 +21,8 @@ void write_target(const Dataset& dataset, std::int64_t number, const float* valu
     std::copy_n(values, info.target.count(), floats);
     return;
   }
-  require(form == TargetEncoding::class_number || info.target.rank() == 0, "classes of positions are numbers");
-  switch (form) {
+  require(encoding == TargetEncoding::class_number || info.target.rank() == 0, "classes of positions are numbers");
+  switch (encoding) {
     case TargetEncoding::class_number:
       dataset.read_labels(number, reinterpret_cast<std::int32_t*>(to));
       break;
@@ -38,10 +38,10 @@ void write_target(const Dataset& dataset, std::int64_t number, const float* valu
   }
 }
 
-void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetEncoding form,
+void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetEncoding encoding,
                 std::byte* to) {
   auto* floats = reinterpret_cast<float*>(to);
-  switch (form) {
+  switch (encoding) {
     case TargetEncoding::class_number:
       std::transform(mask, mask + pixels, reinterpret_cast<std::int32_t*>(to), class_of);
       break;

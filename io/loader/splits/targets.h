@@ -1,5 +1,5 @@
-// The target of a sample in a batch: its values, the number of its class or a one-hot vector of it, or a mask with a
-// class for each pixel.
+// Writes the target of a sample to a batch: its values, its class as a number or one-hot vector, or a mask with a class
+// for each pixel.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@
 
 namespace trainctl {
 
-// Writes the target of a sample that is no mask. Of targets that are values, these are `values`, info().target.count()
-// of them; otherwise the data set has the classes.
-void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding form, std::byte* to);
+// Writes the target of a sample that is not a mask. If targets are values, writes `values`, of which there are
+// info().target.count(); otherwise writes the classes of the data set.
+void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding encoding,
+                  std::byte* to);
 
-// Writes the classes of a mask's pixels, which lie side by side, in a form; a pixel of no_class counts as class 0.
-void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetEncoding form,
+// Writes the classes of a mask's pixels, which are contiguous, in an encoding; pixels with no_class get class 0.
+void write_mask(const std::uint8_t* mask, std::int64_t pixels, std::int64_t classes, TargetEncoding encoding,
                 std::byte* to);
 
-// Writes the weight of each pixel: 0 for no_class, else 1.
+// Writes the weight of each pixel: 0 for no_class, otherwise 1.
 void write_mask_weights(const std::uint8_t* mask, std::int64_t pixels, float* to);
 
 }  // namespace trainctl

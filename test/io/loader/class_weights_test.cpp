@@ -100,12 +100,12 @@ TEST_CASE("weights of classes that there are not are one error each") {
   CHECK(problem(csv("kind"), by_name({{"d", 1}})).find("class_weights: there is no class 'd'") != std::string::npos);
   CHECK(problem(csv("kind"), by_name({{"3", 1}})).find("there is no class '3'") != std::string::npos);
   CHECK(problem(options_of("{dataset: synthetic, samples: 9, shape: [4], classes: 0}"), by_name({{"0", 1}}))
-            .find("class_weights want classes, and the targets are values") != std::string::npos);
+            .find("class_weights need classes, but the targets are values") != std::string::npos);
   // With one sample of each class, what validation takes leaves classes without any.
   write_file(folder / "few.csv", "x,kind\n1,a\n2,b\n3,c\n");
   const DataOptions few =
       options_of(format("{{dataset: csv, path: {}, target: kind, validation: {{split: 0.5}}}}", folder / "few.csv"));
-  CHECK(problem(few, {BalancedClasses::balanced, {}}).find("has no sample in the training part") != std::string::npos);
+  CHECK(problem(few, {BalancedClasses::balanced, {}}).find("has no sample in the training split") != std::string::npos);
 }
 
 }  // namespace trainctl::test::class_weights_test
