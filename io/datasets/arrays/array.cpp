@@ -42,9 +42,9 @@ void convert_as(const Array& array, std::int64_t first, std::int64_t count, To* 
     return convert_elements<T>(memory + first * each, array.big_endian, count, to);
   }
   std::byte piece[16384];
-  constexpr std::int64_t most = sizeof piece / each;
-  for (std::int64_t done = 0; done < count; done += most) {
-    const std::int64_t now = std::min(most, count - done);
+  constexpr std::int64_t max_elements = sizeof piece / each;
+  for (std::int64_t done = 0; done < count; done += max_elements) {
+    const std::int64_t now = std::min(max_elements, count - done);
     array.bytes.read((first + done) * each, piece, now * each);
     convert_elements<T>(piece, array.big_endian, now, to + done);
   }
@@ -110,10 +110,10 @@ void convert(const Array& array, std::int64_t first, std::int64_t count, std::in
 }
 
 std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path) {
-  constexpr std::int64_t most = std::int64_t{1} << 60;
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 60;
   std::int64_t bytes = element_bytes;
   for (std::int64_t size : shape.sizes()) {
-    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > most) {
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > max_bytes) {
       data_error(path, "its header has an impossible shape", "get the file again");
     }
   }

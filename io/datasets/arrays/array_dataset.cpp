@@ -130,7 +130,7 @@ class ArrayTarget {
       return;
     }
     if (classes.value_or(0) > 0) {
-      data_error(y_.path, format("holds {} values of targets for each sample, where a class number is expected", each),
+      data_error(y_.path, format("holds {} values of targets for each sample, but a class number is expected", each),
                  "store classes as integers from 0, or set `classes: 0`");
     }
     info.target = Shape{each};
@@ -158,8 +158,8 @@ class ArrayTarget {
  private:
   void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
     if (!declared.training || declared.training->target == info.target) return;
-    data_error(y_.path, format("holds {} values of targets for each sample, the training split {}", info.target.count(),
-                               declared.training->target.count()));
+    data_error(y_.path, format("holds {} values of targets for each sample, but the training split has {}",
+                               info.target.count(), declared.training->target.count()));
   }
 
   Array y_;
@@ -224,7 +224,7 @@ class ArrayDataset final : public Dataset {
     }
     info_.weight = weights.shape.without_front();
     if (declared.training && !(declared.training->weight == info_.weight)) {
-      data_error(weights.path, format("holds weights of shape {} for each sample, the training split {}",
+      data_error(weights.path, format("holds weights of shape {} for each sample, but the training split has shape {}",
                                       to_string(info_.weight), to_string(declared.training->weight)));
     }
     weights_.resize(static_cast<std::size_t>(weights.shape.count()));

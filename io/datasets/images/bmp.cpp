@@ -47,8 +47,8 @@ struct BmpHeader {
 };
 
 void read_palette(const BmpFields& file, std::int64_t at, std::uint32_t colors, int entry, BmpHeader& header) {
-  const std::uint32_t most = 1u << header.bits;
-  for (std::uint32_t i = 0; i < std::min(colors == 0 ? most : colors, most); ++i) {
+  const std::uint32_t max_colors = 1u << header.bits;
+  for (std::uint32_t i = 0; i < std::min(colors == 0 ? max_colors : colors, max_colors); ++i) {
     const std::byte* color = file.here(at + std::int64_t{i} * entry, 3);
     header.palette.push_back({color[2], color[1], color[0]});
   }

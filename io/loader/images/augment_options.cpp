@@ -18,8 +18,8 @@ const SourceLocation& location_of(const Node& section, const std::string& key) {
 
 Bounds around_zero(const Factor& factor) {
   if (factor.items.size() == 2) return {factor.items[0], factor.items[1]};
-  const double most = std::abs(factor.items[0]);
-  return {-most, most};
+  const double bound = std::abs(factor.items[0]);
+  return {-bound, bound};
 }
 
 Bounds from_zero(const Factor& factor) {

@@ -12,9 +12,9 @@
 
 namespace trainctl {
 
-// A permutation of [0, n), determined by the key: a generalized Feistel network on the smallest grid a x b that holds n
-// elements, with Philox as round function. Results outside of [0, n) are mapped again until they are inside ("cycle
-// walking", Black and Rogaway 2002).
+// A permutation of [0, n), determined by the key: a generalized Feistel network on a grid a x b that is just large
+// enough for n elements, with Philox as round function. Results outside of [0, n) are mapped again until they are
+// inside ("cycle walking", Black and Rogaway 2002).
 class Permutation {
  public:
   Permutation(std::int64_t n, const RandomKey& key);
