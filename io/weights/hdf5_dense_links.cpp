@@ -9,8 +9,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
-constexpr std::uint64_t max_levels = 32;
+constexpr std::uint64_t max_heap_levels = 32;
 constexpr std::uint64_t max_record_bytes = 64;  // records of names have 11 bytes
 
 std::uint64_t bytes_for(std::uint64_t value) { return (static_cast<std::uint64_t>(std::bit_width(value)) + 7) / 8; }
@@ -61,7 +60,7 @@ class FractalHeap {
     std::uint64_t block = root_, rows = root_rows_, begin = 0;
     for (std::uint64_t level = 0; rows > 0; ++level) {
       source_.count_block();
-      if (level > max_levels) source_.damaged("a fractal heap is nested too deep");
+      if (level > max_heap_levels) source_.damaged("a fractal heap is nested too deep");
       std::uint64_t row = 0, row_begin = begin;
       while (row < rows && offset - row_begin >= width_ * block_size(row)) row_begin += width_ * block_size(row++);
       if (row == rows || block_size(row) == 0) source_.damaged("an object is stored after the end of its heap");
@@ -94,7 +93,7 @@ class Records {
     const std::uint64_t depth = head.number(2);
     head.skip(2);
     const std::uint64_t root = head.number(8), count = head.number(2);
-    if (size_ == 0 || size_ > max_record_bytes || node < 10 + size_ || depth > max_levels)
+    if (size_ == 0 || size_ > max_record_bytes || node < 10 + size_ || depth > max_heap_levels)
       source.damaged("a tree has impossible sizes");
     max_records_ = {(node - 10) / size_};
     max_total_ = {max_records_[0]};

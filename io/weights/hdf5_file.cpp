@@ -11,10 +11,9 @@
 namespace trainctl {
 namespace {
 
-constexpr int max_levels = 32;
+constexpr int max_group_levels = 32;
 constexpr std::uint64_t max_name_bytes = 4096;
 constexpr std::uint64_t max_text_bytes = 64 << 20;
-constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
 
 enum MessageType {
   dataspace = 1,
@@ -255,7 +254,7 @@ std::string Hdf5File::global_text(std::int64_t address, std::uint64_t index, std
 }
 
 void Hdf5File::read_group(const std::string& path, const Object& group, int depth) {
-  if (depth > max_levels) source_.damaged("its groups are nested too deep");
+  if (depth > max_group_levels) source_.damaged("its groups are nested too deep");
   for (const auto& [name, texts] : group.texts) texts_[{path, name}] = texts;
   if (group.tree != undefined_address) {
     Hdf5Fields heap(source_, group.heap, 32);

@@ -9,6 +9,9 @@
 
 namespace trainctl {
 
+// The address that HDF5 writes for a block that does not exist.
+inline constexpr std::uint64_t undefined_address = ~std::uint64_t{0};
+
 // The file, and limits for the work of reading it.
 class Hdf5Source {
  public:

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "io/weights/hdf5_source.h"
+
 namespace trainctl {
 namespace {
 
-constexpr std::uint64_t superblock_bytes = 96, undefined_address = ~std::uint64_t{0};
+constexpr std::uint64_t superblock_bytes = 96;
 constexpr std::size_t node_entries = 8;  // entries in one symbol table node of a group
 
 // Little-endian numbers and text, one after the other.

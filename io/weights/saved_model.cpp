@@ -15,7 +15,7 @@ namespace {
 // The largest networks of keras.applications have about 1 MB; parsed JSON needs some tens of times its length in
 // memory.
 constexpr std::int64_t max_text_bytes = 8 << 20;
-constexpr int max_levels = 100;
+constexpr int max_json_depth = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::data, SourceLocation{path}, what,
@@ -28,12 +28,12 @@ Json parse(const std::string& text, const std::string& path) {
   }
   bool too_deep = false;
   const auto check_depth = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > max_levels;
-    return depth <= max_levels;
+    too_deep |= depth > max_json_depth;
+    return depth <= max_json_depth;
   };
   try {
     Json json = Json::parse(text, check_depth);
-    if (too_deep) damaged(path, format("its description of the network has more than {} levels", max_levels));
+    if (too_deep) damaged(path, format("its description of the network has more than {} levels", max_json_depth));
     if (json.is_object()) return json;
   } catch (const Json::exception&) {
   }
