@@ -14,7 +14,7 @@ namespace {
 
 // The largest networks of keras.applications have about 1 MB; parsed JSON needs some tens of times its length in
 // memory.
-constexpr std::int64_t max_text_bytes = 8 << 20;
+constexpr std::int64_t max_description_bytes = 8 << 20;
 constexpr int max_json_depth = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
@@ -23,8 +23,8 @@ constexpr int max_json_depth = 100;
 }
 
 Json parse(const std::string& text, const std::string& path) {
-  if (static_cast<std::int64_t>(text.size()) > max_text_bytes) {
-    damaged(path, format("its description of the network is longer than {} MB", max_text_bytes >> 20));
+  if (static_cast<std::int64_t>(text.size()) > max_description_bytes) {
+    damaged(path, format("its description of the network is longer than {} MB", max_description_bytes >> 20));
   }
   bool too_deep = false;
   const auto check_depth = [&too_deep](int depth, Json::parse_event_t, Json&) {
@@ -55,7 +55,7 @@ Json saved_model_in_zip(const Bytes& archive, const std::string& path) {
   const auto read = [&](const std::string& name) -> std::string {
     for (const ZipMember& member : list_zip(archive, path)) {
       if (member.name != name) continue;
-      if (member.size > max_text_bytes) damaged(path, format("{} is longer than {} MB", name, max_text_bytes >> 20));
+      if (member.size > max_description_bytes) damaged(path, format("{} is longer than {} MB", name, max_text_bytes >> 20));
       const Bytes bytes = zip_bytes(archive, member, path + "/" + name).loaded();
       return {reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size())};
     }
