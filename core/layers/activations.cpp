@@ -16,21 +16,24 @@ const ChoiceTable& activation_choices() {
       {
           plain("linear", "No activation."),
           plain("relu", "max(x, 0)."),
-          plain("relu6", "x within 0 and 6."),
+          plain("relu6", "x, clipped to the range from 0 to 6."),
           Keys<ActivationOptions>("leaky_relu", "x where it is positive, else negative_slope * x.")
               .key("negative_slope", &ActivationOptions::negative_slope, "Slope below zero.", at_least(0)),
           Keys<ActivationOptions>("elu", "x where it is positive, else alpha * (exp(x) - 1).")
-              .key("alpha", &ActivationOptions::alpha, "The value far below zero, negated.", at_least(0)),
-          plain("selu", "1.0507 * x where x is positive, else 1.7581 * (exp(x) - 1); goes with lecun_normal."),
-          plain("gelu", "x times the normal distribution function of x, the exact one."),
+              .key("alpha", &ActivationOptions::alpha, "The negated limit of the function far below zero.",
+                   at_least(0)),
+          plain("selu", "1.0507 * x where x is positive, else 1.7581 * (exp(x) - 1); use it with lecun_normal."),
+          plain("gelu",
+                "x times the cumulative distribution function of the standard normal distribution, without "
+                "approximation."),
           plain("silu", "x * sigmoid(x).").alias("swish"),
           plain("mish", "x * tanh(softplus(x))."),
           plain("hard_swish", "x * hard_sigmoid(x).").alias("hard_silu"),
           plain("tanh", "Hyperbolic tangent."),
           plain("sigmoid", "1 / (1 + exp(-x))."),
-          plain("hard_sigmoid", "x / 6 + 1 / 2 within 0 and 1."),
+          plain("hard_sigmoid", "x / 6 + 1 / 2, clipped to the range from 0 to 1."),
           plain("softplus", "log(1 + exp(x))."),
-          plain("softmax", "exp(x) over its sum along the last dimension."),
+          plain("softmax", "exp(x) divided by its sum along the last dimension."),
       }};
   return table;
 }

@@ -15,10 +15,11 @@ struct ActivationOptions : Options {
 const ChoiceTable& activation_choices();
 using ActivationChoice = ChoiceOf<activation_choices>;
 
-// The function of an element-wise activation; kind none for linear, and for softmax, which is not element-wise.
+// Returns the function of an element-wise activation. Its kind is none for linear, and for softmax, which is not
+// element-wise.
 ActivationFunction activation_function(const Choice& activation);
 
-// The activation as a loss sees it at the end of an output: softmax, sigmoid or neither.
+// Returns the activation that a loss may take over from the end of an output: softmax, sigmoid or none.
 FinalActivation final_activation_of(const Choice& activation);
 
 }  // namespace trainctl

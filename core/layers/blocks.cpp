@@ -17,8 +17,8 @@ Keys<ResidualOptions> ResidualOptions::keys() {
   using O = ResidualOptions;
   return layer_keys<O>("residual", "activation(layers(x) + shortcut(x)).")
       .required("layers", &O::layers, "The layers of the branch.")
-      .key("shortcut", &O::shortcut, "identity, or the layers on the way around.")
-      .key("activation", &O::activation, "What is applied to the sum.")
+      .key("shortcut", &O::shortcut, "identity, or the layers of the shortcut.")
+      .key("activation", &O::activation, "Activation of the sum.")
       .check(check_layers<O>);
 }
 
@@ -30,9 +30,9 @@ Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs
   if (!branch.known() || !direct.known()) return {};
   const Shape left = layer.shape(branch), right = layer.shape(direct);
   if (left != right) {
-    return layer.error(
-        format("the layers give {} and the shortcut {}, which cannot be added", to_string(left), to_string(right)),
-        branch);
+    return layer.error(format("the layers produce {} and the shortcut produces {}, which cannot be added",
+                              to_string(left), to_string(right)),
+                       branch);
   }
   return layer.output(layer.activate(layer.op(std::make_shared<Add>(), {branch.tensor, direct.tensor})[0], activation));
 }
@@ -40,8 +40,8 @@ Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs
 Keys<RepeatOptions> RepeatOptions::keys() {
   using O = RepeatOptions;
   return layer_keys<O>("repeat", "The same layers several times in a row, each time with parameters of their own.")
-      .required("times", &O::times, "How often.", between(1, 10000))
-      .required("layers", &O::layers, "The layers.")
+      .required("times", &O::times, "Number of repetitions.", between(1, 10000))
+      .required("layers", &O::layers, "The layers that are repeated.")
       .check(check_layers<O>);
 }
 

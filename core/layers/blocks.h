@@ -1,5 +1,5 @@
-// Layers that contain layers: residual and repeat. Paths: `residual/conv2d`, `residual/shortcut/conv2d`,
-// `repeat/0/conv2d`.
+// Layers that contain layers: residual and repeat. The inner layers have paths such as `residual/conv2d`,
+// `residual/shortcut/conv2d` and `repeat/0/conv2d`.
 #pragma once
 
 #include <variant>

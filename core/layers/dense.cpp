@@ -9,7 +9,7 @@ Keys<DenseOptions> DenseOptions::keys() {
   using O = DenseOptions;
   return linear_keys(
              layer_keys<O>("dense",
-                           "A fully connected layer: activation(x kernel + bias), on the last dimension of its input.")
+                           "A fully connected layer over the last dimension of its input: activation(x kernel + bias).")
                  .required("units", &O::units, "Number of outputs.", between(1, most_channels)))
       .shorthand("units");
 }

@@ -1,4 +1,4 @@
-// embedding: maps each token to its row of a parameter embeddings (input_dim, output_dim).
+// embedding: maps each token to its row of the parameter embeddings (input_dim, output_dim).
 #include "core/graph/ops/embedding.h"
 
 #include "core/base/format.h"
@@ -35,12 +35,12 @@ struct EmbeddingOptions final : ChainedLayer {
 Section embedding() {
   using O = EmbeddingOptions;
   return layer_keys<O>("embedding",
-                       "A vector for each token: whole numbers from 0 of any shape get one more dimension. The input's "
-                       "where it takes that.")
-      .required("input_dim", &O::input_dim, "How many tokens there are: all numbers are below it.",
+                       "Replaces each token by a vector. Tokens are whole numbers from 0, of any shape, which gets one "
+                       "more dimension. An input of the model that this layer reads holds tokens.")
+      .required("input_dim", &O::input_dim, "Size of the vocabulary: all tokens are below it.",
                 between(1, most_channels))
       .required("output_dim", &O::output_dim, "Length of the vectors.", between(1, most_channels))
-      .key("embeddings_initializer", &O::embeddings_initializer, "How the vectors begin.")
+      .key("embeddings_initializer", &O::embeddings_initializer, "Initial values of the vectors.")
       .key("embeddings_regularizer", &O::embeddings_regularizer, "A penalty on the vectors.");
 }
 

@@ -32,26 +32,32 @@ const ChoiceTable& initializer_choices() {
       "initializer",
       {
           without_options("glorot_uniform", "Uniform of variance 2 / (fan_in + fan_out)."),
-          without_options("glorot_normal", "Normal of variance 2 / (fan_in + fan_out), cut off at two deviations."),
+          without_options("glorot_normal",
+                          "Normal of variance 2 / (fan_in + fan_out), cut off at two standard deviations."),
           without_options("he_uniform", "Uniform of variance 2 / fan_in."),
-          without_options("he_normal", "Normal of variance 2 / fan_in, cut off at two deviations."),
+          without_options("he_normal", "Normal of variance 2 / fan_in, cut off at two standard deviations."),
           without_options("lecun_uniform", "Uniform of variance 1 / fan_in."),
-          without_options("lecun_normal", "Normal of variance 1 / fan_in, cut off at two deviations."),
-          without_options("zeros", "0."),
-          without_options("ones", "1."),
-          Keys<Init>("constant", "One number.").key("value", &Init::value, "The number.").shorthand("value"),
+          without_options("lecun_normal", "Normal of variance 1 / fan_in, cut off at two standard deviations."),
+          without_options("zeros", "All values are 0."),
+          without_options("ones", "All values are 1."),
+          Keys<Init>("constant", "All values are one number.")
+              .key("value", &Init::value, "The number.")
+              .shorthand("value"),
           normal("normal"),
           normal("random_normal"),
           uniform("uniform"),
           uniform("random_uniform"),
-          normal("truncated_normal", "Normal numbers, cut off at two deviations."),
-          Keys<Init>("variance_scaling", "Random numbers of variance scale / fan, which the others above are cases of.")
-              .key("scale", &Init::scale, "Variance times fan.", more_than(0))
-              .key("mode", &Init::mode, "The fan: connections into a unit, out of it, or their mean.")
-              .key("distribution", &Init::distribution, "Of the numbers; truncated: cut off at two deviations."),
+          normal("truncated_normal", "Normal numbers, cut off at two standard deviations."),
+          Keys<Init>(
+              "variance_scaling",
+              "Random numbers of variance scale / fan; the glorot, he and lecun initializers are special cases of it.")
+              .key("scale", &Init::scale, "The variance times the fan.", more_than(0))
+              .key("mode", &Init::mode, "The fan: the number of connections into a unit, out of it, or their mean.")
+              .key("distribution", &Init::distribution,
+                   "Distribution of the numbers; truncated: cut off at two standard deviations."),
           Keys<Init>("orthogonal",
-                     "A matrix (all dimensions but the last, last) of orthonormal columns, or rows where these are "
-                     "fewer; Saxe et al. (2014).")
+                     "A matrix (all dimensions but the last, last dimension) with orthonormal columns, or orthonormal "
+                     "rows if it has fewer rows; Saxe et al. (2014).")
               .key("gain", &Init::gain, "Factor."),
           Keys<Init>("identity", "1 on the diagonal of a matrix, else 0.").key("gain", &Init::gain, "Factor."),
       }};
@@ -60,7 +66,7 @@ const ChoiceTable& initializer_choices() {
 
 namespace {
 
-// As variance_scaling says, as one of the distributions that it is made of.
+// Turns variance_scaling into the normal or uniform initializer that it means for the parameter's fans.
 void scale_variance(const InitializerOptions& options, Initializer& initializer) {
   const double fan = options.mode == FanMode::fan_in    ? initializer.fan_in
                      : options.mode == FanMode::fan_out ? initializer.fan_out

@@ -6,7 +6,7 @@
 
 namespace trainctl {
 
-// Of variance_scaling: the number of connections that the variance is divided by, and the distribution.
+// Options of variance_scaling: the number of connections that divides the variance, and the distribution of the values.
 enum class FanMode { fan_in, fan_out, fan_avg };
 enum class Distribution { truncated_normal, untruncated_normal, uniform };
 
@@ -37,8 +37,8 @@ struct InitializerOptions : Options {
 const ChoiceTable& initializer_choices();
 using InitializerChoice = ChoiceOf<initializer_choices>;
 
-// The initializer of a parameter of this shape: (in, out), (height, width, in, out), or (channels). `identity` is for
-// (in, out) alone; Layer::parameter() reports other shapes.
+// Returns the initializer of a parameter of this shape: (in, out), (height, width, in, out), or (channels). `identity`
+// is only for (in, out); Layer::parameter() reports an error for other shapes.
 Initializer make_initializer(const Choice& choice, const Shape& shape);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What a layer appends to the graph while it expands.
+// Appends a layer's parameters, statistics and ops to the graph.
 #include "core/layers/layer.h"
 
 #include <utility>
@@ -74,12 +74,12 @@ std::pair<TensorId, bool> Layer::weights(const std::string& name, const Shape& s
   if (!std::exchange(is_other_shape_, true)) {
     expansion_.reader.error(
         location_,
-        format("{} '{}': a name that is used again is the same layer, with the same weights, and with this input its "
-               "{} is {}, with that of its first use {}: give this one another name",
+        format("{} '{}': a name that is used again means the same layer with the same weights, but with this input its "
+               "{} is {}, and with that of its first use {}: give this layer another name",
                kind_, without_uses(path_), name, to_string(shape), to_string(first.type.shape)),
         first.location, "first use");
   }
-  return {graph.add_tensor(std::move(tensor)), false};  // for what follows to be checked
+  return {graph.add_tensor(std::move(tensor)), false};  // a new tensor, so that the layers after this one are checked
 }
 
 TensorId Layer::statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
@@ -94,7 +94,7 @@ TensorId Layer::statistic(const std::string& name, std::int64_t channels, float 
 std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                 std::vector<std::string> further) {
   Graph& graph = expansion_.graph;
-  // Named after the op's kind; finish() renames the one that is the layer's output.
+  // The first output is named after the op's kind; finish() renames the tensor that is the layer's output.
   std::string first(def->kind());
   if (const int number = kinds_[first]++; number > 0) first += format("_{}", number);
   further.insert(further.begin(), std::move(first));

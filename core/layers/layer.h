@@ -1,4 +1,4 @@
-// The base of all layers: options that a user writes, and their expansion into ops.
+// The base of all layers: the options that a user writes, and their expansion into ops.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@
 
 namespace trainctl {
 
-// The most channels of a layer: libraries count channels in 32 bits.
+// The largest number of channels of a layer: libraries count channels in 32 bits.
 inline constexpr double most_channels = 2'147'483'647;
 
-// The output of a layer, or an input of the model. Unknown after an error in that layer; layers that take an unknown
-// feature are not checked further.
+// The output of a layer, or an input of the model. A feature is unknown after an error in its layer; layers with an
+// unknown input are not checked further.
 struct Feature {
   TensorId tensor = no_tensor;
   std::string layer;  // path of the layer that produced it; "input" for the model's input
@@ -29,21 +29,22 @@ struct Feature {
 
 class Layer;
 
-// The output number of layers that give none of the model's outputs.
+// The output number of layers that produce none of the model's outputs.
 inline constexpr int no_output = -1;
 
 // Base of all layers' options.
 struct LayerOptions : Options {
   Auto<std::string> name;
 
-  // The layers whose outputs this layer takes; empty: the layer before it.
+  // The layers whose outputs are the inputs of this layer; empty: the previous layer.
   virtual std::vector<Reference> references() const = 0;
   // Appends the layer's ops to the graph. `inputs` has at least one feature; all are known. Returns the output, or an
   // unknown feature after reporting an error.
   virtual Feature expand(Layer& layer, const std::vector<Feature>& inputs) const = 0;
-  // The activation that ends the layer; null where none ends it.
+  // The activation at the end of the layer; null if there is none.
   virtual const Choice* final_activation() const { return nullptr; }
-  // The number of tokens, for a layer that takes whole numbers from 0 to below it; 0 for layers that take values.
+  // The size of the vocabulary for a layer that reads tokens, which are whole numbers from 0 to below that size; 0 for
+  // layers that read values.
   virtual std::int64_t tokens() const { return 0; }
 };
 
@@ -61,37 +62,37 @@ template <class T>
 Keys<T> layer_keys(std::string kind, std::string meaning) {
   Keys<T> keys(std::move(kind), std::move(meaning));
   std::move(keys).key("name", &T::name,
-                      "Prefix of its tensors' names; auto: its kind, numbered. "
-                      "A name that comes again in the same list is the same layer used again, with the same "
-                      "weights: its options must be equal. Its second use is called NAME@2.");
+                      "Prefix of the names of the layer's tensors; auto: the kind of the layer, numbered. A name that "
+                      "occurs again in the same list means that the same layer is used again, with the same weights; "
+                      "its options must be equal. The second use is called NAME@2.");
   if constexpr (std::is_base_of_v<ChainedLayer, T>) {
-    std::move(keys).key("from", &T::from,
-                        "The layer whose output it takes; absent: the one before. Of a layer "
-                        "used several times NAME is the last use before this layer, "
-                        "NAME@1, NAME@2, ... each of them.");
+    std::move(keys).key(
+        "from", &T::from,
+        "The layer whose output is the input; absent: the previous layer. If a layer is used several times, NAME means "
+        "its last use before this layer, and NAME@1, NAME@2, ... mean its single uses.");
   } else {
-    std::move(keys).required("from", &T::from, "The layers whose outputs it takes, at least two.");
+    std::move(keys).required("from", &T::from, "The layers whose outputs are the inputs, at least two.");
   }
   return keys;
 }
 
 class Expansion;  // the expansion of the whole model (core/layers/model/expansion.h)
 
-// One layer, or one use of a layer, while it expands: its path in the model, and its access to the graph.
+// A layer, or one use of a layer, during its expansion: it knows its path in the model and appends to the graph.
 class Layer {
  public:
-  // `output` is the number of the model's output that the layer gives, or no_output.
+  // `output` is the number of the model's output that the layer produces, or no_output.
   Layer(Expansion& expansion, std::string kind, std::string path, SourceLocation location, int output);
 
   const std::string& path() const { return path_; }
   int model_output() const { return output_; }
   bool training() const;
-  // Whether the layer's weights and running statistics stay as they are.
+  // Whether training leaves the layer's weights and running statistics unchanged.
   bool frozen() const { return frozen_; }
   std::uint64_t seed() const;
   // The shape of one sample, without the batch dimension.
   Shape shape(const Feature& feature) const;
-  const TensorType& type(const Feature& feature) const;  // of the whole batch
+  const TensorType& type(const Feature& feature) const;  // type of the whole batch
   DType compute() const;                                 // dtype of activations
   Shape batch_of(const Shape& sample) const;
 
@@ -99,34 +100,35 @@ class Layer {
   // unknown feature.
   Feature error(const std::string& message, const Feature& cause) const;
 
-  // The layer's float32 parameter `path/name`, which its first use adds. `decay`: whether weight decay may apply; false
-  // for biases and normalization.
+  // Returns the layer's float32 parameter `path/name`; the layer's first use adds it. `decay`: whether weight decay may
+  // apply; false for biases and normalization.
   TensorId parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay,
                      Penalty penalty = {});
-  // The layer's running statistic `path/name` of shape [channels], which its first use adds and each use updates from
-  // its own `batch_value`.
+  // Returns the layer's running statistic `path/name` of shape [channels]; the layer's first use adds it, and each use
+  // updates it from its own `batch_value`.
   TensorId statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
                      TensorId batch_value);
-  // Appends an op; `further` names its outputs after the first. Returns all outputs.
+  // Appends an op; `further` are the names of its outputs after the first. Returns all outputs.
   std::vector<TensorId> op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                            std::vector<std::string> further = {});
-  // Appends an activation, unless it is linear or the loss takes it over. Returns the result.
+  // Appends an activation, unless it is linear or fused into the loss. Returns the result.
   TensorId activate(TensorId x, const Choice& activation);
-  // The inputs of dropout: the samples' numbers and the step.
+  // The inputs of dropout besides the values: the samples' numbers and the step.
   std::vector<TensorId> dropout_inputs();
-  // The feature of a tensor that this layer gives.
+  // Returns the feature of a tensor that this layer produces.
   Feature output(TensorId tensor) const { return {tensor, path_, location_}; }
-  // Expands layers below `path` (that of this layer, or one beneath it), none of which may have a name in `taken`.
+  // Expands layers under `path`, which is the path of this layer or begins with it. No layer may have a name in
+  // `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
-  // Makes the layers below `path` a block of the model (BuiltModel::blocks).
+  // Makes the layers under `path` a block of the model (BuiltModel::blocks).
   void add_block(const std::string& path);
 
  private:
   friend class Expansion;
 
-  // The layer's parameter or statistic of this name, and whether it is new. Reports a shape other than at its first
-  // use.
+  // Returns the layer's parameter or statistic of this name, and whether it is new. Reports an error if its shape
+  // differs from that of the layer's first use.
   std::pair<TensorId, bool> weights(const std::string& name, const Shape& shape, Role role);
 
   Expansion& expansion_;
@@ -135,10 +137,10 @@ class Layer {
   SourceLocation location_;
   int output_;
   bool frozen_;
-  std::vector<TensorId> tensors_;     // outputs of its ops
-  std::map<std::string, int> kinds_;  // by kind: the number of its ops
-  LayerLine line_;                    // the sums over its ops and parameters so far
-  bool is_other_shape_ = false;       // that its weights do not fit was reported
+  std::vector<TensorId> tensors_;     // outputs of the layer's ops
+  std::map<std::string, int> kinds_;  // by kind of op: the number of the layer's ops
+  LayerLine line_;                    // sums over the layer's ops and parameters so far
+  bool is_other_shape_ = false;       // whether a different shape of its weights was reported
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What dense layers and convolutions share: a kernel, a bias and an activation, with their keys.
+// The base of dense layers and convolutions: a kernel, a bias and an activation, with their keys.
 #pragma once
 
 #include "core/layers/activations.h"
@@ -26,7 +26,7 @@ struct LinearLayer : ChainedLayer {
     return layer.parameter("bias", {units}, make_initializer(bias_initializer, {units}), false,
                            penalty_of(bias_regularizer));
   }
-  // x, the kernel, and the bias where there is one.
+  // Returns x, the kernel and, if the layer has one, the bias.
   std::vector<TensorId> operands(Layer& layer, TensorId x, const Shape& shape, std::int64_t units) const {
     std::vector<TensorId> ids{x, kernel(layer, shape)};
     if (use_bias) ids.push_back(bias(layer, units));
@@ -38,10 +38,10 @@ struct LinearLayer : ChainedLayer {
 template <class O>
 Keys<O> linear_keys(Keys<O>&& keys) {
   return std::move(keys)
-      .key("activation", &O::activation, "What is applied to the outputs.")
+      .key("activation", &O::activation, "Activation of the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")
-      .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
-      .key("bias_initializer", &O::bias_initializer, "How the bias begins.")
+      .key("kernel_initializer", &O::kernel_initializer, "Initial values of the kernel.")
+      .key("bias_initializer", &O::bias_initializer, "Initial values of the bias.")
       .key("kernel_regularizer", &O::kernel_regularizer, "A penalty on the kernel.")
       .key("bias_regularizer", &O::bias_regularizer, "A penalty on the bias.");
 }

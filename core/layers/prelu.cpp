@@ -12,8 +12,8 @@
 namespace trainctl {
 namespace {
 
-// "[1, 2]".
-std::string in_words(const std::vector<std::int64_t>& axes) {
+// Returns the axes as text: "[1, 2]".
+std::string axes_text(const std::vector<std::int64_t>& axes) {
   std::string text;
   for (const std::int64_t axis : axes) text += (text.empty() ? "" : ", ") + std::to_string(axis);
   return "[" + text + "]";
@@ -31,8 +31,8 @@ struct PReluOptions final : ChainedLayer {
     const bool shared = !sorted.empty();
     if (shared && sorted != positions) {
       return layer.error(
-          format("shared_axes {} of input {}: alpha is shared along none of its axes{}", in_words(shared_axes),
-                 to_string(alpha), positions.empty() ? "" : ", or along all but the last: " + in_words(positions)),
+          format("shared_axes {} of input {}: alpha can be shared along none of its axes{}", axes_text(shared_axes),
+                 to_string(alpha), positions.empty() ? "" : ", or along all but the last: " + axes_text(positions)),
           inputs[0]);
     }
     for (std::int64_t k = 0; shared && k + 1 < alpha.rank(); ++k) alpha[k] = 1;
@@ -45,11 +45,11 @@ struct PReluOptions final : ChainedLayer {
 
 Section prelu() {
   using O = PReluOptions;
-  return layer_keys<O>("prelu", "x where it is more than 0, else alpha * x, with alpha learned; He et al. (2015).")
-      .key("alpha_initializer", &O::alpha_initializer, "How alpha begins.")
+  return layer_keys<O>("prelu", "x where it is more than 0, else alpha * x with a learned alpha; He et al. (2015).")
+      .key("alpha_initializer", &O::alpha_initializer, "Initial values of alpha.")
       .key("shared_axes", &O::shared_axes,
-           "Axes of a sample, counted from 1, along which one alpha serves: all but the last ([1, 2] for one alpha for "
-           "each channel of an image), or none, for one alpha for each value.",
+           "Axes of a sample, counted from 1, along which alpha is shared: all but the last ([1, 2]: one alpha for "
+           "each channel of an image), or none (one alpha for each value).",
            at_least(1));
 }
 

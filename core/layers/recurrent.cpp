@@ -1,5 +1,5 @@
 // lstm, gru and simple_rnn: kernel (in, gates * units), recurrent_kernel (units, gates * units), bias (gates * units),
-// and gru's recurrent_bias; the gates in Keras' order.
+// and gru's recurrent_bias. The gates are in Keras' order.
 #include "core/graph/ops/recurrent.h"
 
 #include <tuple>
@@ -39,30 +39,30 @@ struct RecurrentOptions : ChainedLayer {
     return layer.parameter(name, {values}, initializer, false, penalty_of(bias_regularizer));
   }
 
-  // The layer, with a bias of which elements [ones_begin, ones_end) begin at 1.
+  // Expands the layer. The initial value of the elements [ones_begin, ones_end) of its bias is 1.
   Feature expand(Layer& layer, const Feature& input, RecurrentCell cell, std::int64_t ones_begin = 0,
                  std::int64_t ones_end = 0) const {
     if (!is_sequence(layer, input)) return {};
-    for (const auto& [key, chosen, wanted] :
+    for (const auto& [key, chosen, supported] :
          {std::tuple{"activation", &activation, "tanh"}, {"recurrent_activation", &recurrent_activation, "sigmoid"}}) {
-      if (chosen->name != wanted)
-        return layer.error(format("{} {}: only {} is computed", key, chosen->name, wanted), input);
+      if (chosen->name != supported)
+        return layer.error(format("{} {} is not supported: use {}", key, chosen->name, supported), input);
     }
     const bool gru = cell == RecurrentCell::gru;
     const int gates = with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::gates; });
     const std::int64_t columns = checked_multiply(units, gates);
     const Shape kernel{layer.shape(input).back(), columns}, recurrent{units, columns};
-    std::vector<TensorId> before{input.tensor}, operands{no_tensor};
-    before.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true,
-                                     penalty_of(kernel_regularizer)));
+    std::vector<TensorId> dense_operands{input.tensor}, operands{no_tensor};
+    dense_operands.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true,
+                                             penalty_of(kernel_regularizer)));
     operands.push_back(layer.parameter("recurrent_kernel", recurrent,
                                        make_initializer(recurrent_initializer, recurrent), true,
                                        penalty_of(recurrent_regularizer)));
     if (use_bias) {
-      before.push_back(bias(layer, "bias", columns, ones_begin, ones_end));
+      dense_operands.push_back(bias(layer, "bias", columns, ones_begin, ones_end));
       if (gru) operands.push_back(bias(layer, "recurrent_bias", columns, 0, 0));
     }
-    operands[0] = layer.op(std::make_shared<Dense>(), before)[0];
+    operands[0] = layer.op(std::make_shared<Dense>(), dense_operands)[0];
     std::vector<std::string> further;
     if (layer.training()) further = {"gates", "memories", "states"};
     const RecurrentAttributes attributes{cell, return_sequences, go_backwards, return_sequences && reverse_output};
@@ -83,7 +83,7 @@ struct GruOptions final : RecurrentOptions {
   bool reset_after = true;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    if (!reset_after) return layer.error("reset_after false: only true, Keras' default, is computed", inputs[0]);
+    if (!reset_after) return layer.error("reset_after false is not supported: use true, Keras' default", inputs[0]);
     return RecurrentOptions::expand(layer, inputs[0], RecurrentCell::gru);
   }
 };
@@ -97,27 +97,29 @@ struct SimpleRnnOptions final : RecurrentOptions {
 template <class O>
 Keys<O> recurrent_keys(std::string kind, std::string meaning) {
   constexpr bool gated = !std::is_same_v<O, SimpleRnnOptions>;
-  Keys<O> keys =
-      layer_keys<O>(std::move(kind), std::move(meaning))
-          .required("units", &O::units, "Number of outputs, and of states.", between(1, most_channels))
-          .key("activation", &O::activation, gated ? "Of candidates and outputs: tanh." : "Of outputs: tanh.");
+  Keys<O> keys = layer_keys<O>(std::move(kind), std::move(meaning))
+                     .required("units", &O::units, "Number of outputs and of states.", between(1, most_channels))
+                     .key("activation", &O::activation,
+                          gated ? "Activation of candidates and outputs; only tanh is supported."
+                                : "Activation of outputs; only tanh is supported.");
   if constexpr (gated) {
-    std::move(keys).key("recurrent_activation", &O::recurrent_activation, "Of the gates: sigmoid.");
+    std::move(keys).key("recurrent_activation", &O::recurrent_activation,
+                        "Activation of the gates; only sigmoid is supported.");
   }
   return std::move(keys)
       .key("use_bias", &O::use_bias, "Whether biases are added.")
-      .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
-      .key("recurrent_initializer", &O::recurrent_initializer, "How the recurrent kernel begins.")
-      .key("bias_initializer", &O::bias_initializer, "How biases begin.")
+      .key("kernel_initializer", &O::kernel_initializer, "Initial values of the kernel.")
+      .key("recurrent_initializer", &O::recurrent_initializer, "Initial values of the recurrent kernel.")
+      .key("bias_initializer", &O::bias_initializer, "Initial values of biases.")
       .key("kernel_regularizer", &O::kernel_regularizer, "A penalty on the kernel.")
       .key("recurrent_regularizer", &O::recurrent_regularizer, "A penalty on the recurrent kernel.")
       .key("bias_regularizer", &O::bias_regularizer, "A penalty on biases.")
-      .key("return_sequences", &O::return_sequences, "Whether the output has all steps, or the last one alone.")
+      .key("return_sequences", &O::return_sequences, "Whether the output has all steps instead of only the last one.")
       .key("go_backwards", &O::go_backwards,
-           "Whether steps are taken from the last to the first; an output of all steps has them in that order.")
+           "Whether steps are processed from the last to the first; an output of all steps has them in that order.")
       .key("reverse_output", &O::reverse_output,
-           "Whether an output of all steps has them in the reverse of the order in which they are taken. With "
-           "go_backwards that is the order of the input, as the backward layer of Keras' Bidirectional has it.")
+           "Whether an output of all steps has them in the reverse of the order in which they are processed. With "
+           "go_backwards that is the order of the input, as in the backward layer of Keras' Bidirectional.")
       .shorthand("units");
 }
 
@@ -126,23 +128,24 @@ Keys<O> recurrent_keys(std::string kind, std::string meaning) {
 Section lstm() {
   using O = LstmOptions;
   return recurrent_keys<O>("lstm",
-                           "Long short-term memory over sequences (steps, features), all states 0 at first; Hochreiter "
-                           "and Schmidhuber (1997).")
-      .key("unit_forget_bias", &O::unit_forget_bias, "Whether the forget gate's part of the bias begins at 1.");
+                           "Long short-term memory over sequences (steps, features), with all states 0 at first; "
+                           "Hochreiter and Schmidhuber (1997).")
+      .key("unit_forget_bias", &O::unit_forget_bias, "Whether the initial bias of the forget gate is 1.");
 }
 
 Section gru() {
   using O = GruOptions;
   return recurrent_keys<O>("gru",
-                           "Gated recurrent units over sequences (steps, features), all states 0 at first; Cho et al. "
-                           "(2014). The two rows of Keras' bias are two parameters, bias and recurrent_bias.")
-      .key("reset_after", &O::reset_after, "Whether the reset gate follows the recurrent product: true.");
+                           "Gated recurrent units over sequences (steps, features), with all states 0 at first; Cho et "
+                           "al. (2014). The two rows of Keras' bias are two parameters, bias and recurrent_bias.")
+      .key("reset_after", &O::reset_after,
+           "Whether the reset gate is applied after the product with the recurrent kernel; only true is supported.");
 }
 
 Section simple_rnn() {
-  return recurrent_keys<SimpleRnnOptions>("simple_rnn",
-                                          "A fully connected recurrent layer over sequences (steps, features), all "
-                                          "states 0 at first; Elman (1990).");
+  return recurrent_keys<SimpleRnnOptions>(
+      "simple_rnn",
+      "A fully connected recurrent layer over sequences (steps, features), with all states 0 at first; Elman (1990).");
 }
 
 }  // namespace trainctl

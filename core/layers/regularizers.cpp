@@ -1,4 +1,4 @@
-// The options of penalties.
+// The keys of penalties on parameters.
 #include "core/layers/regularizers.h"
 
 namespace trainctl {
@@ -6,9 +6,9 @@ namespace trainctl {
 Keys<RegularizerOptions> RegularizerOptions::keys() {
   return Keys<RegularizerOptions>(
              "regularizer",
-             "A penalty on the size of a parameter's values. Its gradient is that of the mean loss plus the penalty, "
-             "for every optimizer. The loss that is reported is without it, where Keras' has it: each epoch reports "
-             "the sum of all penalties as regularization_loss, of the weights at its end.")
+             "A penalty on the size of a parameter's values. For every optimizer, the gradient is that of the mean "
+             "loss plus the penalty. Unlike Keras' loss, the reported loss does not include the penalty: each epoch "
+             "reports the sum of all penalties, computed from the weights at its end, as regularization_loss.")
       .key("l1", &RegularizerOptions::l1, "Adds l1 times the sum of absolute values.", at_least(0))
       .key("l2", &RegularizerOptions::l2, "Adds l2 times the sum of squares.", at_least(0));
 }

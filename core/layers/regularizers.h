@@ -12,7 +12,7 @@ struct RegularizerOptions {
   static Keys<RegularizerOptions> keys();
 };
 
-// What `kernel_regularizer` and its like say; none where the config has none.
+// The value of a key such as `kernel_regularizer`; empty if the config has none.
 using RegularizerChoice = std::optional<RegularizerOptions>;
 Penalty penalty_of(const RegularizerChoice& choice);
 

@@ -16,7 +16,7 @@ Feature ActivationLayerOptions::expand(Layer& layer, const std::vector<Feature>&
 }
 
 Keys<FlattenOptions> FlattenOptions::keys() {
-  return layer_keys<FlattenOptions>("flatten", "Each sample as a vector, row by row.");
+  return layer_keys<FlattenOptions>("flatten", "Flattens each sample to a vector, row by row.");
 }
 
 Feature FlattenOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {

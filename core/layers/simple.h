@@ -1,4 +1,4 @@
-// Layers without parameters that take one input: activation, flatten.
+// Layers with one input and without parameters: activation, flatten.
 #pragma once
 
 #include "core/layers/activations.h"

@@ -1,4 +1,4 @@
-// Resolves padding (same, valid or pixels) against the size of an image.
+// Computes a window's padding (same, valid or pixels) for the size of an image.
 #include "core/layers/window.h"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 
 namespace trainctl {
 
-// same: the output has ceil(input / stride) rows, and where the padding is odd the bottom and the right get one more,
-// as in TensorFlow; valid: no padding.
+// same: the output has ceil(input / stride) rows; if the sum of the padding is odd, the bottom and the right get one
+// more pixel, as in TensorFlow. valid: no padding.
 enum class PaddingMode { valid, same };
 
 template <>
@@ -24,12 +24,13 @@ using Size2d = std::array<std::int64_t, 2>;  // height, width
 // A mode, or the pixels on both sides: {above and below, left and right}.
 using Padding = std::variant<PaddingMode, Size2d>;
 
-// The most pixels of an image's side, of a window's side, or between windows: libraries count pixels, and sums of them,
-// in 32 bits.
+// The largest number of pixels of an image's side, of a window's side, or between windows: libraries count pixels, and
+// sums of them, in 32 bits.
 inline constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
 
-// Sets the padding of `window`, whose other members are given, for images of size `input` (height, width); `valid` adds
-// none to what the window has. Returns the problem ("kernel 5 exceeds input 4", where `what` is "kernel"), or nothing.
+// Sets the padding of `window`, whose other members are set, for images of size `input` (height, width); `valid` leaves
+// the window's padding unchanged. Returns the problem ("kernel 5 exceeds input 4" if `what` is "kernel"), or no value
+// if there is none.
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what);
 

@@ -132,8 +132,7 @@ model:
 train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: mean_squared_error}, optimizer: sgd}
 )")});
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.errors,
-                 "wrong.yaml:6:5: the network that is included has no layer 'gates'; did you mean 'gate'?"));
+  CHECK(contains(unknown.errors, "wrong.yaml:6:5: the included network has no layer 'gates'; did you mean 'gate'?"));
 }
 
 TEST_CASE("import replaces files only where it is asked to") {

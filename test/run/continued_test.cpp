@@ -93,15 +93,15 @@ TEST_CASE("layers of an included network are replaced, with their names and inpu
 TEST_CASE("what cannot be replaced is told") {
   std::string errors;
   model_of("{include: net.yaml, replace: {avgpool: flatten}}", errors);
-  CHECK(errors == "the network that is included has no layer 'avgpool'; did you mean 'avg_pool'?\n");
+  CHECK(errors == "the included network has no layer 'avgpool'; did you mean 'avg_pool'?\n");
   model_of("{include: net.yaml, replace: {conv: {dense: {name: other, units: 3}}}}", errors);
   CHECK(contains(errors, "the layer keeps the name 'conv'"));
   for (const char* wrong : {"[flatten]", "[]", "{dense: {units: 3}, flatten: {}}"}) {
     model_of(std::string("{include: net.yaml, replace: {conv: ") + wrong + "}}", errors);
-    CHECK(contains(errors, "replace takes a layer for 'conv' as a list of layers has it"));
+    CHECK(contains(errors, "replace needs a layer for 'conv', written as in a list of layers"));
   }
   model_of("{include: net.yaml, replace: conv}", errors);
-  CHECK(contains(errors, "replace has a layer for each name"));
+  CHECK(contains(errors, "replace must be a map from names of layers"));
   model_of("{include: net.yaml, replace: {conv: flatten}, layers: [flatten]}", errors);
   CHECK(contains(errors, "leave out one of them"));
 }
@@ -109,7 +109,7 @@ TEST_CASE("what cannot be replaced is told") {
 TEST_CASE("a layer that an included network lacks is told with the one that may be meant") {
   std::string errors;
   model_of("{include: net.yaml, until: avgpool, layers: [flatten]}", errors);
-  CHECK(contains(errors, "the network that is included has no layer 'avgpool'; did you mean 'avg_pool'?"));
+  CHECK(contains(errors, "the included network has no layer 'avgpool'; did you mean 'avg_pool'?"));
 }
 
 }  // namespace trainctl::test::continued_test

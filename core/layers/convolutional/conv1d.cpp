@@ -1,4 +1,4 @@
-// conv1d: kernel (length, in / groups, filters), bias (filters); computed as over images one pixel high.
+// conv1d: kernel (length, in / groups, filters), bias (filters); computed as a convolution over images one pixel high.
 #include "core/graph/ops/images/conv2d.h"
 #include "core/layers/convolutional/conv2d.h"
 #include "core/layers/images.h"
@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// Of sequences; causal: as many zeros in front as let no output see a later step.
+// The padding of sequences. causal: zeros in front only, so many that no output depends on a later step.
 enum class SequencePadding { valid, same, causal };
 
 template <>
@@ -29,16 +29,16 @@ struct Conv1dOptions final : LinearLayer {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_sequence(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]);
-    const std::int64_t parts = checked_groups(layer, inputs[0], groups, filters);
+    const std::int64_t divisor = checked_groups(layer, inputs[0], groups, filters);
     Window window{{1, kernel_size}, {1, strides}, {1, dilation_rate}, {}, {}};
     if (padding == SequencePadding::causal) {
       window.padding_before[1] = checked_multiply(dilation_rate, kernel_size - 1);
     }
     const PaddingMode mode = padding == SequencePadding::same ? PaddingMode::same : PaddingMode::valid;
     if (const auto wrong = resolve_padding(window, mode, {1, x[0]}, "kernel")) return layer.error(*wrong, inputs[0]);
-    const Shape shape{kernel_size, x[1] / parts, filters};
+    const Shape shape{kernel_size, x[1] / divisor, filters};
     const auto ids = operands(layer, as_images(layer, inputs[0]), shape, filters);
-    const TensorId y = layer.op(std::make_shared<Conv2d>(window, parts), ids)[0];
+    const TensorId y = layer.op(std::make_shared<Conv2d>(window, divisor), ids)[0];
     return layer.output(as_sequences(layer, layer.activate(y, activation)));
   }
 };
@@ -50,12 +50,12 @@ Section conv1d() {
   return linear_keys(
       layer_keys<O>("conv1d", "A convolution over sequences (steps, channels): activation(x * kernel + bias).")
           .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
-          .required("kernel_size", &O::kernel_size, "Length of the window, steps.", at_least(1))
+          .required("kernel_size", &O::kernel_size, "Length of the window in steps.", at_least(1))
           .key("strides", &O::strides, "Steps from window to window.", at_least(1))
           .key("padding", &O::padding,
-               "same, valid, or causal: zeros in front alone, so that an output depends on no later step.")
-          .key("dilation_rate", &O::dilation_rate, "Distance of the window's elements, steps.", at_least(1))
-          .key("groups", &O::groups, "Groups of channels that are convolved apart.", at_least(1)));
+               "same, valid, or causal: zeros in front only, so that an output depends on no later step.")
+          .key("dilation_rate", &O::dilation_rate, "Distance between the window's elements in steps.", at_least(1))
+          .key("groups", &O::groups, "Number of groups of channels; each group is convolved separately.", at_least(1)));
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// conv2d: a convolution over images; and what all convolutions check.
+// conv2d: a convolution over images; and the check of groups that convolutions share.
 #pragma once
 
 #include "core/layers/linear.h"
@@ -18,8 +18,8 @@ struct Conv2dOptions final : LinearLayer {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
 };
 
-// The number of groups, or 1 after reporting that they do not divide the channels: the output's shape does not depend
-// on it, so that the layers behind are still checked.
+// Returns the number of groups, or 1 after reporting that it does not divide the channels. The output's shape does not
+// depend on this number, so the layers after this one can still be checked.
 std::int64_t checked_groups(Layer& layer, const Feature& input, std::int64_t groups, std::int64_t filters);
 
 }  // namespace trainctl

@@ -19,7 +19,7 @@ struct Conv2dTransposeOptions final : LinearLayer {
   PaddingMode padding = PaddingMode::valid;
   Size2d dilation_rate{1, 1};
 
-  // The height or the width of the output, as Keras has it.
+  // Returns the height or the width of the output, by Keras' rule.
   std::int64_t enlarged(std::int64_t input, std::size_t axis) const {
     const std::int64_t size = checked_multiply(input, strides[axis]);
     if (padding == PaddingMode::same) return size;
@@ -27,7 +27,7 @@ struct Conv2dTransposeOptions final : LinearLayer {
     return checked_add(size, std::max<std::int64_t>(span - strides[axis], 0));
   }
 
-  // The output is what a convolution with this window makes the input of: its gradient by its input.
+  // Computes the input gradient of a convolution with this window that maps the output's shape to the input's.
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_image(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]), y{enlarged(x[0], 0), enlarged(x[1], 1), filters};
@@ -55,12 +55,13 @@ Section conv2d_transpose() {
                     "A transposed convolution, which enlarges images: each pixel adds its multiple of the kernel to "
                     "the output.")
           .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
-          .required("kernel_size", &O::kernel_size, "Height and width of the kernel, pixels.", at_least(1))
-          .key("strides", &O::strides, "Steps down and right in the output for each pixel of the input.", at_least(1))
+          .required("kernel_size", &O::kernel_size, "Height and width of the kernel in pixels.", at_least(1))
+          .key("strides", &O::strides, "Steps in the output, down and right, from one pixel of the input to the next.",
+               at_least(1))
           .key("padding", &O::padding,
-               "same: the output is strides times as large as the input; valid: and larger by what the kernel reaches "
-               "beyond.")
-          .key("dilation_rate", &O::dilation_rate, "Distance of the kernel's elements, pixels.", at_least(1)));
+               "same: the output is strides times as large as the input; valid: it also has the pixels that the kernel "
+               "reaches beyond that size.")
+          .key("dilation_rate", &O::dilation_rate, "Distance between the kernel's elements in pixels.", at_least(1)));
 }
 
 }  // namespace trainctl

@@ -31,7 +31,7 @@ struct DepthwiseOptions : ChainedLayer {
   const Choice* final_activation() const override { return &activation; }
 
  protected:
-  // Convolves each channel alone, with a bias or without. no_tensor after reporting what does not fit.
+  // Convolves each channel separately, with or without a bias. Returns no_tensor after reporting an error.
   TensorId convolve_channels(Layer& layer, const Feature& input, bool bias) const {
     if (!is_image(layer, input)) return no_tensor;
     const Shape x = layer.shape(input);
@@ -87,19 +87,21 @@ struct SeparableConv2dOptions final : DepthwiseOptions {
   }
 };
 
-// Adds the keys of both layers, but for the biases' initializer.
+// Adds the keys that both layers share, except bias_initializer.
 template <class O>
 void add_keys(Keys<O>& keys) {
   std::move(keys)
-      .required("kernel_size", &O::kernel_size, "Height and width of the window, pixels.", at_least(1))
-      .key("strides", &O::strides, "Steps of the window down and right, pixels.", at_least(1))
-      .key("padding", &O::padding, "same, valid, or pixels of zeros at each border (down, right).", at_least(0))
-      .key("dilation_rate", &O::dilation_rate, "Distance of the window's elements, pixels.", at_least(1))
-      .key("depth_multiplier", &O::depth_multiplier, "Outputs of each channel: c's are c * depth_multiplier and on.",
+      .required("kernel_size", &O::kernel_size, "Height and width of the window in pixels.", at_least(1))
+      .key("strides", &O::strides, "Steps of the window down and right in pixels.", at_least(1))
+      .key("padding", &O::padding,
+           "same, valid, or the number of zeros at each border (above and below, left and right).", at_least(0))
+      .key("dilation_rate", &O::dilation_rate, "Distance between the window's elements in pixels.", at_least(1))
+      .key("depth_multiplier", &O::depth_multiplier,
+           "Number of output channels for each input channel; those of channel c begin at c * depth_multiplier.",
            between(1, most_channels))
-      .key("activation", &O::activation, "What is applied to the outputs.")
+      .key("activation", &O::activation, "Activation of the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")
-      .key("depthwise_initializer", &O::depthwise_initializer, "How the depthwise kernel begins.")
+      .key("depthwise_initializer", &O::depthwise_initializer, "Initial values of the depthwise kernel.")
       .key("depthwise_regularizer", &O::depthwise_regularizer, "A penalty on the depthwise kernel.")
       .key("bias_regularizer", &O::bias_regularizer, "A penalty on the bias.");
 }
@@ -109,22 +111,22 @@ void add_keys(Keys<O>& keys) {
 Section depthwise_conv2d() {
   using O = DepthwiseConv2dOptions;
   Keys<O> keys = layer_keys<O>("depthwise_conv2d",
-                               "A convolution of each channel of an image alone: activation(x * kernel + bias).");
+                               "A separate convolution of each channel of an image: activation(x * kernel + bias).");
   add_keys(keys);
-  return std::move(keys).key("bias_initializer", &O::bias_initializer, "How the bias begins.");
+  return std::move(keys).key("bias_initializer", &O::bias_initializer, "Initial values of the bias.");
 }
 
 Section separable_conv2d() {
   using O = SeparableConv2dOptions;
   Keys<O> keys = layer_keys<O>("separable_conv2d",
-                               "A convolution of each channel of an image alone, then one of window 1 over all of "
-                               "them: activation(x * depthwise_kernel * pointwise_kernel + bias).")
+                               "A separate convolution of each channel of an image, then a 1x1 convolution over all "
+                               "channels: activation(x * depthwise_kernel * pointwise_kernel + bias).")
                      .required("filters", &O::filters, "Number of output channels.", between(1, most_channels));
   add_keys(keys);
   return std::move(keys)
-      .key("pointwise_initializer", &O::pointwise_initializer, "How the pointwise kernel begins.")
+      .key("pointwise_initializer", &O::pointwise_initializer, "Initial values of the pointwise kernel.")
       .key("pointwise_regularizer", &O::pointwise_regularizer, "A penalty on the pointwise kernel.")
-      .key("bias_initializer", &O::bias_initializer, "How the bias begins.");
+      .key("bias_initializer", &O::bias_initializer, "Initial values of the bias.");
 }
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// The layers multiply, subtract, average, maximum and minimum: several layers' outputs, element by element.
+// The layers multiply, subtract, average, maximum and minimum, which combine several layers' outputs element by
+// element.
 #include "core/base/format.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/combine.h"
@@ -8,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// Combines all inputs, one after the other. `combine(sum, next)` has the two features and returns the result, or an
+// Combines all inputs, one after the other. `combine(so_far, next)` combines two features and returns the result, or an
 // unknown feature after reporting an error.
 template <class Combine>
 Feature fold(Layer& layer, const std::vector<Feature>& inputs, const Combine& combine) {
@@ -18,18 +19,18 @@ Feature fold(Layer& layer, const std::vector<Feature>& inputs, const Combine& co
 }
 
 Feature unequal(Layer& layer, const Feature& a, const Feature& b) {
-  return layer.error(format("{} of '{}' and {} of '{}' have other shapes", to_string(layer.shape(a)), a.layer,
+  return layer.error(format("{} of '{}' and {} of '{}' are different shapes", to_string(layer.shape(a)), a.layer,
                             to_string(layer.shape(b)), b.layer),
                      b);
 }
 
-// The op on two inputs of equal shape.
+// Appends the op on two inputs; reports an error if their shapes differ.
 Feature combined(Layer& layer, std::shared_ptr<const OpDef> def, const Feature& a, const Feature& b) {
   if (layer.shape(a) != layer.shape(b)) return unequal(layer, a, b);
   return layer.output(layer.op(std::move(def), {a.tensor, b.tensor})[0]);
 }
 
-// Whether the shape is that of one value for each channel of `of`, a shape of several positions.
+// Whether `shape` has one position and the same channels as the shape `of`.
 bool is_of_channels(const Shape& shape, const Shape& of) {
   return shape.rank() == of.rank() && shape.rank() > 1 && shape.back() == of.back() && shape.rows() == 1;
 }
@@ -78,19 +79,19 @@ struct ExtremeOptions final : MergingLayer {
 void check_two(const SubtractOptions& options, const Node& node, Reader& reader) {
   if (options.from.size() == 2) return;
   reader.error(node.find("from")->location,
-               format("from names {} layers, and a difference is of two", options.from.size()));
+               format("from names {} layers, but a difference needs two", options.from.size()));
 }
 
 }  // namespace
 
 Section multiply() {
   return layer_keys<MultiplyOptions>("multiply",
-                                     "The product of several layers' outputs. One may have a single position (1, 1, "
-                                     "channels): a factor for each channel of the others.")
+                                     "The product of several layers' outputs. An output may have a single position (1, "
+                                     "1, channels): it is a factor for each channel of the others.")
       .check(check_several);
 }
 Section subtract() {
-  return layer_keys<SubtractOptions>("subtract", "The first layer's output less the second's.").check(check_two);
+  return layer_keys<SubtractOptions>("subtract", "The first layer's output minus the second's.").check(check_two);
 }
 Section average() {
   return layer_keys<AverageOptions>("average", "The mean of several layers' outputs.").check(check_several);

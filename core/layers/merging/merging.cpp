@@ -10,7 +10,7 @@ namespace trainctl {
 void check_several(const MergingLayer& options, const Node& node, Reader& reader) {
   if (options.from.size() >= 2) return;
   reader.error(node.find("from")->location,
-               format("from names {} layers, and at least two are needed", options.from.size()));
+               format("from names {} layers, but at least two are needed", options.from.size()));
 }
 
 Keys<AddOptions> AddOptions::keys() {
@@ -33,13 +33,13 @@ Feature AddOptions::expand(Layer& layer, const std::vector<Feature>& inputs) con
 }
 
 Keys<ConcatenateOptions> ConcatenateOptions::keys() {
-  return layer_keys<ConcatenateOptions>("concatenate", "Several layers' outputs side by side along the last dimension.")
+  return layer_keys<ConcatenateOptions>("concatenate", "Several layers' outputs, joined along the last dimension.")
       .check(check_several);
 }
 
 Feature ConcatenateOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
   const Shape first = layer.shape(inputs[0]);
-  std::vector<TensorId> parts;
+  std::vector<TensorId> tensors;
   for (const Feature& input : inputs) {
     const Shape next = layer.shape(input);
     const auto outer = [](const Shape& shape) {
@@ -50,9 +50,9 @@ Feature ConcatenateOptions::expand(Layer& layer, const std::vector<Feature>& inp
                                 inputs[0].layer, to_string(next), input.layer),
                          input);
     }
-    parts.push_back(input.tensor);
+    tensors.push_back(input.tensor);
   }
-  return layer.output(layer.op(std::make_shared<Concatenate>(), parts)[0]);
+  return layer.output(layer.op(std::make_shared<Concatenate>(), tensors)[0]);
 }
 
 }  // namespace trainctl

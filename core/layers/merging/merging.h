@@ -1,4 +1,4 @@
-// Layers that merge the outputs of several layers: add and concatenate; further ones: arithmetic.cpp.
+// Layers that merge the outputs of several layers: add and concatenate; arithmetic.cpp has the others.
 #pragma once
 
 #include "core/layers/layer.h"
@@ -11,7 +11,7 @@ struct MergingLayer : LayerOptions {
   std::vector<Reference> references() const final { return from; }
 };
 
-// Reports a layer that takes fewer than two outputs.
+// Reports an error if the layer has fewer than two inputs.
 void check_several(const MergingLayer& options, const Node& node, Reader& reader);
 
 struct AddOptions final : MergingLayer {

@@ -1,4 +1,4 @@
-// Cuts the layers of a network and puts others behind them.
+// Keeps the first layers of an included network and appends others.
 #include "core/layers/model/continued.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// The names of the layers from one on that may have weights.
+// Returns the names of the layers from number `first` on that may have weights.
 std::set<std::string> with_weights(const NamedLayers& layers, std::size_t first) {
   std::set<std::string> found;
   for (std::size_t i = first; i < layers.names.size(); ++i) {
@@ -24,20 +24,20 @@ std::set<std::string> with_weights(const NamedLayers& layers, std::size_t first)
 }  // namespace
 
 void continue_network(Node& model, Node& included, Reader& reader) {
-  const Node* stated = model.find("until");
-  if (stated == nullptr || !stated->is_scalar()) return;
-  const Node until = *stated;
+  const Node* key = model.find("until");
+  if (key == nullptr || !key->is_scalar()) return;
+  const Node until = *key;
   const Node* list = included.find("layers");
   if (list == nullptr || !list->is_sequence()) {
-    reader.error(until.location, "until names a layer of the network that is included, but that has no list of layers");
+    reader.error(until.location, "until names a layer of the included network, but that network has no list of layers");
     return;
   }
   const NamedLayers before(*list);
   if (before.names.empty()) return;
   const auto last = std::find(before.names.rbegin(), before.names.rend(), until.text);
   if (last == before.names.rend()) {
-    reader.error(until.location, format("the network that is included has no layer '{}'{}", until.text,
-                                        suggestion(until.text, before.names)));
+    reader.error(until.location,
+                 format("the included network has no layer '{}'{}", until.text, suggestion(until.text, before.names)));
     return;
   }
   const auto kept = static_cast<std::size_t>(before.names.rend() - last);
@@ -52,17 +52,17 @@ void continue_network(Node& model, Node& included, Reader& reader) {
   }
   erase_key(model, "until");
   const NamedLayers after(layers);
-  std::set<std::string> cut = with_weights(before, kept), fresh = with_weights(after, kept), gone;
-  for (std::size_t i = 0; i < kept; ++i) {  // further uses of a layer that stays
+  std::set<std::string> cut = with_weights(before, kept), fresh = with_weights(after, kept), removed;
+  for (std::size_t i = 0; i < kept; ++i) {  // later uses of a layer that is kept
     cut.erase(before.names[i]);
     fresh.erase(before.names[i]);
   }
-  const std::set<std::string> now(after.names.begin(), after.names.end());
-  std::copy_if(before.names.begin(), before.names.end(), std::inserter(gone, gone.end()),
-               [&](const std::string& name) { return !now.contains(name); });
+  const std::set<std::string> present(after.names.begin(), after.names.end());
+  std::copy_if(before.names.begin(), before.names.end(), std::inserter(removed, removed.end()),
+               [&](const std::string& name) { return !present.contains(name); });
   cut.insert(fresh.begin(), fresh.end());
   skip_weights(included, cut);
-  unfreeze(included, gone);
+  unfreeze(included, removed);
   for (const char* key : {"layers", "outputs"}) erase_key(included, key);
 }
 

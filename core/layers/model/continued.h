@@ -1,4 +1,4 @@
-// A network that goes on from a layer of another: `model: {include: net.yaml, until: avg_pool, layers: [...]}`.
+// Continues an included network from one of its layers: `model: {include: net.yaml, until: avg_pool, layers: [...]}`.
 #pragma once
 
 #include "core/base/document.h"
@@ -6,10 +6,10 @@
 
 namespace trainctl {
 
-// If the section `model` says `until: LAYER`, its layers become those of `included`, the section that it includes, up
-// to that layer, and then its own. The layers that are cut or new are skipped in the included section's weights; its
-// outputs and the patterns of `freeze` that name cut layers are dropped. Removes what is dealt with from both; reports
-// a layer that there is not.
+// If the section `model` has `until: LAYER`, its layers become the layers of the included section `included` up to
+// LAYER, followed by its own. The included section's weights then skip the removed and the new layers; its outputs and
+// the `freeze` patterns that name removed layers are dropped. Removes the keys that it handled from both sections;
+// reports an error if there is no such layer.
 void continue_network(Node& model, Node& included, Reader& reader);
 
 }  // namespace trainctl

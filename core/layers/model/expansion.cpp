@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The paths in which a name is looked up: the list of the layer itself, then the lists around it.
+// The paths in which a name is looked up: that of the layer's own list, then those of the lists around it.
 std::vector<std::string> scopes_of(std::string path) {
   std::vector<std::string> scopes{path};
   while (!path.empty()) {
@@ -28,16 +28,17 @@ std::vector<std::string> scopes_of(std::string path) {
 
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
 
-// What makes a layer, apart from its name and its place in the network.
-Node nature_of(const Choice& choice) {
+// Returns the layer's kind-specific options, without its name and its inputs, for the comparison of two uses.
+Node own_options(const Choice& choice) {
   Node node = layer_choices().find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
   std::erase_if(node.entries, [](const Node::Entry& entry) { return entry.key == "name" || entry.key == "from"; });
   return node;
 }
 
-// The most layers of a network, each repetition of `repeat` counted.
+// The largest number of layers of a network; each repetition of `repeat` counts.
 constexpr std::size_t most_layers = 5'000;
-// The most bytes of the forward pass; backward pass, gradients and optimizer state need a few times as many.
+// The largest number of bytes of the forward pass; the backward pass, gradients and optimizer state need a few times as
+// much.
 constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
 
 }  // namespace
@@ -96,10 +97,10 @@ void Expansion::check_logits() {
   for (std::size_t i = 0; i < model.outputs.size() && i < options.logits.size(); ++i) {
     if (!options.logits[i]) continue;
     const std::string& name = output_paths_[i];
-    if (!taken_.contains(features_.at(name).layer)) continue;
+    if (!read_layers_.contains(features_.at(name).layer)) continue;
     reader.error(model.outputs[i].location,
-                 format("the loss takes over the activation that ends '{}', and another layer takes its output: end it "
-                        "without an activation, and let the other layer take an activation layer behind it",
+                 format("the loss takes over the activation at the end of '{}', but another layer reads its output: "
+                        "end it without an activation, and let the other layer read an activation layer after it",
                         name));
   }
 }
@@ -117,7 +118,7 @@ Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& inpu
     previous = {};
     const bool admitted = admit(layers[i], layer);
     if (resolve(layer_options.references(), layer, path, inputs) && admitted) {
-      for (const Feature& taken_input : inputs) taken_.insert(taken_input.layer);
+      for (const Feature& read : inputs) read_layers_.insert(read.layer);
       previous = expand_layer(layer_options, layer, inputs);
       if (previous.known()) finish(layer, previous);
     }
@@ -134,13 +135,13 @@ bool Expansion::admit(const Choice& choice, const Layer& layer) {
   if (first.name != choice.name) {
     difference = format("{} before, {} now", first.name, choice.name);
   } else {
-    const std::vector<std::string> all = differences(nature_of(first), nature_of(choice));
+    const std::vector<std::string> all = differences(own_options(first), own_options(choice));
     if (all.empty()) return true;
     difference = all.front();
   }
   reader.error(choice.location,
-               format("{} '{}': a name that is used again is the same layer, with the same weights and options ({}): "
-                      "give this one another name, or equal options",
+               format("{} '{}': a name that is used again means the same layer with the same weights and options ({}): "
+                      "give this layer another name, or equal options",
                       choice.name, found->first, difference),
                first.location, "first use");
   return false;
@@ -163,7 +164,7 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   }
   for (const Feature& input : inputs) {
     if (layer.type(input).dtype == DType::int32 && layer_options.tokens() == 0) {
-      return layer.error("takes values, and its input holds tokens: put an embedding before it", input);
+      return layer.error("reads values, but its input holds tokens: put an embedding before it", input);
     }
   }
   try {
@@ -175,7 +176,8 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   return layer.error("its tensors are larger than any memory", inputs[0]);
 }
 
-// Sets the inputs to the features that the references name. False where a reference is wrong, or an input unknown.
+// Sets the inputs to the features that the references name. Returns false if a reference is wrong or an input is
+// unknown.
 bool Expansion::resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                         std::vector<Feature>& inputs) {
   if (!references.empty()) inputs.clear();
@@ -195,12 +197,12 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
 const Feature* Expansion::find(const std::string& name, const std::string& path) const {
   constexpr std::string_view first_use = "@1";
   for (const std::string& scope : scopes_of(path)) {
-    std::string stated = below(scope, name);
-    if (stated.ends_with(first_use)) stated.resize(stated.size() - first_use.size());
-    auto feature = features_.find(stated);
+    std::string path_of_name = below(scope, name);
+    if (path_of_name.ends_with(first_use)) path_of_name.resize(path_of_name.size() - first_use.size());
+    auto feature = features_.find(path_of_name);
     if (feature == features_.end()) continue;
     for (int use = 2; name.find('@') == std::string::npos; ++use) {
-      const auto next = features_.find(use_of(stated, use));
+      const auto next = features_.find(use_of(path_of_name, use));
       if (next == features_.end()) break;
       feature = next;
     }
@@ -238,13 +240,13 @@ void Expansion::check_all_used() {
   for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
   for (const Reference& input : model.inputs) {
     if (!used.contains(features_.at(input.name).tensor)) {
-      reader.error(input.location, format("no layer takes the input '{}'", input.name));
+      reader.error(input.location, format("no layer reads the input '{}'", input.name));
     }
   }
   for (const LayerLine& line : lines) {
     const Feature& feature = features_.at(line.name);
     if (used.contains(feature.tensor)) continue;
-    reader.error(line.location, format("{} '{}': nothing takes its output", line.kind, line.name));
+    reader.error(line.location, format("{} '{}': no layer reads its output", line.kind, line.name));
   }
 }
 

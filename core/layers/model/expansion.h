@@ -19,14 +19,14 @@ class Expansion {
 
   // Expands all layers and sets the graph's outputs. Problems are reported to the reader.
   void run();
-  // Expands layers whose paths begin with `path` ("" for the model's own list). `output` is the model's output that the
-  // last layer gives, or no_output; `taken` are names that no layer may have. Returns the last layer's output, unknown
-  // after an error.
+  // Expands layers whose paths begin with `path` ("" for the model's own list). `output` is the number of the model's
+  // output that the last layer produces, or no_output; `taken` are names that no layer may have. Returns the last
+  // layer's output, unknown after an error.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
                  const std::vector<std::string>& taken);
-  // Reports inputs and layers whose output no layer takes.
+  // Reports inputs that no layer reads, and layers whose output no layer reads.
   void check_all_used();
-  // Reports patterns of `freeze` that name no layer, and a network of which nothing trains.
+  // Reports patterns of `freeze` that name no layer, and a network without trainable parameters.
   void check_frozen();
 
   const ModelOptions& model;
@@ -40,34 +40,35 @@ class Expansion {
   friend class Layer;
 
   void add_input(const ModelInput& input);
-  // Finds the layers that the model's `outputs` name: of a layer with several uses the last one.
+  // Finds the layers that the model's `outputs` name; if a layer has several uses, the last one.
   void find_outputs(const std::vector<std::string>& inputs);
-  // The number of the model's output that a layer gives; `otherwise` where the model's `outputs` do not name the layer.
+  // The number of the model's output that a layer produces; `otherwise` if the model's `outputs` do not name the layer.
   int output_of(const std::string& path, int otherwise) const;
   bool resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                std::vector<Feature>& inputs);
-  // Whether the layer may have this path: its first use, or one with the options of the first. Reports other options.
+  // Whether the layer may have this path: it is the first with this name, or has the same options as the first. Reports
+  // an error if the options differ.
   bool admit(const Choice& choice, const Layer& layer);
   // Whether `freeze` names the layer with this path, or a block around it.
   bool freezes(const std::string& path);
-  // The feature of a name as seen from the layers below a path, of several uses so far the last one; null where no
-  // feature has that name.
+  // Returns the feature that a name means for the layers under a path: the last use so far if there are several. Null
+  // if no feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
-  // Expands one layer. Returns its output; unknown, after a report, where the layer's sizes overflow.
+  // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.
   Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
   void finish(Layer& layer, const Feature& output);
-  // Reports outputs whose softmax or sigmoid the loss takes over, while other layers take that output too.
+  // Reports outputs whose softmax or sigmoid the loss takes over although other layers read that output, too.
   void check_logits();
 
   std::map<std::string, Feature> features_;          // by path
   std::map<std::string, const Choice*> first_uses_;  // by path of a layer's weights
   std::map<std::string, TensorId> weights_;          // parameters and running statistics by name
-  std::vector<std::string> output_paths_;            // of the model's `outputs`
-  std::set<std::string> taken_;                      // paths of layers whose output another layer takes
-  std::size_t expanded_ = 0;                         // number of layers so far
+  std::vector<std::string> output_paths_;            // paths of the model's `outputs`
+  std::set<std::string> read_layers_;                // paths of layers whose output another layer reads
+  std::size_t expanded_ = 0;                         // number of layers that were expanded so far
   std::set<std::string> freezing_;                   // patterns of `freeze` that name a layer
-  bool too_large_ = false;                           // the size of the network was reported
+  bool too_large_ = false;                           // whether the network was reported as too large
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Changes parts of an included network.
+// Changes the weights and the frozen layers of an included network.
 #include "core/layers/model/included.h"
 
 #include <algorithm>
@@ -41,9 +41,9 @@ bool expand_weights(Node& weights) {
 }
 
 void skip_weights(Node& model, const std::set<std::string>& layers) {
-  Node* const stated = find_in(model, "weights");
-  if (layers.empty() || stated == nullptr || !expand_weights(*stated)) return;
-  Node& weights = *stated;
+  Node* const key = find_in(model, "weights");
+  if (layers.empty() || key == nullptr || !expand_weights(*key)) return;
+  Node& weights = *key;
   if (find_in(weights, "skip") == nullptr) append(weights, "skip", sequence_node());
   Node& skip = *find_in(weights, "skip");
   for (const std::string& layer : layers) {

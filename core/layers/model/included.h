@@ -1,4 +1,4 @@
-// The parts of an included network that `until` and `replace` change.
+// Functions with which `until` and `replace` change an included network.
 #pragma once
 
 #include <set>
@@ -16,19 +16,19 @@ struct NamedLayers {
   std::vector<std::string> names;
 
   explicit NamedLayers(const Node& list);
-  // Whether it is a layer with an initializer, or a block.
+  // Whether the layer of this number has an initializer or is a block.
   bool may_have_weights(std::size_t layer) const;
 };
 
-// The value of a key, to be changed; null where there is none.
+// Returns the value of a key for changes; null if there is none.
 Node* find_in(Node& map, const std::string& key);
 void erase_key(Node& map, const std::string& key);
 
-// Makes the section's `weights`, which may state the file alone, a map. False if they name no file.
+// Turns the section's `weights`, which may be just the name of a file, into a map. Returns false if they name no file.
 bool expand_weights(Node& weights);
-// Adds patterns for the layers' tensors to what the section's weights skip.
+// Adds patterns for the layers' tensors to `weights.skip` of the section.
 void skip_weights(Node& model, const std::set<std::string>& layers);
-// Drops the names of layers from the section's patterns of `freeze`.
+// Removes the names of the layers from the section's `freeze`.
 void unfreeze(Node& model, const std::set<std::string>& layers);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// A layer as the user wrote it, with its sizes, as tables of layers show it; each use of a layer is a line of its own.
+// A line of the table of layers: a layer as the user wrote it, with its sizes. Each use of a layer has its own line.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace trainctl {
 struct LayerLine {
   std::string name;  // path of the layer
   std::string kind;
-  Shape output;                 // of one sample
-  std::int64_t parameters = 0;  // of a layer's first use; further ones share them
-  std::int64_t trainable = 0;
-  double flops = 0;  // of the forward pass of one sample
+  Shape output;                 // shape of one sample
+  std::int64_t parameters = 0;  // number of parameters, at the layer's first use; later uses share them
+  std::int64_t trainable = 0;   // number of parameters that train
+  double flops = 0;             // FLOPs of the forward pass of one sample
   int ops = 0;
   SourceLocation location;
 };

@@ -30,15 +30,15 @@ std::vector<std::string> feature_names(const ModelOptions& model) {
 void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
   if (references.size() > most_outputs) {
     reader.error(references[0].location,
-                 format("there are {} {}s, and {} at most", references.size(), what, most_outputs));
+                 format("there are {} {}s, but at most {} are allowed", references.size(), what, most_outputs));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
     if (!is_name(references[i].name)) {
       reader.error(references[i].location,
                    format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
     }
-    if (references[i].name == "name") {  // which a choice's own key would be taken for: `loss: {name: huber}`
-      reader.error(references[i].location, format("{} 'name': this name is taken", what));
+    if (references[i].name == "name") {  // would be confused with a choice's own key: `loss: {name: huber}`
+      reader.error(references[i].location, format("{} 'name': this name is reserved", what));
     }
     const auto same = [&](const Reference& other) { return other.name == references[i].name; };
     const auto end = references.begin() + static_cast<std::ptrdiff_t>(i);
@@ -47,7 +47,7 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
   }
 }
 
-// The number of the layer that an output names; nothing where no layer has that name.
+// Returns the number of the layer that an output names; empty if no layer has that name.
 std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t output) {
   if (model.layers.empty()) return std::nullopt;
   if (model.outputs.empty()) return model.layers.size() - 1;
@@ -61,11 +61,11 @@ std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t outpu
 void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   if (!model.until.name.empty()) {
     reader.error(model.until.location,
-                 "until names a layer of an included network: it needs `include: FILE` beside it");
+                 "until names a layer of an included network: it needs `include: FILE` in the same section");
   }
   if (!model.replace.is_null()) {
     reader.error(model.replace.location,
-                 "replace names layers of an included network: it needs `include: FILE` beside it");
+                 "replace names layers of an included network: it needs `include: FILE` in the same section");
   }
   check_list(model.inputs, "input", reader);
   check_list(model.outputs, "output", reader);
@@ -80,7 +80,7 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
                  format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
   }
   if (model.inputs.size() > 1 && model.layers[0].as<LayerOptions>().references().empty()) {
-    reader.error(model.layers[0].location, format("the model has several inputs: state which one {} takes, from: {}",
+    reader.error(model.layers[0].location, format("the model has several inputs: set which one {} reads, from: {}",
                                                   model.layers[0].name, join_or(input_names(model))));
   }
 }
@@ -89,31 +89,31 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
 
 Keys<ModelOptions> ModelOptions::keys() {
   return Keys<ModelOptions>("model", "The network: a preset, or a list of layers.")
-      .key("preset", &ModelOptions::preset, "A network of configs/models by name, or a path to a file of that form.")
+      .key("preset", &ModelOptions::preset,
+           "A network of configs/models by name, or a path to a file of the same format.")
       .key("with", &ModelOptions::with, "The preset's parameters by name; absent: its defaults.")
       .key("layers", &ModelOptions::layers,
-           "The layers in order; each takes the output of the one before. At most 5000, "
-           "those of a repeat counted each time.")
-      .key(
-          "until", &ModelOptions::until,
-          "Beside `include: FILE`, a config with another network, as `trainctl import` writes it: its layers are taken "
-          "up to the one of this name, and `layers` follow. The new layers keep their initial values.")
+           "The layers in order; each reads the output of the previous one. At most 5000; the layers of a repeat count "
+           "each time.")
+      .key("until", &ModelOptions::until,
+           "With `include: FILE`, a config with another network, as `trainctl import` writes it: the last layer that "
+           "is kept from that network; `layers` follow it. The new layers keep their initial values.")
       .key("replace", &ModelOptions::replace,
-           "Beside `include: FILE`: layers that take the places of the included network's layers of these names, as in "
-           "`{act: relu, predictions: {dense: {units: 5}}}`. Each keeps the name and the inputs of the one that it "
-           "replaces, and begins with initial values; all other layers keep the included weights.")
-      .key("weights", &ModelOptions::weights, "Weights to begin with, from a file.")
+           "With `include: FILE`: layers that replace the included network's layers of these names, as in `{act: relu, "
+           "predictions: {dense: {units: 5}}}`. Each keeps the name and the inputs of the layer that it replaces, and "
+           "begins with initial values; all other layers keep the included weights.")
+      .key("weights", &ModelOptions::weights, "Weights to start from, read from a file.")
       .key("inputs", &ModelOptions::inputs,
-           "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "
-           "layer takes.")
+           "Names of the inputs if there are several; layers read them by `from`. Absent: one input, which the first "
+           "layer reads.")
       .key("outputs", &ModelOptions::outputs,
-           "The layers that are outputs, where there are several; each has a loss of its own (`train.loss`). At most "
-           "16. Of a layer that is used several times the last use is the output. Absent: the last layer.")
+           "The layers that are outputs if there are several; each has a loss of its own (`train.loss`). At most 16. "
+           "If a layer is used several times, its last use is the output. Absent: the last layer.")
       .key("freeze", &ModelOptions::freeze,
-           "Patterns of the names of layers that do not train (`conv*`; a block's name stands for its layers): their "
+           "Patterns of the names of layers that do not train (`conv*`; a block's name means all its layers): their "
            "weights stay as they are, and neither gradients nor optimizer state are computed, sent or kept for them. A "
-           "frozen batch_normalization normalizes by its running statistics and leaves them, as Keras' does with "
-           "trainable = False; weight decay and regularizers leave frozen weights alone.")
+           "frozen batch_normalization normalizes by its running statistics and does not change them, as in Keras with "
+           "trainable = False; weight decay and regularizers do not apply to frozen weights.")
       .exclusive({"preset", "layers"})
       .one_of({"layers", "preset"}, "the network")
       .check(check_model);
@@ -152,8 +152,8 @@ std::int64_t token_count(const ModelOptions& model, const std::string& input) {
     const auto& layer = model.layers[i].as<LayerOptions>();
     const std::int64_t tokens = layer.tokens();
     const std::vector<Reference> from = layer.references();
-    const bool takes = model.inputs.size() <= 1 || (!from.empty() && from[0].name == input);
-    if (tokens > 0 && takes) least = least == 0 ? tokens : std::min(least, tokens);
+    const bool reads_input = model.inputs.size() <= 1 || (!from.empty() && from[0].name == input);
+    if (tokens > 0 && reads_input) least = least == 0 ? tokens : std::min(least, tokens);
   }
   return least;
 }

@@ -18,16 +18,17 @@ namespace trainctl {
 // core/layers/model/model_options.h.
 struct ModelOptions;
 
-// The most inputs, and the most outputs, of a model: kernels take a list of at most this many tensors.
+// The largest number of inputs and of outputs of a model: kernels accept at most this many tensors in a list.
 inline constexpr std::size_t most_outputs = 16;
 
 struct BuildOptions {
   std::int64_t batch = 1;                           // samples of one micro-batch
-  std::vector<ModelInput> inputs = {ModelInput{}};  // by the model's order of inputs
+  std::vector<ModelInput> inputs = {ModelInput{}};  // in the order of the model's inputs
   bool training = true;
-  DType compute = DType::float32;  // of activations: float32 or bfloat16
+  DType compute = DType::float32;  // dtype of activations: float32 or bfloat16
   std::uint64_t seed = 0;          // for dropout
-  // By output: whether the softmax or sigmoid at its end is left out because the loss takes logits. Empty: no output.
+  // By output: whether the softmax or sigmoid at its end is left out because the loss takes logits. Empty: left out for
+  // no output.
   std::vector<bool> logits;
 };
 
@@ -37,16 +38,16 @@ struct BuiltModel {
   std::set<std::string> blocks;   // paths of residual blocks and of the bodies of repeats: "block1", "repeat/0"
 };
 
-// Expands the layers into a graph. Impossible shapes and references are reported to the reader, each with the lines of
-// the layer and of the layer whose output it takes. The result is usable only where nothing was reported.
+// Expands the layers into a graph. Invalid shapes and references are reported to the reader, each with the config lines
+// of the layer and of the layer that produces its input. The result is usable only if nothing was reported.
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
-// The names of the model's inputs and outputs as the config states them; {""} for a single one without a name.
+// The names of the model's inputs and outputs in the config; {""} for a single one without a name.
 std::vector<std::string> input_names(const ModelOptions& model);
 std::vector<std::string> output_names(const ModelOptions& model);
 
-// The number of tokens, for a model whose input `input` is whole numbers from 0 to below it; 0 where the input is
-// values.
+// The size of the vocabulary if the model's input `input` holds tokens, which are whole numbers from 0 to below that
+// size; 0 if the input holds values.
 std::int64_t token_count(const ModelOptions& model, const std::string& input);
 
 // The activation at the end of an output, from which a loss resolves `from_logits: auto`.

@@ -1,4 +1,4 @@
-// The `model` section: layers, or a preset that stands for layers, with the names of inputs and outputs.
+// The `model` section: layers, or a preset that expands to layers, with the names of inputs and outputs.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace trainctl {
 struct ModelOptions {
   Reference preset;
   Node with;
-  Reference until;  // is gone when an included network was continued (core/layers/model/continued.h)
-  Node replace;     // likewise (core/layers/model/replaced.h)
+  Reference until;  // empty once continue_network() has run (core/layers/model/continued.h)
+  Node replace;     // empty once replace_layers() has run (core/layers/model/replaced.h)
   LayerList layers;
   std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
   std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
-  std::vector<Reference>
-      outputs;  // names of layers, of several uses the last; empty: the last layer is the only output
+  // Names of layers, each of which means the last use of the layer; empty: the last layer is the only output.
+  std::vector<Reference> outputs;
 
   static Keys<ModelOptions> keys();
 };

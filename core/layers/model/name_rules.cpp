@@ -1,4 +1,4 @@
-// Parsing and applying the rules for names.
+// Parses and applies the rules for names.
 #include "core/layers/model/name_rules.h"
 
 #include <algorithm>
@@ -13,17 +13,18 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t most_digits = 9;
+constexpr std::size_t max_digits = 9;
 
 [[noreturn]] void wrong(const std::string& what) { throw Error(ErrorKind::config, what); }
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// The number that begins at `at`, which moves behind it; nothing where no number of few digits stands there.
+// Reads the number that begins at `at`, and moves `at` past it. Returns no value if there is no number of at most
+// max_digits digits.
 std::optional<std::int64_t> number_at(const std::string& text, std::size_t& at) {
   std::size_t end = at;
   while (end < text.size() && is_digit(text[end])) ++end;
-  if (end == at || end - at > most_digits) return std::nullopt;
+  if (end == at || end - at > max_digits) return std::nullopt;
   const std::int64_t number = *parse_integer(text.substr(at, end - at));
   at = end;
   return number;
@@ -56,7 +57,7 @@ std::vector<NameRule::Piece> NameRule::pieces_of(const std::string& text, bool c
       piece.offset = sign * number_at(inside, in).value_or(0);
     }
     if (piece.text.empty() || in != inside.size()) {
-      wrong(format("'{}' is no number of a rule such as {}", text.substr(at, end - at + (end != std::string::npos)),
+      wrong(format("'{}' is not a number of a rule such as {}", text.substr(at, end - at + (end != std::string::npos)),
                    computes ? "{n}, {n+1} or {2n-2}" : "{n}"));
     }
     pieces.push_back(piece);
@@ -67,7 +68,7 @@ std::vector<NameRule::Piece> NameRule::pieces_of(const std::string& text, bool c
 
 NameRule::NameRule(const std::string& text) {
   const std::size_t arrow = text.find("->");
-  if (arrow == std::string::npos) wrong(format("'{}' is no rule such as `conv{{n}} -> features.{{n}}`", text));
+  if (arrow == std::string::npos) wrong(format("'{}' is not a rule such as `conv{{n}} -> features.{{n}}`", text));
   std::string from = trimmed(text.substr(0, arrow));
   if (from.starts_with('^')) {
     begins_ = true;
@@ -77,13 +78,13 @@ NameRule::NameRule(const std::string& text) {
     ends_ = true;
     from.pop_back();
   }
-  if (from.empty() && !begins_ && !ends_) wrong(format("'{}': nothing stands before the arrow", text));
+  if (from.empty() && !begins_ && !ends_) wrong(format("'{}': there is no text before the arrow", text));
   from_ = pieces_of(from, false);
   to_ = pieces_of(trimmed(text.substr(arrow + 2)), true);
   for (const Piece& piece : to_) {
     const auto same = [&piece](const Piece& other) { return other.number && other.text == piece.text; };
     if (piece.number && std::none_of(from_.begin(), from_.end(), same)) {
-      wrong(format("'{}': {{{}}} does not stand before the arrow", text, piece.text));
+      wrong(format("'{}': {{{}}} does not occur before the arrow", text, piece.text));
     }
   }
 }

@@ -1,9 +1,10 @@
-// Rules that turn the path of a layer into the name that another program gave the layer, as data in a preset or config.
+// Rules, given in a preset or config, that turn the path of a layer into the name that another program uses for the
+// layer.
 //
-//   ^conv1$ -> features.0                       replaces what stands before the arrow by what stands behind it; ^ and $
-//                                               are the beginning and the end of the name
-//   stage{s}/{n}/block/ -> layer{s}.{n+1}.      {s} stands for a number; behind the arrow it may be multiplied and
-//   moved: block1_conv{n} -> features.{2n-2}           {2n-2} is 2 * n - 2
+//   ^conv1$ -> features.0                       replaces the text before the arrow by the text after it; ^ and $ mean
+//                                               the beginning and the end of the name
+//   stage{s}/{n}/block/ -> layer{s}.{n+1}.      {s} matches a number, which a factor and an offset may change after the
+//   block1_conv{n} -> features.{2n-2}           arrow: {2n-2} is 2 * n - 2
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace trainctl {
 
 class NameRule {
  public:
-  // Throws Error{config} with what is wrong in a text that is no rule.
+  // Throws Error{config} that explains the problem if the text is not a rule.
   explicit NameRule(const std::string& text);
 
-  // The name with the first place that fits replaced; the name itself where none fits.
+  // Returns the name with its first match replaced; the name itself if nothing matches.
   std::string apply(const std::string& name) const;
 
  private:
@@ -29,7 +30,7 @@ class NameRule {
   };
   static std::vector<Piece> pieces_of(const std::string& text, bool computes);
 
-  bool begins_ = false, ends_ = false;  // fits only at the beginning, or the end, of a name
+  bool begins_ = false, ends_ = false;  // matches only at the beginning, or the end, of a name
   std::vector<Piece> from_, to_;
 };
 

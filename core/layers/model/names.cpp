@@ -17,19 +17,19 @@ namespace trainctl {
 
 namespace {
 
-// Whether a character can stand in a name. Of ASCII's others '/' divides paths, '@' numbers uses, and most mean
-// something to patterns, rules for names or YAML. Beyond ASCII all that can be seen are letters: what tensors' names
-// are written to (safetensors, HDF5, ONNX, event files, JSON, HTML) is UTF-8.
+// Whether a name may contain a character. Of the other ASCII characters, '/' separates the names of a path, '@' numbers
+// uses, and most have a meaning in patterns, rules for names or YAML. Beyond ASCII, all visible characters are allowed:
+// the formats that store names of tensors (safetensors, HDF5, ONNX, event files, JSON, HTML) use UTF-8.
 bool is_letter(std::string_view character) {
   constexpr std::string_view ascii = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   if (character.size() == 1) return ascii.find(character[0]) != std::string_view::npos;
-  // Controls, spaces, the soft hyphen, joiners, marks of direction, specials and tags, all inclusive.
-  constexpr std::pair<char32_t, char32_t> unseen[] = {
+  // Inclusive ranges of controls, spaces, the soft hyphen, joiners, direction marks, specials and tags.
+  constexpr std::pair<char32_t, char32_t> invisible[] = {
       {0x80, 0xa0},     {0xad, 0xad},     {0x61c, 0x61c},   {0x1680, 0x1680},   {0x180b, 0x180f},
       {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000},   {0xe000, 0xf8ff},
       {0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xfff0, 0xffff}, {0xe0000, 0x10ffff}};
   const char32_t value = utf8_value(character);
-  return std::none_of(std::begin(unseen), std::end(unseen),
+  return std::none_of(std::begin(invisible), std::end(invisible),
                       [&](const auto& range) { return range.first <= value && value <= range.second; });
 }
 
@@ -54,7 +54,7 @@ std::string use_of(const std::string& name, int number) { return number == 1 ? n
 
 std::string without_uses(const std::string& path) {
   std::string result;
-  bool is_number = false;  // of a use, which ends with the name
+  bool is_number = false;  // whether `c` belongs to the number of a use, which ends at the next '/'
   for (const char c : path) {
     is_number = c == '@' || (is_number && c != '/');
     if (!is_number) result += c;
@@ -76,7 +76,7 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
   const auto is_taken = [&](const std::string& name) {
     return std::find(taken.begin(), taken.end(), name) != taken.end();
   };
-  std::set<std::string> stated;
+  std::set<std::string> given;
   for (const Choice& choice : layers) {
     const auto& name = choice.as<LayerOptions>().name.stated;
     if (!name) continue;
@@ -86,7 +86,7 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
     } else if (is_taken(*name)) {
       reader.error(choice.location, what + ": this name is taken");
     }
-    stated.insert(*name);
+    given.insert(*name);
   }
   std::vector<std::string> names;
   std::map<std::string, int> numbers, uses;
@@ -96,7 +96,7 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
     while (name.empty()) {
       const int number = numbers[choice.name]++;
       std::string next = number == 0 ? choice.name : format("{}_{}", choice.name, number);
-      if (!is_taken(next) && !stated.contains(next)) name = std::move(next);
+      if (!is_taken(next) && !given.contains(next)) name = std::move(next);
     }
     names.push_back(std::move(name));
   }

@@ -1,4 +1,4 @@
-// The names of layers: prefixes of their tensors' names, by which other layers, outputs and checkpoints refer to them.
+// The names of layers, which are prefixes of their tensors' names; other layers, outputs and checkpoints refer to them.
 #pragma once
 
 #include <string>
@@ -16,23 +16,24 @@ std::string below(const std::string& path, const std::string& name);
 // Whether the name consists of letters of any script (in UTF-8), digits, '_', '-' and '.'.
 bool is_name(const std::string& name);
 
-// The text with a '_' for each character that no name may hold.
+// Returns the text with a '_' instead of each character that a name may not contain.
 std::string as_name(std::string_view text);
 
-// A layer that is used several times, always with the same weights: what the use of this number, from 1 on, is called.
-// The first use has the layer's own name, further ones are "c1@2", "c1@3".
+// Returns the name of a use of a layer; `number` counts the uses from 1. The first use has the layer's own name, later
+// uses are "c1@2", "c1@3". All uses share the layer's weights.
 std::string use_of(const std::string& name, int number);
 
-// The path of the layer whose use has this path: that of its weights. "block@2/c1@3" is a use of "block/c1".
+// Returns the path of a layer, which is that of its weights, from the path of one of its uses: "block/c1" for
+// "block@2/c1@3".
 std::string without_uses(const std::string& path);
 
-// How many blocks above a layer, which has this path, the one lies that a pattern of layer names (`conv*`) names: 0 for
-// the layer itself; -1 where it names none.
+// Returns how many levels above a layer, which has this path, a pattern of layer names (`conv*`) matches a block: 0 if
+// it matches the layer itself; -1 if it matches nothing.
 int blocks_above(const std::string& pattern, std::string path);
 
-// The names of the layers of one list: a stated name, or the layer's kind, numbered from the second of its kind on. A
-// name that is stated again is the same layer's next use. Reports invalid names, and names that are among `taken`.
-// `path` is the path of the list, "" for the model's.
+// The names of the layers of one list: the name in the config, or the layer's kind, numbered from the second of its
+// kind on. A name that occurs again means the next use of the same layer. Reports invalid names, and names that are in
+// `taken`. `path` is the path of the list, "" for the model's.
 std::vector<std::string> layer_names(const std::vector<Choice>& layers, const std::string& path,
                                      const std::vector<std::string>& taken, Reader& reader);
 

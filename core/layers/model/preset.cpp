@@ -45,7 +45,8 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
   }
   for (const auto& [name, value] : parameters) {
     if (!value.is_null()) continue;
-    reader.error(preset.location, format("preset '{}' needs its parameter '{}' under 'with'", preset.text, name),
+    reader.error(preset.location,
+                 format("preset '{}' needs a value for its parameter '{}' under 'with'", preset.text, name),
                  value.location, "declared");
   }
   return parameters;

@@ -1,4 +1,4 @@
-// A network of which other layers take the places of some: `model: {include: net.yaml, replace: {act: relu}}`.
+// Replaces some layers of an included network: `model: {include: net.yaml, replace: {act: relu}}`.
 #pragma once
 
 #include "core/base/document.h"
@@ -6,9 +6,9 @@
 
 namespace trainctl {
 
-// If the section `model` says `replace: {LAYER: layer, ...}`, these layers take the places of those of `included`, the
-// section that it includes: with their names and inputs. Their weights are skipped in the included section's, and they
-// are not frozen by it. Removes the key from the section; reports a layer that there is not.
+// If the section `model` has `replace: {LAYER: layer, ...}`, these layers replace layers of the included section
+// `included` and keep the names and inputs of those. The included section's weights skip them, and its `freeze` does
+// not name them any more. Removes the key from the section; reports an error if there is no layer of such a name.
 void replace_layers(Node& model, Node& included, Reader& reader);
 
 }  // namespace trainctl

@@ -14,7 +14,7 @@ struct WeightsOptions {
   Located<Path> file;
   std::vector<Reference> skip;  // patterns of names
   bool allow_missing = false;
-  // By program: rules from paths of layers to its names (core/layers/model/name_rules.h). A preset brings its own.
+  // By program: rules that turn paths of layers into its names (core/layers/model/name_rules.h). A preset has its own.
   std::map<std::string, std::vector<Reference>> names;
 
   static Keys<WeightsOptions> keys();

@@ -8,18 +8,18 @@ namespace trainctl {
 Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
   using O = BatchNormalizationOptions;
   return layer_keys<O>("batch_normalization",
-                       "Each channel to mean 0 and variance 1 over the batch, then scaled by gamma and shifted by "
-                       "beta. Statistics count each sample of a micro-batch once, whatever it weighs, and running "
-                       "statistics are means over samples in the same way.")
+                       "Normalizes each channel to mean 0 and variance 1 over the batch, then scales by gamma and "
+                       "shifts by beta. The statistics of a micro-batch count each sample once, whatever its weight; "
+                       "running statistics are means over samples in the same way.")
       .key("momentum", &O::momentum, "Share of the running statistics that one step keeps.", from_zero_to_below(1))
       .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
       .key("center", &O::center, "Whether beta is added.")
-      .key("scale", &O::scale, "Whether gamma scales.")
+      .key("scale", &O::scale, "Whether the values are scaled by gamma.")
       .key("synchronized", &O::synchronized,
-           "Whether statistics in training are those of a micro-batch on all replicas together; else each replica "
-           "normalizes its own samples by theirs.")
-      .key("beta_initializer", &O::beta_initializer, "How beta begins.")
-      .key("gamma_initializer", &O::gamma_initializer, "How gamma begins.");
+           "Whether the statistics in training are computed over the samples of a micro-batch on all replicas; "
+           "otherwise each replica normalizes its samples by its own statistics.")
+      .key("beta_initializer", &O::beta_initializer, "Initial values of beta.")
+      .key("gamma_initializer", &O::gamma_initializer, "Initial values of gamma.");
 }
 
 Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {

@@ -9,17 +9,17 @@
 namespace trainctl {
 namespace {
 
-// "8 does", "6 and 8 do": the divisors of the channels next to a number of groups that is none of them.
+// Returns "8 does" or "6 and 8 do": the divisors of the channels next to a number of groups that is no divisor.
 std::string nearest(std::int64_t groups, std::int64_t channels) {
   std::int64_t below = 0, above = 0;
-  const auto look_at = [&](std::int64_t divisor) {
+  const auto consider = [&](std::int64_t divisor) {
     if (divisor < groups) below = std::max(below, divisor);
     if (divisor > groups) above = above == 0 ? divisor : std::min(above, divisor);
   };
   for (std::int64_t k = 1; k <= channels / k; ++k) {
     if (channels % k != 0) continue;
-    look_at(k);
-    look_at(channels / k);
+    consider(k);
+    consider(channels / k);
   }
   return below > 0 && above > 0 ? format("{} and {} do", below, above) : format("{} does", std::max(below, above));
 }
@@ -44,9 +44,10 @@ Section group_normalization() {
   return norm_keys(
       layer_keys<O>(
           "group_normalization",
-          "Groups of channels of each sample to mean 0 and variance 1 over all positions, then scaled by gamma and "
-          "shifted by beta: independent of the other samples; Wu and He (2018).")
-          .key("groups", &O::groups, "Number of groups, which divides the channels; -1: as many as channels.",
+          "Normalizes groups of channels of each sample to mean 0 and variance 1 over all positions, then scales by "
+          "gamma and shifts by beta. The result does not depend on the other samples; Wu and He (2018).")
+          .key("groups", &O::groups,
+               "Number of groups, which must divide the number of channels; -1: one group for each channel.",
                between(-1, most_channels)));
 }
 

@@ -16,10 +16,9 @@ struct LayerNormalizationOptions final : NormLayer {
 
 Section layer_normalization() {
   using O = LayerNormalizationOptions;
-  return norm_keys(
-      layer_keys<O>("layer_normalization",
-                    "The last dimension of each sample to mean 0 and variance 1, then scaled by gamma and shifted by "
-                    "beta."));
+  return norm_keys(layer_keys<O>("layer_normalization",
+                                 "Normalizes the last dimension of each sample to mean 0 and variance 1, then scales "
+                                 "by gamma and shifts by beta."));
 }
 
 }  // namespace trainctl

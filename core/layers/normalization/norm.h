@@ -1,4 +1,4 @@
-// What layer_normalization and group_normalization share: an optional gamma and beta, with their keys.
+// The base of layer_normalization and group_normalization: an optional gamma and beta, with their keys.
 #pragma once
 
 #include "core/graph/ops/normalization/norm.h"
@@ -16,7 +16,7 @@ struct NormLayer : ChainedLayer {
 
  protected:
   NormAttributes attributes() const { return {static_cast<float>(epsilon), scale, center}; }
-  // The input, normalised by the op over its last dimension.
+  // Normalises the input by the op `norm`, with one gamma and one beta for each element of the last dimension.
   Feature normalise(Layer& layer, const Feature& input, std::shared_ptr<const OpDef> norm) const {
     const Shape channels{layer.shape(input).back()};
     std::vector<TensorId> operands{input.tensor};
@@ -36,9 +36,9 @@ Keys<O> norm_keys(Keys<O>&& keys) {
   return std::move(keys)
       .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
       .key("center", &O::center, "Whether beta is added.")
-      .key("scale", &O::scale, "Whether gamma scales.")
-      .key("beta_initializer", &O::beta_initializer, "How beta begins.")
-      .key("gamma_initializer", &O::gamma_initializer, "How gamma begins.");
+      .key("scale", &O::scale, "Whether the values are scaled by gamma.")
+      .key("beta_initializer", &O::beta_initializer, "Initial values of beta.")
+      .key("gamma_initializer", &O::gamma_initializer, "Initial values of gamma.");
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The layers rescaling and normalization: values scaled and shifted by fixed numbers, nothing is learnt.
+// The layers rescaling and normalization, which scale and shift values by fixed numbers that are not learned.
 #include <cmath>
 
 #include "core/base/format.h"
@@ -10,7 +10,7 @@ namespace trainctl {
 namespace {
 
 Feature scaled(Layer& layer, const Feature& input, SampleFormat format) {
-  if (layer.type(input).dtype == DType::int32) return layer.error("the input is tokens, not values", input);
+  if (layer.type(input).dtype == DType::int32) return layer.error("the input holds tokens, not values", input);
   return layer.output(layer.op(std::make_shared<Normalize>(layer.compute(), format), {input.tensor})[0]);
 }
 
@@ -58,11 +58,12 @@ Section rescaling() {
 }
 
 Section normalization() {
-  return layer_keys<NormalizationOptions>(
-             "normalization",
-             "(x - mean) / sqrt(variance), for each channel: Keras' layer after `adapt`. batch_normalization learns.")
-      .required("mean", &NormalizationOptions::mean, "One number for each channel, or one for all.")
-      .required("variance", &NormalizationOptions::variance, "Likewise.", at_least(0))
+  return layer_keys<NormalizationOptions>("normalization",
+                                          "(x - mean) / sqrt(variance), for each channel: Keras' layer after `adapt`. "
+                                          "batch_normalization learns its statistics.")
+      .required("mean", &NormalizationOptions::mean, "One mean for each channel, or one for all.")
+      .required("variance", &NormalizationOptions::variance, "One variance for each channel, or one for all.",
+                at_least(0))
       .check(check_lengths);
 }
 

@@ -1,5 +1,5 @@
-// max_pooling1d, average_pooling1d, global_max_pooling1d, global_average_pooling1d: pooling over sequences, as over
-// images one pixel high.
+// max_pooling1d, average_pooling1d, global_max_pooling1d, global_average_pooling1d: pooling over sequences, computed as
+// pooling over images one pixel high.
 #include "core/layers/images.h"
 #include "core/layers/pooling/pooling2d.h"
 #include "core/layers/table.h"
@@ -33,7 +33,7 @@ template <PoolMode mode>
 Section windowed(std::string kind, std::string meaning) {
   using O = Pooling1dOptions<mode>;
   return layer_keys<O>(std::move(kind), std::move(meaning))
-      .key("pool_size", &O::pool_size, "Length of the window, steps.", at_least(1))
+      .key("pool_size", &O::pool_size, "Length of the window in steps.", at_least(1))
       .key("strides", &O::strides, "Steps from window to window; none: pool_size.", at_least(1))
       .key("padding", &O::padding, "same or valid.");
 }

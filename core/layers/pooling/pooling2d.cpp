@@ -8,12 +8,12 @@
 namespace trainctl {
 namespace {
 
-// The most pixels of a max pooling window: the position of the maximum is kept in one byte.
+// The largest number of pixels of a max pooling window: the position of the maximum is kept in one byte.
 constexpr std::int64_t largest_max_window = 256;
-// The most pixels of an image whose maximum is wanted: its position is kept in 32 bits.
-constexpr std::int64_t most_numbered = 2'147'483'647;
+// The largest number of pixels of an image in global max pooling: the position of the maximum is kept in 32 bits.
+constexpr std::int64_t largest_max_image = 2'147'483'647;
 
-// Why the window, resolved but for its size, cannot pool; nothing where it can.
+// Returns why a window with resolved padding cannot be pooled over; empty if it can.
 std::optional<std::string> problem_of(const Window& window, PoolMode mode) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     if (window.padding_before[axis] < window.size[axis]) continue;
@@ -42,8 +42,8 @@ TensorId pool(Layer& layer, const Feature& input, TensorId images, PoolMode mode
 TensorId pool_globally(Layer& layer, const Feature& input, TensorId images, PoolMode mode) {
   if (mode == PoolMode::average) return layer.op(std::make_shared<GlobalAveragePool2d>(), {images})[0];
   const Shape x = layer.shape(layer.output(images));
-  if (checked_multiply(x[0], x[1]) > most_numbered) {
-    layer.error(format("input {} has more than {} pixels", to_string(x), most_numbered), input);
+  if (checked_multiply(x[0], x[1]) > largest_max_image) {
+    layer.error(format("input {} has more than {} pixels", to_string(x), largest_max_image), input);
     return no_tensor;
   }
   std::vector<std::string> further;
@@ -58,9 +58,10 @@ Keys<Pooling2dOptions<mode>> Pooling2dOptions<mode>::keys() {
   return layer_keys<O>(max ? "max_pooling2d" : "average_pooling2d",
                        max ? "The largest value of each window of an image."
                            : "The mean of each window of an image; padding does not count.")
-      .key("pool_size", &O::pool_size, "Height and width of the window, pixels.", at_least(1))
-      .key("strides", &O::strides, "Steps of the window down and right, pixels; none: pool_size.", at_least(1))
-      .key("padding", &O::padding, "same, valid, or pixels at each border (down, right).", at_least(0));
+      .key("pool_size", &O::pool_size, "Height and width of the window in pixels.", at_least(1))
+      .key("strides", &O::strides, "Steps of the window down and right in pixels; none: pool_size.", at_least(1))
+      .key("padding", &O::padding,
+           "same, valid, or the number of pixels at each border (above and below, left and right).", at_least(0));
 }
 
 template <PoolMode mode>

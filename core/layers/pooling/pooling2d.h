@@ -1,5 +1,5 @@
-// max_pooling2d, average_pooling2d, global_max_pooling2d, global_average_pooling2d; and the ops behind them, which
-// pooling over sequences has as well.
+// max_pooling2d, average_pooling2d, global_max_pooling2d, global_average_pooling2d; and the functions that pooling over
+// sequences shares with them.
 #pragma once
 
 #include "core/graph/ops/images/pool2d.h"
@@ -30,12 +30,12 @@ struct GlobalPooling2dOptions final : ChainedLayer {
 using GlobalMaxPooling2dOptions = GlobalPooling2dOptions<PoolMode::max>;
 using GlobalAveragePooling2dOptions = GlobalPooling2dOptions<PoolMode::average>;
 
-// Pools images [N, H, W, C] that the layer makes of its input; the window lacks its padding. no_tensor after reporting
-// that the window does not fit.
+// Pools images [N, H, W, C] that the layer made from `input`; `window` has no padding yet. Returns no_tensor after
+// reporting that the window does not fit.
 TensorId pool(Layer& layer, const Feature& input, TensorId images, PoolMode mode, Window window,
               const Padding& padding);
-// The largest value or the mean of each channel of such images: [N, C]. no_tensor after reporting that they are too
-// large.
+// Returns the largest value or the mean of each channel of such images, [N, C]; no_tensor after reporting that they are
+// too large.
 TensorId pool_globally(Layer& layer, const Feature& input, TensorId images, PoolMode mode);
 
 }  // namespace trainctl

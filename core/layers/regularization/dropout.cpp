@@ -1,4 +1,4 @@
-// The layers dropout and spatial_dropout, which zero values, channels or samples at random in training alone.
+// The layers dropout and spatial_dropout, which set values, channels or samples to zero at random, only in training.
 #include "core/graph/ops/elementwise/dropout.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Feature drop(Layer& layer, const Feature& input, double rate, DropoutUnit unit) 
   return layer.output(layer.op(op, operands)[0]);
 }
 
-// What one value of a mask of this shape serves, in samples of shape x; nothing where it is none of the units.
+// Returns the unit that one value of a mask of this shape covers, in samples of shape x; empty if it is no unit.
 std::optional<DropoutUnit> unit_of(std::vector<std::int64_t> mask, const Shape& x) {
   if (mask.size() != x.sizes().size()) return {};
   for (std::size_t k = 0; k < mask.size(); ++k) {
@@ -41,11 +41,11 @@ struct DropoutOptions final : ChainedLayer {
     const Shape x = layer.shape(inputs[0]);
     const auto unit = noise_shape.empty() ? DropoutUnit::element : unit_of(noise_shape, x);
     if (!unit) {
-      return layer.error(format("noise_shape of input {} has a size for each of its {} dimensions: -1 for all where "
-                                "each value is dropped by itself, 1 for all but the last where channels are dropped "
-                                "as a whole, or 1 for all where samples are",
-                                to_string(x), x.rank()),
-                         inputs[0]);
+      return layer.error(
+          format("noise_shape for input {} needs a size for each of its {} dimensions: -1 for all to drop single "
+                 "values, 1 for all but the last to drop whole channels, or 1 for all to drop whole samples",
+                 to_string(x), x.rank()),
+          inputs[0]);
     }
     return drop(layer, inputs[0], rate, *unit);
   }
@@ -62,12 +62,12 @@ struct SpatialDropoutOptions final : ChainedLayer {
 }  // namespace
 
 Section dropout() {
-  return layer_keys<DropoutOptions>("dropout", "In training, zeroes values at random and scales up the others.")
+  return layer_keys<DropoutOptions>("dropout", "In training, sets values to zero at random and scales up the others.")
       .required("rate", &DropoutOptions::rate, "Share of values that become zero.", from_zero_to_below(1))
       .key("noise_shape", &DropoutOptions::noise_shape,
-           "Shape of a sample's mask, without the batch: 1 where one value serves the whole dimension, -1 for the size "
-           "of the input's. [1, 1, 1] drops images as a whole (stochastic depth, before the sum of a residual block), "
-           "[1, 1, -1] their channels.",
+           "Shape of a sample's mask, without the batch: 1 for a dimension that shares one value, -1 for the size of "
+           "the input's dimension. [1, 1, 1] drops whole images (stochastic depth, before the sum of a residual "
+           "block), [1, 1, -1] whole channels.",
            at_least(-1))
       .shorthand("rate");
 }
@@ -75,8 +75,8 @@ Section dropout() {
 Section spatial_dropout() {
   return layer_keys<SpatialDropoutOptions>(
              "spatial_dropout",
-             "In training, zeroes whole channels of a sample at random, the same in all positions, and scales up the "
-             "others: Keras' spatial_dropout1d and spatial_dropout2d.")
+             "In training, sets whole channels of a sample to zero at random, the same at all positions, and scales up "
+             "the others: Keras' spatial_dropout1d and spatial_dropout2d.")
       .alias("spatial_dropout1d")
       .alias("spatial_dropout2d")
       .required("rate", &SpatialDropoutOptions::rate, "Share of channels that become zero.", from_zero_to_below(1))

@@ -1,4 +1,4 @@
-// cropping2d: images without rows and columns at their borders.
+// cropping2d: removes rows and columns at the borders of images.
 #include "core/base/format.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/layers/images.h"

@@ -1,4 +1,4 @@
-// The layers reshape and permute: the same values under another shape, or in another order of dimensions.
+// The layers reshape and permute, which change the shape of samples or the order of their dimensions.
 #include <algorithm>
 
 #include "core/base/format.h"
@@ -25,9 +25,9 @@ struct ReshapeOptions final : ChainedLayer {
     }
     const bool fits = std::ranges::find(shape.sizes(), -1) == shape.sizes().end() && shape.count() == x.count();
     if (!fits) {
-      std::string wanted;
-      for (const std::int64_t size : target_shape) wanted += (wanted.empty() ? "" : "x") + std::to_string(size);
-      return layer.error(format("{} has {} values, which {} cannot hold", to_string(x), x.count(), wanted), inputs[0]);
+      std::string target;
+      for (const std::int64_t size : target_shape) target += (target.empty() ? "" : "x") + std::to_string(size);
+      return layer.error(format("{} has {} values, which {} cannot hold", to_string(x), x.count(), target), inputs[0]);
     }
     if (shape == x) return layer.output(inputs[0].tensor);
     return layer.output(layer.op(std::make_shared<Reshape>(layer.batch_of(shape)), {inputs[0].tensor})[0]);
@@ -38,7 +38,7 @@ void check_target(const ReshapeOptions& options, const Node& node, Reader& reade
   const SourceLocation& location = node.find("target_shape") ? node.find("target_shape")->location : node.location;
   if (options.target_shape.empty()) reader.error(location, "target_shape has no dimension");
   if (std::ranges::count(options.target_shape, -1) > 1) {
-    reader.error(location, "target_shape leaves more than one dimension open (-1)");
+    reader.error(location, "target_shape has more than one dimension of size -1");
   }
   if (std::ranges::find(options.target_shape, 0) != options.target_shape.end()) {
     reader.error(location, "target_shape has a dimension of size 0");
@@ -54,7 +54,7 @@ struct PermuteOptions final : ChainedLayer {
     std::ranges::sort(sorted);
     std::ranges::generate(all, [k = std::int64_t{0}]() mutable { return ++k; });
     if (sorted != all) {
-      return layer.error(format("dims names each dimension of a sample once, from 1 to {}, and the input is {}",
+      return layer.error(format("dims must name each dimension of a sample once, from 1 to {}, but the input is {}",
                                 x.rank(), to_string(x)),
                          inputs[0]);
     }
@@ -68,7 +68,7 @@ struct PermuteOptions final : ChainedLayer {
 }  // namespace
 
 Section reshape() {
-  return layer_keys<ReshapeOptions>("reshape", "Each sample's values, row by row, under another shape.")
+  return layer_keys<ReshapeOptions>("reshape", "Each sample's values, row by row, in another shape.")
       .required("target_shape", &ReshapeOptions::target_shape,
                 "Sizes of a sample's dimensions; -1 for the one that follows from the others.", at_least(-1))
       .shorthand("target_shape")
@@ -77,9 +77,10 @@ Section reshape() {
 
 Section permute() {
   return layer_keys<PermuteOptions>("permute", "A sample's dimensions in another order.")
-      .required("dims", &PermuteOptions::dims,
-                "For each dimension of the output the number of the input's, counted from 1: [2, 1] transposes.",
-                at_least(1))
+      .required(
+          "dims", &PermuteOptions::dims,
+          "For each dimension of the output the number of the input's dimension, counted from 1: [2, 1] transposes.",
+          at_least(1))
       .shorthand("dims");
 }
 

@@ -32,7 +32,8 @@ Section upsampling2d() {
   return layer_keys<O>("upsampling2d", "Images enlarged by whole factors.")
       .key("size", &O::size, "Factors of height and width.", at_least(1))
       .key("interpolation", &O::interpolation,
-           "nearest: each pixel repeated; bilinear: between the middles of pixels, as TensorFlow resizes.")
+           "nearest: each pixel repeated; bilinear: interpolated between the centres of pixels, as TensorFlow resizes "
+           "images.")
       .shorthand("size");
 }
 

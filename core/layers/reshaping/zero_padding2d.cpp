@@ -1,4 +1,4 @@
-// zero_padding2d: rows and columns of zeros around images.
+// zero_padding2d: adds rows and columns of zeros around images.
 #include "core/graph/ops/images/padding.h"
 #include "core/layers/images.h"
 #include "core/layers/table.h"

@@ -111,10 +111,10 @@ TEST_CASE("noise and spatial dropout are of training alone") {
 TEST_CASE("what cannot be combined or reshaped is one error each") {
   const auto problem = [](const std::string& layer) { return errors(behind_two(layer), {5, 6, 3}); };
   CHECK(contains(problem("multiply: {from: [a, input]}"), "5x6x4 of 'a' and 5x6x3 of 'input'"));
-  CHECK(contains(problem("subtract: {from: [a, b, a]}"), "a difference is of two"));
+  CHECK(contains(problem("subtract: {from: [a, b, a]}"), "a difference needs two"));
   CHECK(contains(problem("maximum: {from: [a]}"), "at least two are needed"));
   CHECK(contains(problem("reshape: {target_shape: [7, -1]}"), "5x6x4 has 120 values, which 7x-1 cannot hold"));
-  CHECK(contains(problem("reshape: {target_shape: [-1, -1]}"), "more than one dimension open"));
+  CHECK(contains(problem("reshape: {target_shape: [-1, -1]}"), "more than one dimension of size -1"));
   CHECK(contains(problem("reshape: {target_shape: [0, 3]}"), "size 0"));
   CHECK(contains(problem("permute: {dims: [1, 2, 2]}"), "each dimension of a sample once, from 1 to 3"));
   CHECK(contains(errors("layers:\n  - conv2d: {filters: 4, kernel_size: 3, kernel_initializer: identity}", {5, 6, 3}),

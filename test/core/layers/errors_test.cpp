@@ -68,7 +68,7 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
        "(from 'b' at 3:5)"},
       {"layers:\n  - dense: {name: a, units: 4}\n  - add: {from: [a]}",
        {8},
-       "m.yaml:3:17: from names 1 layers, and at least two are needed"},
+       "m.yaml:3:17: from names 1 layers, but at least two are needed"},
       {R"(layers:
   - dense: {name: first, units: 4}
   - dense: {name: second, units: 4}
@@ -82,17 +82,16 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
        "m.yaml:2:38: dense 'a': there is no layer 'b' before it"},
       {"layers:\n  - dense: {name: a, units: 4}\n  - dense: {name: a, units: 5}",
        {8},
-       "m.yaml:3:5: dense 'a': a name that is used again is the same layer, with the same weights and options (units: "
-       "4 "
-       "before, 5 now): give this one another name, or equal options (first use at 2:5)"},
+       "m.yaml:3:5: dense 'a': a name that is used again means the same layer with the same weights and options "
+       "(units: 4 before, 5 now): give this layer another name, or equal options (first use at 2:5)"},
       {"layers:\n  - dense: {name: a, units: 4}\n  - dropout: {name: a, rate: 0.1}\n  - dense: 3",
        {8},
-       "m.yaml:3:5: dropout 'a': a name that is used again is the same layer, with the same weights and options (dense "
-       "before, dropout now): give this one another name, or equal options (first use at 2:5)"},
+       "m.yaml:3:5: dropout 'a': a name that is used again means the same layer with the same weights and options "
+       "(dense before, dropout now): give this layer another name, or equal options (first use at 2:5)"},
       {"layers:\n  - dense: {name: a, units: 4}\n  - dense: {name: a, units: 4}\n  - dense: 3",
        {8},
-       "m.yaml:3:5: dense 'a': a name that is used again is the same layer, with the same weights, and with this input "
-       "its kernel is 4x4, with that of its first use 8x4: give this one another name (first use at 2:5)"},
+       "m.yaml:3:5: dense 'a': a name that is used again means the same layer with the same weights, but with this "
+       "input its kernel is 4x4, and with that of its first use 8x4: give this layer another name (first use at 2:5)"},
       {R"(layers:
   - dense: {name: a, units: 8}
   - dense: {name: a, units: 8}
@@ -105,7 +104,7 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
   - add: {from: [a, a@2]}
   - dense: 3)",
        {8},
-       "m.yaml:2:5: dense 'a': nothing takes its output"},
+       "m.yaml:2:5: dense 'a': no layer reads its output"},
       {"layers:\n  - dense: {name: a@2, units: 4}",
        {8},
        "m.yaml:2:5: dense 'a@2': a name consists of letters, digits, '_', '-' and '.'"},
@@ -122,14 +121,14 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
       layers:
         - conv2d: {name: c, filters: 8, kernel_size: 3, strides: 2, padding: same})",
        {8, 8, 8},
-       "m.yaml:2:5: residual 'block': the layers give 4x4x8 and the shortcut 8x8x8, which cannot be added (from "
-       "'block/c' at 5:11)"},
+       "m.yaml:2:5: residual 'block': the layers produce 4x4x8 and the shortcut produces 8x8x8, which cannot be added "
+       "(from 'block/c' at 5:11)"},
       {R"(layers:
   - dense: {name: a, units: 4}
   - dense: {name: lost, units: 4}
   - dense: {name: b, units: 4, from: a})",
        {8},
-       "m.yaml:3:5: dense 'lost': nothing takes its output"},
+       "m.yaml:3:5: dense 'lost': no layer reads its output"},
       {"layers:\n  - flatten\n  - activation: relu",
        {8, 8, 3},
        "m.yaml:2:5: the network has no parameters: there is nothing to train"},
@@ -150,19 +149,18 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
 }
 
 TEST_CASE("all errors come at once, and layers behind an unknown shape are left alone") {
-  CHECK(
-      errors(R"(layers:
+  CHECK(errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}
   - conv2d: {name: c3, filters: 4, kernel_size: 9}
   - add: {from: [c1, c0]}
   - dense: {name: c1, units: 3})",
-             {8, 8, 3}) ==
-      "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
-      "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
-      "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
-      "m.yaml:6:5: dense 'c1': a name that is used again is the same layer, with the same weights and options (conv2d "
-      "before, dense now): give this one another name, or equal options (first use at 2:5)");
+               {8, 8, 3}) ==
+        "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
+        "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
+        "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
+        "m.yaml:6:5: dense 'c1': a name that is used again means the same layer with the same weights and options "
+        "(conv2d before, dense now): give this layer another name, or equal options (first use at 2:5)");
   // Of a repetition, the first time.
   CHECK(errors(R"(layers:
   - repeat:

@@ -72,13 +72,14 @@ TEST_CASE("prelu has an alpha for each value of a sample, or for each channel, a
 
 TEST_CASE("prelu shares alpha along all axes but the last, or along none") {
   CHECK(errors(network("prelu: {name: p, shared_axes: [1]}"), Shape{4, 5, 6}) ==
-        "m.yaml:2:5: prelu 'p': shared_axes [1] of input 4x5x6: alpha is shared along none of its axes, or along all "
-        "but the last: [1, 2] (from the input)");
-  CHECK(errors(network("prelu: {name: p, shared_axes: [1, 2, 3]}"), Shape{4, 5, 6}) ==
-        "m.yaml:2:5: prelu 'p': shared_axes [1, 2, 3] of input 4x5x6: alpha is shared along none of its axes, or along "
+        "m.yaml:2:5: prelu 'p': shared_axes [1] of input 4x5x6: alpha can be shared along none of its axes, or along "
         "all but the last: [1, 2] (from the input)");
-  CHECK(errors(network("prelu: {name: p, shared_axes: [1]}"), Shape{4}) ==
-        "m.yaml:2:5: prelu 'p': shared_axes [1] of input 4: alpha is shared along none of its axes (from the input)");
+  CHECK(errors(network("prelu: {name: p, shared_axes: [1, 2, 3]}"), Shape{4, 5, 6}) ==
+        "m.yaml:2:5: prelu 'p': shared_axes [1, 2, 3] of input 4x5x6: alpha can be shared along none of its axes, or "
+        "along all but the last: [1, 2] (from the input)");
+  CHECK(
+      errors(network("prelu: {name: p, shared_axes: [1]}"), Shape{4}) ==
+      "m.yaml:2:5: prelu 'p': shared_axes [1] of input 4: alpha can be shared along none of its axes (from the input)");
 }
 
 }  // namespace trainctl::testing::normalization_test

@@ -69,7 +69,7 @@ TEST_CASE("a loss of logits leaves out the softmax of its output alone") {
   // Another layer takes the softmax that would be left out.
   const std::string taken =
       "inputs: [a, b]\noutputs: [kind, size, more]\n" + layers + "  - dense: {name: more, from: kind, units: 2}\n";
-  CHECK(has(errors_of(taken, options_of({true, false, false})), "another layer takes its output"));
+  CHECK(has(errors_of(taken, options_of({true, false, false})), "another layer reads its output"));
   CHECK(errors_of("inputs: [a, b]\noutputs: [kind, size, more]\n" + layers +
                   "  - dense: {name: more, from: size, units: 2}\n")
             .empty());
@@ -90,17 +90,17 @@ TEST_CASE("inputs and outputs that are none are said with the place") {
   CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind, sise]\n" + layers),
             "m.yaml:2:17: there is no layer 'sise' for this output; did you mean 'size'?"));
   CHECK(has(errors_of("inputs: [a, a]\n" + layers), "m.yaml:1:13: input 'a' is given twice"));
-  CHECK(has(errors_of("inputs: [a, name]\n" + layers), "input 'name': this name is taken"));
+  CHECK(has(errors_of("inputs: [a, name]\n" + layers), "input 'name': this name is reserved"));
   CHECK(has(errors_of("inputs: [a, b/c]\n" + layers), "input 'b/c': a name consists of"));
-  CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind]\n" + layers), "dense 'size': nothing takes its output"));
+  CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind]\n" + layers), "dense 'size': no layer reads its output"));
   CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {units: 3}}]"),
-            "the model has several inputs: state which one dense takes, from: a or b"));
-  CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {from: a, units: 3}}]"), "no layer takes the input 'b'"));
+            "the model has several inputs: set which one dense reads, from: a or b"));
+  CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {from: a, units: 3}}]"), "no layer reads the input 'b'"));
   CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {from: c, units: 3}}]"), "there is no layer 'c' before it"));
   CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {name: b, from: a, units: 3}}]"), "this name is taken"));
   std::string many = "outputs: [";
   for (int i = 0; i < 17; ++i) many += (i > 0 ? ", o" : "o") + std::to_string(i);
-  CHECK(has(errors_of(many + "]\n" + layers), "there are 17 outputs, and 16 at most"));
+  CHECK(has(errors_of(many + "]\n" + layers), "there are 17 outputs, but at most 16 are allowed"));
 }
 
 }  // namespace trainctl::testing::outputs_test

@@ -73,8 +73,8 @@ TEST_CASE("a preset of one's own is found beside the config and checked") {
 
   write("parameters: {units: 4, width: ~}\nlayers:\n  - dense: $units\n  - dense: {units: $width}\n");
   CHECK(parameters(build("preset: " + file + "\nwith: {width: 3}", {8})) == 8 * 4 + 4 + 4 * 3 + 3);
-  CHECK(
-      messages("{units: 5}").starts_with("m.yaml:1:9: preset '" + file + "' needs its parameter 'width' under 'with'"));
+  CHECK(messages("{units: 5}")
+            .starts_with("m.yaml:1:9: preset '" + file + "' needs a value for its parameter 'width' under 'with'"));
   write("parameters: {units: 4}\nlayers:\n  - dense: $unit\n");
   CHECK(messages("{}") == file + ":3:12: '$unit' is no parameter of this preset; did you mean 'units'?");
   write("layer:\n  - dense: 5\n");

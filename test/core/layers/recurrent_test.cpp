@@ -84,9 +84,9 @@ TEST_CASE("what recurrent layers do not compute is an error") {
     return errors("layers: [" + layer + "]", std::move(sample)).find(text) != std::string::npos;
   };
   CHECK(says("{lstm: 3}", {5}, "lstm 'lstm': input 5 is no sequence (steps, channels)"));
-  CHECK(says("{lstm: {units: 3, activation: relu}}", {5, 4}, "activation relu: only tanh is computed"));
+  CHECK(says("{lstm: {units: 3, activation: relu}}", {5, 4}, "activation relu is not supported: use tanh"));
   CHECK(says("{gru: {units: 3, recurrent_activation: hard_sigmoid}}", {5, 4},
-             "recurrent_activation hard_sigmoid: only sigmoid is computed"));
+             "recurrent_activation hard_sigmoid is not supported: use sigmoid"));
   CHECK(says("{gru: {units: 3, reset_after: false}}", {5, 4}, "reset_after false"));
 }
 

@@ -66,13 +66,13 @@ TEST_CASE("rules for names") {
   CHECK(applied("^ -> vgg/", "c1") == "vgg/c1");
   CHECK(applied("x -> ", "axb") == "ab");
   const auto wrong = [](const std::string& rule) { return failure_of([&] { NameRule parsed(rule); }); };
-  CHECK(contains(wrong("a"), "'a' is no rule such as"));
-  CHECK(contains(wrong("-> b"), "nothing stands before the arrow"));
-  CHECK(contains(wrong("{n -> b"), "'{n' is no number of a rule such as {n}"));
-  CHECK(contains(wrong("{n+1} -> b"), "'{n+1}' is no number of a rule"));
-  CHECK(contains(wrong("a{n} -> b{m}"), "{m} does not stand before the arrow"));
+  CHECK(contains(wrong("a"), "'a' is not a rule such as"));
+  CHECK(contains(wrong("-> b"), "there is no text before the arrow"));
+  CHECK(contains(wrong("{n -> b"), "'{n' is not a number of a rule such as {n}"));
+  CHECK(contains(wrong("{n+1} -> b"), "'{n+1}' is not a number of a rule"));
+  CHECK(contains(wrong("a{n} -> b{m}"), "{m} does not occur before the arrow"));
   CHECK(contains(testing::errors(small_layers + "weights: {file: f, names: {x: [a -> b, c]}}\n", small_image()),
-                 "m.yaml:15:40: 'c' is no rule such as"));
+                 "m.yaml:15:40: 'c' is not a rule such as"));
 }
 
 TEST_CASE("what is no file of weights is told") {
