@@ -1,4 +1,4 @@
-// How well each class is recognized, from a table of classes by predictions.
+// Computes how well each class is recognized, from a confusion matrix.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,16 @@
 
 namespace trainctl {
 
-// Of one class, as scikit-learn's classification_report defines them; a quotient by 0 is 0.
+// The scores of one class, as scikit-learn's classification_report defines them; a quotient by 0 is 0.
 struct ClassScores {
-  double precision = 0;  // of the samples that were predicted to be of the class, the share that is
-  double recall = 0;     // of the samples of the class, the share that was predicted so
-  double f1_score = 0;   // the harmonic mean of the two
-  double samples = 0;    // of the class, in weights
+  double precision = 0;  // share of the samples predicted as the class that belong to it
+  double recall = 0;     // share of the samples of the class that are predicted as it
+  double f1_score = 0;   // harmonic mean of precision and recall
+  double samples = 0;    // sum of the weights of the samples of the class
 };
 
-// By class, from a table whose rows are targets and whose columns are predictions (confusion_matrix).
+// Returns the scores by class, from a table whose rows are targets and whose columns are predictions
+// (confusion_matrix).
 std::vector<ClassScores> class_scores(const Table& confusion);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What samples of each class weigh in training.
+// The weights of the classes' samples in training.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ struct EnumNames<BalancedClasses> {
   static constexpr EnumName<BalancedClasses> names[] = {{BalancedClasses::balanced, "balanced"}};
 };
 
-// balanced: samples / (classes * samples of the class); or weights by the classes' names or numbers, 1 where none is
-// stated.
+// balanced: samples / (classes * samples of the class); or weights by the classes' names or numbers, 1 for classes that
+// the config does not name.
 using ClassWeights = Located<std::variant<BalancedClasses, std::map<std::string, double>>>;
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Adding mantissas at their places.
+// Adds mantissas at the positions that their exponents give.
 #include "core/metrics/exact_sum.h"
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int limb_bits = 32;
 constexpr std::int64_t limb_mask = 0xFFFFFFFF;
-constexpr int lowest_exponent = -149;  // of the smallest float32 value
+constexpr int lowest_exponent = -149;  // exponent of the smallest float32 value
 
 }  // namespace
 
@@ -24,10 +24,10 @@ void ExactSum::add(float value) {
   const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | 0x800000;
   const std::uint32_t shift = exponent == 0 ? 0 : exponent - 1;  // from 2^-149 on
   const std::size_t limb = shift / limb_bits;
-  const std::uint64_t placed = mantissa << (shift % limb_bits);
+  const std::uint64_t shifted = mantissa << (shift % limb_bits);
   const std::int64_t sign = (bits >> 31) != 0 ? -1 : 1;
-  words_[limb] += sign * static_cast<std::int64_t>(placed & limb_mask);
-  words_[limb + 1] += sign * static_cast<std::int64_t>(placed >> limb_bits);
+  words_[limb] += sign * static_cast<std::int64_t>(shifted & limb_mask);
+  words_[limb + 1] += sign * static_cast<std::int64_t>(shifted >> limb_bits);
 }
 
 double ExactSum::value() const {

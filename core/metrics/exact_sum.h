@@ -1,5 +1,5 @@
-// Sums of float32 values without rounding, and so in whatever order and grouping they are added (Kulisch's long
-// accumulator).
+// Sums of float32 values without rounding, so that the order and grouping of the additions do not matter (Kulisch's
+// long accumulator).
 #pragma once
 
 #include <array>
@@ -18,11 +18,12 @@ class ExactSum {
   void add(float value);
   const Words& words() const { return words_; }
   void set_words(const Words& words) { words_ = words; }
-  // The sum in float64, off by a few units in its last place at most; equal sums give equal values.
+  // The sum in float64, with an error of a few units in the last place at most; equal sums return equal values.
   double value() const;
 
  private:
-  Words words_{};  // the limbs, each below 2^32 in the sum's place value, and how many values were not finite
+  // The limbs, where limb i counts multiples of 2^(32 * i - 149), then the number of values that were not finite.
+  Words words_{};
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Buckets by bits of float32.
+// Counts values in buckets, which are the upper bits of float32.
 #include "core/metrics/histogram.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 constexpr int kept_bits = 12, dropped_bits = 32 - kept_bits;
 constexpr std::uint32_t magnitudes = Histogram::buckets / 2;  // the sign is the uppermost bit
 
-// The least magnitude of a bucket; that behind the last one with finite values is the largest float32. Not by way of a
-// float32, since processors that flush denormal numbers would make zero of it.
+// The smallest magnitude of a bucket; for the bucket after the last one with finite values, the largest float32.
+// Computed without a float32, which processors that flush denormal numbers would turn into zero.
 double magnitude(std::uint32_t bucket) {
   const auto exponent = static_cast<int>(bucket >> 3), eighths = static_cast<int>(bucket & 7);
   if (exponent == 255) return std::numeric_limits<float>::max();
@@ -24,7 +24,7 @@ double magnitude(std::uint32_t bucket) {
 
 void Histogram::add(std::span<const float> values, double scale) {
   for (const float given : values) {
-    const float value = static_cast<float>(given * scale) + 0.0f;  // there is one zero
+    const float value = static_cast<float>(given * scale) + 0.0f;  // -0 is counted as 0
     if (!std::isfinite(value)) continue;
     const double exact = value;
     ++counts_[std::bit_cast<std::uint32_t>(value) >> dropped_bits];

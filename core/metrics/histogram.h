@@ -1,4 +1,4 @@
-// How the values of a tensor are distributed: counts in fixed buckets, which add up over parts of a tensor.
+// The distribution of a tensor's values: counts in fixed buckets, which can be added over pieces of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace trainctl {
 
-// A value's bucket is the upper twelve bits of its float32: sign, exponent, and three bits behind the point. Buckets
-// are the same for all tensors, eight for each power of two, so that counts of parts are added without any loss.
+// A value's bucket is the upper twelve bits of its float32: sign, exponent, and the three highest bits of the mantissa.
+// Buckets are the same for all tensors, eight for each power of two, so that counts of pieces are added without loss.
 class Histogram {
  public:
   static constexpr int buckets = 1 << 12;
@@ -21,10 +21,10 @@ class Histogram {
 
   // A bucket that has values in it.
   struct Bucket {
-    double low = 0, high = 0;  // its edges
+    double low = 0, high = 0;  // edges of the bucket
     std::int64_t count = 0;
   };
-  // Those that have values, from the lowest to the highest.
+  // Returns the buckets that have values, from the lowest to the highest.
   std::vector<Bucket> filled() const;
 
   std::int64_t count() const;
@@ -33,7 +33,8 @@ class Histogram {
   double minimum() const { return extremes_[0]; }   // infinity without values
   double maximum() const { return -extremes_[1]; }  // minus infinity without values
 
-  // What is added up over the parts of a tensor, and that of which the least is taken: all there is.
+  // The whole state, for merging the histograms of a tensor's pieces: counts and sums are added, of extremes the
+  // minimum is taken.
   std::span<std::int64_t> counts() { return counts_; }
   std::span<double> sums() { return sums_; }
   std::span<double> extremes() { return extremes_; }
@@ -41,9 +42,9 @@ class Histogram {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  std::vector<std::int64_t> counts_;           // by the bits
-  double sums_[2] = {0, 0};                    // of the values and their squares
-  double extremes_[2] = {infinity, infinity};  // the least value, and the least of the negated ones
+  std::vector<std::int64_t> counts_;           // by bucket
+  double sums_[2] = {0, 0};                    // sum of the values, sum of their squares
+  double extremes_[2] = {infinity, infinity};  // smallest value, smallest negated value
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Resolves a loss against the network's output.
+// Resolves a loss for the activation at the end of the network.
 #include "core/metrics/loss.h"
 
 #include <cmath>
@@ -17,9 +17,8 @@ struct EnumNames<FromLogits> {
 namespace {
 
 constexpr const char* from_logits_meaning =
-    "Whether the network's output is logits; auto looks whether it ends in a softmax or sigmoid. Probabilities are "
-    "never "
-    "formed in training: the loss is computed from the logits in front of them.";
+    "Whether the network's output is logits; auto checks whether the network ends in a softmax or sigmoid. Training "
+    "never computes probabilities: the loss is computed from the logits before that activation.";
 
 // The options of one loss rule; the rule's members are its keys.
 template <class Rule>
@@ -67,13 +66,12 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
   const auto expected = link == LossLink::sigmoid ? FinalActivation::sigmoid : FinalActivation::softmax;
   if (network == FinalActivation::none) {
     if (options.from_logits == FromLogits::no) {
-      reader.error(choice.location,
-                   format("{} with from_logits: false takes probabilities, but the network does not end in "
-                          "a {}: add one, or leave from_logits out",
-                          choice.name, text(expected)));
+      reader.error(choice.location, format("{} with from_logits: false needs probabilities, but the network does not "
+                                           "end in a {}: add one, or leave from_logits out",
+                                           choice.name, text(expected)));
     }
   } else if (network != expected) {
-    reader.error(choice.location, format("{} goes with a {} at the end of the network, not with a {}", choice.name,
+    reader.error(choice.location, format("{} needs a {} at the end of the network, not a {}", choice.name,
                                          text(expected), text(network)));
   } else {
     loss.folded = network;

@@ -1,4 +1,4 @@
-// The losses of the config, and their resolution: a loss op that takes logits.
+// The losses of the config, and their resolution to a loss op that reads logits.
 #pragma once
 
 #include "core/graph/ops/losses/losses.h"
@@ -25,20 +25,21 @@ const ChoiceTable& loss_choices();
 struct ResolvedLoss {
   LossRule rule;
   // The activation at the end of the network that is left out in training because the loss op takes logits
-  // (BuildOptions::logits). Applied to the op's input, it gives the predictions that users and some metrics take.
+  // (BuildOptions::logits). Applied to the op's input, it returns the predictions that users and some metrics need.
   FinalActivation folded = FinalActivation::none;
   SourceLocation location;
 };
 
-// Resolves a loss for a network that ends in `network`. Reports `from_logits: false` where the network does not end in
-// probabilities, or in the wrong ones for the loss.
+// Resolves a loss for a network that ends in `network`. Reports an error if `from_logits: false` is set for a network
+// without a final softmax or sigmoid, or if the network ends in the wrong one for the loss.
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader);
 
-// The same loss of probabilities in place of class numbers; a loss that takes no class numbers as it is.
+// Returns the same loss for targets that are probabilities instead of class numbers; a loss without class numbers is
+// returned unchanged.
 LossRule of_probabilities(const LossRule& rule);
 
-// The expected mean loss before any training, for an output [n, K]: the logarithm of the number of outcomes; 0 where it
-// is not known.
+// The expected mean loss before any training, for an output [n, K]: the logarithm of the number of outcomes; 0 if it is
+// not known.
 double chance_loss(const LossRule& loss, const Shape& output);
 
 }  // namespace trainctl

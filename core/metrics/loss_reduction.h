@@ -1,4 +1,4 @@
-// What the sum of the samples' losses is divided by.
+// The divisor of the sum of the samples' losses: the number of samples or the sum of their weights.
 #pragma once
 
 #include "core/spec/values.h"

@@ -1,4 +1,4 @@
-// Exact values of losses and metrics over an epoch.
+// Adds up the sums of steps, and computes the values of losses and metrics over an epoch.
 #include "core/metrics/means.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace trainctl {
 
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs) {
   std::vector<MetricResult> results;
-  std::vector<double> scales;  // by output: factor of its sum of losses, from its weight and rows
+  std::vector<double> scales;  // by output: factor of the output's sum of losses, from the output's weight and rows
   for (const ResolvedOutput& output : outputs)
     scales.push_back(output.weight / static_cast<double>(output.rows_counted));
   results.push_back({"loss", 0, outputs.size(), [scales](std::span<const double> sums, double count) {

@@ -19,9 +19,9 @@ class MetricMeans {
  public:
   explicit MetricMeans(std::vector<MetricResult> results);
 
-  // Adds one batch: the sums of a step, of which the last is that of its weights, and its count.
+  // Adds one batch: the sums of a step, of which the last is the sum of the weights, and the step's count.
   void add(std::span<const double> sums, double count);
-  // Adds the batches that another object has gathered, which must have the same results.
+  // Adds the batches of another object, which must have the same results.
   void add(const MetricMeans& other) { add(other.sums_, other.count_); }
 
   const std::vector<MetricResult>& results() const { return results_; }
@@ -30,14 +30,14 @@ class MetricMeans {
   std::span<const double> sums(const MetricResult& result) const;
   double count() const { return count_; }
   double weight() const { return sums_.back(); }
-  // The values of the results that have one, by name, and the tables of the others. Empty where nothing was counted.
+  // The values of the results that are numbers, and the tables of the others, by name. Empty if no batch was added.
   std::map<std::string, double> values() const;
   std::map<std::string, Table> tables() const;
   void clear();
 
  private:
   std::vector<MetricResult> results_;
-  std::vector<double> sums_;  // the last one: of the weights
+  std::vector<double> sums_;  // the last one is the sum of the weights
   double count_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Resolves metrics against the loss.
+// Resolves metrics for the loss.
 #include "core/metrics/metric.h"
 
 #include <algorithm>

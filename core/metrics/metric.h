@@ -1,4 +1,4 @@
-// The metrics of the config, resolved against the loss as Keras does.
+// The metrics of the config, resolved for the loss as in Keras.
 #pragma once
 
 #include <string>
@@ -20,12 +20,11 @@ const ChoiceTable& metric_choices();
 struct ResolvedMetric {
   std::string name;             // as in the config: "accuracy"
   MetricRule rule;              // adapted to the loss
-  bool of_predictions = false;  // its op takes the predictions, not the loss's logits
+  bool of_predictions = false;  // whether its op reads the predictions instead of the loss's logits
   SourceLocation location;
 };
 
-// Resolves the metrics of an output [n, K]. Reports metrics that have no meaning with the loss, and metrics named
-// twice.
+// Resolves the metrics of an output [n, K]. Reports metrics that do not fit the loss, and metrics named twice.
 std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                             const Shape& output, Reader& reader);
 

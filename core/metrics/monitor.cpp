@@ -1,4 +1,4 @@
-// Comparing values of a monitored metric.
+// Compares values of a monitored metric.
 #include "core/metrics/monitor.h"
 
 #include <algorithm>
@@ -25,10 +25,10 @@ std::string why_not_monitored(std::string_view monitor, const std::vector<std::s
     for (const std::string& result : results) {
       if (has_validation) names.push_back("val_" + result);
     }
-    return format("monitor '{}' is nothing that this run reports; there is {}", monitor, join_or(names));
+    return format("monitor '{}' is not a result of this run; use {}", monitor, join_or(names));
   }
   if (!on_validation || has_validation) return {};
-  return format("monitor '{}' wants validation data, and the config has none: state data.validation, or monitor '{}'",
+  return format("monitor '{}' needs validation data, but the config has none: set data.validation, or monitor '{}'",
                 monitor, name);
 }
 

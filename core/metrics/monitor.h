@@ -16,10 +16,10 @@ struct EnumNames<MonitorMode> {
   static constexpr EnumName<MonitorMode> names[] = {{MonitorMode::minimum, "min"}, {MonitorMode::maximum, "max"}};
 };
 
-// Why a run with these results ("loss", "accuracy", ...) cannot monitor the metric `monitor`; "" where it can.
+// Returns why a run with these results ("loss", "accuracy", ...) cannot monitor the metric `monitor`; "" if it can.
 std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation);
 
-// The mode of a metric by its name ("val_accuracy"): that of its rule; minimum for losses.
+// The mode of a metric by its name ("val_accuracy"): the mode of its rule; minimum for losses.
 MonitorMode mode_of(std::string_view metric);
 
 // Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and every number is better than

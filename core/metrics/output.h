@@ -11,13 +11,13 @@
 namespace trainctl {
 
 struct ResolvedOutput {
-  std::string name;  // of the output's layer; empty: the only output
+  std::string name;  // name of the output's layer; empty: the only output
   ResolvedLoss loss;
-  double weight = 1;                    // of the loss in the weighted sum of all outputs' losses
+  double weight = 1;                    // weight of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // as in the config
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
-  std::int64_t rows_counted = 1;  // rows of the output for each one of a step's count
+  std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
 
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }

@@ -1,4 +1,4 @@
-// The count of evaluations without improvement.
+// Counts evaluations without improvement.
 #include "core/metrics/patience.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Evaluations that a monitored value goes without improving.
+// Counts the evaluations since a monitored value improved.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace trainctl {
 
-// Counts how often in turn a value was no better than the best one by more than `min_delta`.
+// Counts how many evaluations in a row were not better than the best value by more than `min_delta`.
 class Patience {
  public:
   Patience(MonitorMode mode, double min_delta) : mode_(mode), min_delta_(min_delta) {}
 
-  // Takes the value of one more evaluation. Returns whether it is better than all before; NaN never is.
+  // Adds the value of the next evaluation. Returns whether it is better than all earlier values; NaN never is.
   bool improves(double value);
   std::int64_t waited() const { return waited_; }  // evaluations since the best one
   void begin_anew() { waited_ = 0; }
 
-  // The state as a text that reads back as the same. An empty text is that of the beginning.
+  // The state as a text, and back. An empty text means the initial state.
   std::string text() const;
   void read(const std::string& text);
 

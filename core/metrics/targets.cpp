@@ -11,8 +11,8 @@ namespace {
 
 std::string outputs_text(std::int64_t width) { return format("{} output{}", width, width == 1 ? "" : "s"); }
 
-// The form of class numbers that the loss takes; nothing where the output has another width.
-std::optional<TargetEncoding> form_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
+// Returns the encoding of class numbers that the loss needs; empty if the output has a wrong width.
+std::optional<TargetEncoding> encoding_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
   if (loss == LossTargets::class_numbers) {
     return width >= classes ? std::optional(TargetEncoding::class_number) : std::nullopt;
   }
@@ -22,40 +22,39 @@ std::optional<TargetEncoding> form_of_classes(LossTargets loss, std::int64_t wid
 }
 
 TargetEncoding match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetInfo& targets, Reader& reader) {
-  const auto form = form_of_classes(targets_of(loss.rule), width, targets.classes);
-  const TargetEncoding stated = declared_encoding(targets);
-  if (form == TargetEncoding::class_value && targets_of(loss.rule) == LossTargets::values &&
+  const auto encoding = encoding_of_classes(targets_of(loss.rule), width, targets.classes);
+  const TargetEncoding declared = declared_encoding(targets);
+  if (encoding == TargetEncoding::class_value && targets_of(loss.rule) == LossTargets::values &&
       targets.class_names.size() > 2) {
     reader.error(
         loss.location,
-        format("{} takes values, but the data's targets are words ({}, {}, ...), whose numbers measure nothing: "
-               "give the network an output for each of the {} classes, or use sparse_categorical_crossentropy",
+        format("{} needs values, but the data's targets are words ({}, {}, ...), whose numbers have no meaning: give "
+               "the network an output for each of the {} classes, or use sparse_categorical_crossentropy",
                name_of(loss.rule), targets.class_names[0], targets.class_names[1], targets.classes));
-    return *form;
+    return *encoding;
   }
-  if (targets.label_mode == LabelMode::integer || form == stated) {
-    if (form) return *form;
+  if (targets.label_mode == LabelMode::integer || encoding == declared) {
+    if (encoding) return *encoding;
     reader.error(loss.location,
                  format("the data has {} classes, but the network has {}: give it an output for each class",
                         targets.classes, outputs_text(width)));
-    return stated;
+    return declared;
   }
   const std::string_view mode = name_of(targets.label_mode);
-  const std::string_view gives = stated == TargetEncoding::one_hot ? "one value for each class" : "0 or 1";
+  const std::string_view produced = declared == TargetEncoding::one_hot ? "one value for each class" : "0 or 1";
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
-    reader.error(
-        loss.location,
-        format("{} takes class numbers, but data.label_mode: {} gives {}: leave label_mode out, or use {}",
-               name_of(loss.rule), mode, gives,
-               stated == TargetEncoding::one_hot ? "categorical_crossentropy" : "binary_crossentropy and one output"));
-  } else {
     reader.error(loss.location,
-                 format("data.label_mode: {} gives {}, which does not fit {} with {}: leave label_mode out, "
-                        "or give the network {}",
-                        mode, gives, name_of(loss.rule), outputs_text(width),
-                        outputs_text(stated == TargetEncoding::one_hot ? targets.classes : 1)));
+                 format("{} needs class numbers, but data.label_mode: {} produces {}: leave label_mode out, or use {}",
+                        name_of(loss.rule), mode, produced,
+                        declared == TargetEncoding::one_hot ? "categorical_crossentropy"
+                                                            : "binary_crossentropy and one output"));
+  } else {
+    reader.error(loss.location, format("data.label_mode: {} produces {}, which does not fit {} with {}: leave "
+                                       "label_mode out, or give the network {}",
+                                       mode, produced, name_of(loss.rule), outputs_text(width),
+                                       outputs_text(declared == TargetEncoding::one_hot ? targets.classes : 1)));
   }
-  return stated;
+  return declared;
 }
 
 // The shape of positions, P..., of an output [n, P..., K].
@@ -64,7 +63,7 @@ Shape positions(const Shape& output) {
   return Shape(std::vector<std::int64_t>(sizes.begin() + 1, sizes.end() - 1));
 }
 
-// Reports targets whose classes are not those of the output's samples or positions.
+// Reports an error: the targets have classes for other positions than the output.
 void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
   const std::string ends = to_string(output.without_front());
   if (targets.shape.rank() > 0) {
@@ -74,7 +73,7 @@ void report_positions(const ResolvedLoss& loss, const Shape& output, const Targe
                         to_string(targets.shape), ends));
     return;
   }
-  reader.error(loss.location, format("{} takes one row of values for each sample, but the network ends in {}: end it "
+  reader.error(loss.location, format("{} needs one row of values for each sample, but the network ends in {}: end it "
                                      "with flatten or global_average_pooling2d and dense",
                                      name_of(loss.rule), ends));
 }
@@ -82,18 +81,15 @@ void report_positions(const ResolvedLoss& loss, const Shape& output, const Targe
 void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& values, Reader& reader) {
   const std::int64_t width = output.without_front().count();
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
-    reader.error(
-        loss.location,
-        format("{} takes class numbers, but the data's targets are values: store classes as integers from 0, or use a "
-               "loss that takes values (mean_squared_error)",
-               name_of(loss.rule)));
+    reader.error(loss.location, format("{} needs class numbers, but the data's targets are values: store classes as "
+                                       "integers from 0, or use a loss for values (mean_squared_error)",
+                                       name_of(loss.rule)));
   } else if (values.count() > 0 && values.count() != width) {
     const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
-    reader.error(
-        loss.location,
-        format("the data's targets are {} value{} for each sample, but the network has {}: let it end in {}{}",
-               values.count(), values.count() == 1 ? "" : "s", outputs_text(width), outputs_text(values.count()),
-               one ? ", or state data.classes where whole numbers are classes" : ""));
+    reader.error(loss.location,
+                 format("the data's targets are {} value{} for each sample, but the network has {}: let it end in {}{}",
+                        values.count(), values.count() == 1 ? "" : "s", outputs_text(width),
+                        outputs_text(values.count()), one ? ", or set data.classes if whole numbers are classes" : ""));
   }
 }
 
@@ -116,10 +112,9 @@ TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, cons
   }
   const std::int64_t width = output.back();
   if ((sparse || targets_of(loss.rule) == LossTargets::distributions) && width < 2) {
-    reader.error(loss.location,
-                 format("{} wants an output for each class, but the network has one output; for two classes "
-                        "use binary_crossentropy or two outputs",
-                        name_of(loss.rule)));
+    reader.error(loss.location, format("{} needs an output for each class, but the network has one output: for two "
+                                       "classes use binary_crossentropy or two outputs",
+                                       name_of(loss.rule)));
     return unknown;
   }
   if (targets.classes > 0) return match_classes(loss, width, targets, reader);
@@ -136,13 +131,13 @@ void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& w
                                      to_string(weight), to_string(output.without_front())));
 }
 
-TensorType target_type(TargetEncoding form, const Shape& output) {
-  if (form == TargetEncoding::class_number) return {positions(output).with_front(output[0]), DType::int32};
+TensorType target_type(TargetEncoding encoding, const Shape& output) {
+  if (encoding == TargetEncoding::class_number) return {positions(output).with_front(output[0]), DType::int32};
   return {output, DType::float32};
 }
 
-TensorType sample_target_type(TargetEncoding form, const TargetInfo& targets) {
-  switch (form) {
+TensorType sample_target_type(TargetEncoding encoding, const TargetInfo& targets) {
+  switch (encoding) {
     case TargetEncoding::class_number:
       return {targets.shape, DType::int32};
     case TargetEncoding::one_hot:

@@ -21,26 +21,26 @@ struct EnumNames<LabelMode> {
                                                   {LabelMode::input, "input"}};
 };
 
-// The form in which the targets of a data set reach a loss behind an output [n, P..., K] with positions P. Reports
-// targets that do not fit, with the remedy, at the loss's line.
+// Returns the encoding of a data set's targets for the loss of an output [n, P..., K] with positions P. Reports targets
+// that do not fit, with the remedy, at the loss's config line.
 TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader);
 
-// Reports weights of positions that an output [n, P..., K] does not have. `weight` is the shape of one sample's
-// weights.
+// Reports an error if there are weights for positions that an output [n, P..., K] does not have. `weight` is the shape
+// of one sample's weights.
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
 
-// The form of targets without a loss.
+// The encoding of targets that the data set's metadata sets, without a loss.
 TargetEncoding declared_encoding(const TargetInfo& targets);
 
 // The type of a micro-batch's targets for an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
-TensorType target_type(TargetEncoding form, const Shape& output);
+TensorType target_type(TargetEncoding encoding, const Shape& output);
 
-// The type of one sample's target in a form, for a data set with these targets.
-TensorType sample_target_type(TargetEncoding form, const TargetInfo& targets);
+// The type of one sample's target in an encoding, for a data set with these targets.
+TensorType sample_target_type(TargetEncoding encoding, const TargetInfo& targets);
 
-// Whether a loss takes values: whole numbers in the targets are then values, not classes.
+// Whether a loss needs values: whole numbers in the targets are then values, not classes.
 bool takes_values(const Choice& loss);
-// Whether a loss takes class numbers: several whole numbers in a target are then the classes of positions.
+// Whether a loss needs class numbers: several whole numbers in a target are then the classes of positions.
 bool takes_class_numbers(const Choice& loss);
 
 }  // namespace trainctl

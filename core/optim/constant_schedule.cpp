@@ -1,4 +1,4 @@
-// The learning rate stays as it is, after warm-up.
+// The learning rate is constant after warm-up.
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
@@ -11,6 +11,6 @@ struct ConstantSchedule final : ScheduleOptions {
 
 }  // namespace
 
-Section constant_schedule() { return schedule_keys<ConstantSchedule>("constant", "The learning rate stays as it is."); }
+Section constant_schedule() { return schedule_keys<ConstantSchedule>("constant", "The learning rate is constant."); }
 
 }  // namespace trainctl

@@ -28,7 +28,7 @@ double CosineSchedule::rate(double base, const ScheduleTime& time, double warmup
 
 Section cosine_schedule() {
   return schedule_keys<CosineSchedule>(
-             "cosine", "After warm-up the learning rate falls along half a cosine, to the end of the run.")
+             "cosine", "After warm-up the learning rate falls along half a cosine until the end of the run.")
       .key("minimum", &CosineSchedule::minimum, "Learning rate at the end of the run.", at_least(0));
 }
 

@@ -24,13 +24,15 @@ double ExponentialSchedule::rate(double base, const ScheduleTime& time, double w
 }  // namespace
 
 Section exponential_schedule() {
-  return schedule_keys<ExponentialSchedule>(
-             "exponential", "After warm-up the learning rate falls exponentially: by decay_rate in each decay_steps.")
-      .required("decay_steps", &ExponentialSchedule::decay_steps, "Interval, in steps or epochs.", more_than(0))
-      .required("decay_rate", &ExponentialSchedule::decay_rate,
-                "What the learning rate is multiplied by in each interval.", more_than(0))
+  return schedule_keys<ExponentialSchedule>("exponential",
+                                            "After warm-up the learning rate falls exponentially: by the factor "
+                                            "decay_rate in each interval of decay_steps.")
+      .required("decay_steps", &ExponentialSchedule::decay_steps, "Length of an interval, in steps or epochs.",
+                more_than(0))
+      .required("decay_rate", &ExponentialSchedule::decay_rate, "Factor of the learning rate in each interval.",
+                more_than(0))
       .key("staircase", &ExponentialSchedule::staircase,
-           "Whether the learning rate falls at the end of each interval instead of all the time.")
+           "Whether the learning rate falls at the end of each interval instead of continuously.")
       .check([](const ExponentialSchedule& schedule, const Node& node, Reader& reader) {
         check_steps(schedule.decay_steps, "decay_steps", node, reader);
       });

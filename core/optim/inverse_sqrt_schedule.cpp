@@ -1,5 +1,5 @@
-// The learning rate falls with the root of the step after the warm-up (Vaswani et al., 2017: "Attention is all you
-// need").
+// The learning rate falls with the inverse square root of the step after the warm-up (Vaswani et al., 2017: "Attention
+// is all you need").
 #include <algorithm>
 #include <cmath>
 

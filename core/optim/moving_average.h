@@ -5,7 +5,7 @@
 
 namespace trainctl {
 
-// As Keras' use_ema of its optimizers.
+// The moving average corresponds to use_ema of Keras' optimizers.
 struct MovingAverageOptions {
   double momentum = 0.99;
 

@@ -1,5 +1,5 @@
-// The learning rate rises to the optimizer's and falls far below it until the end of the run (Smith and Topin, 2019:
-// "Super-convergence"), by PyTorch's formula for OneCycleLR.
+// The learning rate rises to the optimizer's learning rate and falls far below it until the end of the run (Smith and
+// Topin, 2019: "Super-convergence"), by PyTorch's formula for OneCycleLR.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -23,7 +23,7 @@ struct OneCycleSchedule final : ScheduleOptions {
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 
  private:
-  // Between two rates, at a share of the way.
+  // Interpolates between two rates; `share` is 0 at the first and 1 at the last.
   double between(double first, double last, double share) const {
     const double moved = anneal_strategy == Anneal::linear ? share : 0.5 * (1 - std::cos(std::numbers::pi * share));
     return first + (last - first) * moved;
@@ -33,7 +33,7 @@ struct OneCycleSchedule final : ScheduleOptions {
 double OneCycleSchedule::rate(double base, const ScheduleTime& time, double) const {
   const double total = steps_of_run(time, "one_cycle");
   const double step = std::min(static_cast<double>(time.step), total - 1);
-  const double top = pct_start * total - 1;  // the step of the full rate; it may lie between steps
+  const double top = pct_start * total - 1;  // the step of the full rate; may be fractional
   const double first = base / div_factor;
   if (step < top) return between(first, base, step / top);
   return between(base, first / final_div_factor, step > top ? (step - top) / (total - 1 - top) : 0.0);
@@ -47,17 +47,18 @@ struct EnumNames<Anneal> {
 };
 
 Section one_cycle_schedule() {
-  return Keys<OneCycleSchedule>("one_cycle",
-                                "The learning rate rises to the optimizer's, then falls far below it until the end of "
-                                "the run (Smith and Topin, 2019), as PyTorch's OneCycleLR; the momentum stays.")
+  return Keys<OneCycleSchedule>(
+             "one_cycle",
+             "The learning rate rises to the optimizer's learning rate, then falls far below it until the end of the "
+             "run (Smith and Topin, 2019), as with PyTorch's OneCycleLR; the momentum does not change.")
       .key("pct_start", &OneCycleSchedule::pct_start, "Share of the run in which the learning rate rises.",
            between(0, 1))
-      .key("div_factor", &OneCycleSchedule::div_factor, "The optimizer's learning rate over that of the first step.",
-           more_than(0))
+      .key("div_factor", &OneCycleSchedule::div_factor,
+           "The optimizer's learning rate divided by that of the first step.", more_than(0))
       .key("final_div_factor", &OneCycleSchedule::final_div_factor,
-           "The learning rate of the first step over that of the last one.", more_than(0))
+           "The learning rate of the first step divided by that of the last step.", more_than(0))
       .key("anneal_strategy", &OneCycleSchedule::anneal_strategy,
-           "Whether rise and fall are halves of a cosine or straight.");
+           "Whether the rise and the fall follow half a cosine or a straight line.");
 }
 
 }  // namespace trainctl

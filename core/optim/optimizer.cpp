@@ -13,7 +13,7 @@ struct EnumNames<DecayExclusion> {
 
 namespace {
 
-// The options of one rule: its members are keys.
+// The options of one optimizer rule; the rule's members are its keys.
 template <class Rule>
 struct RuleOptions final : OptimizerOptions, Rule {
   RuleOptions() {
@@ -28,7 +28,7 @@ struct RuleOptions final : OptimizerOptions, Rule {
         .key("learning_rate", &OptimizerOptions::learning_rate, "Learning rate, before the schedule.", at_least(0))
         .key("weight_decay", &OptimizerOptions::weight_decay, Rule::decay_meaning, at_least(0))
         .key("exclude_from_weight_decay", &OptimizerOptions::exclude_from_weight_decay,
-             "Which parameters weight decay spares.");
+             "The parameters that weight decay does not change.");
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);
     });

@@ -14,7 +14,7 @@ namespace trainctl {
 // normalisation.
 enum class DecayExclusion { none, biases_and_norms };
 
-// Options that all optimizers share; the others are those of the rule (core/graph/ops/optimizers/).
+// The options that all optimizers share. An optimizer adds the options of its rule (core/graph/ops/optimizers/).
 struct OptimizerOptions : Options {
   double learning_rate = 0;
   double weight_decay = 0;
@@ -23,7 +23,7 @@ struct OptimizerOptions : Options {
   virtual OptimizerRule rule() const = 0;
   // Whether a step of the optimizer needs norms over each parameter.
   bool by_parameter() const;
-  // The op that updates all parameters. `ranges` cover the trainable part of the flat layout; `clip_norm` 0: no
+  // The op that updates all parameters. `ranges` cover the trainable parameters of the flat layout; `clip_norm` 0: no
   // clipping.
   std::shared_ptr<const OptimizerUpdate> update(std::vector<UpdateRange> ranges, double clip_norm) const;
   // Whether weight decay applies to a parameter; `plain` means that it is neither a bias nor a parameter of

@@ -1,4 +1,4 @@
-// The learning rate has stated values between given times, counted from the start of the run.
+// The learning rate has given values between given times, counted from the start of the run.
 #include <cstddef>
 #include <vector>
 
@@ -16,7 +16,8 @@ struct PiecewiseSchedule final : ScheduleOptions {
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 };
 
-// Whether each boundary is later than those before it in the same unit; what an epoch is in steps is not known yet.
+// Whether each boundary is later than the earlier ones in the same unit; the number of steps of an epoch is not known
+// yet.
 bool ascending(const std::vector<Duration>& boundaries) {
   for (std::size_t i = 0; i < boundaries.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -33,8 +34,9 @@ void check_piecewise(const PiecewiseSchedule& schedule, const Node& node, Reader
     reader.error(node.find("boundaries")->location, "boundaries must ascend");
   }
   if (schedule.values.size() != schedule.boundaries.size() + 1) {
-    reader.error(node.find("values")->location, format("values must be one more than boundaries: {}, not {}",
-                                                       schedule.boundaries.size() + 1, schedule.values.size()));
+    reader.error(node.find("values")->location,
+                 format("there must be one value more than boundaries: {} values, not {}",
+                        schedule.boundaries.size() + 1, schedule.values.size()));
   }
 }
 
@@ -48,12 +50,13 @@ double PiecewiseSchedule::rate(double, const ScheduleTime& time, double) const {
 
 Section piecewise_schedule() {
   return schedule_keys<PiecewiseSchedule>(
-             "piecewise", "The learning rate has stated values between given times, in place of the optimizer's.")
+             "piecewise",
+             "The learning rate has given values between given times, instead of the optimizer's learning rate.")
       .required("boundaries", &PiecewiseSchedule::boundaries,
-                "Times of the changes, in steps or epochs: [80 epochs, 120 epochs]. The step that many steps from the "
-                "start has the new value; in Keras it is the last one with the old value.")
+                "Times of the changes, in steps or epochs: [80 epochs, 120 epochs]. A boundary of n steps is followed "
+                "by step n, counted from 0, with the new value; in Keras, step n is the last one with the old value.")
       .required("values", &PiecewiseSchedule::values,
-                "Learning rates before, between and after the boundaries: one more than boundaries.", at_least(0))
+                "Learning rates before, between and after the boundaries: one value more than boundaries.", at_least(0))
       .check(check_piecewise);
 }
 

@@ -1,4 +1,4 @@
-// The learning rate falls to a minimum after the warm-up, as a power of the time that is left.
+// The learning rate falls to a minimum after the warm-up, as a power of the remaining time.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -23,7 +23,7 @@ struct PolynomialSchedule final : ScheduleOptions {
 void check_polynomial(const PolynomialSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.decay_steps) check_steps(*schedule.decay_steps, "decay_steps", node, reader);
   if (schedule.cycle && !schedule.decay_steps) {
-    reader.error(node.find("cycle")->location, "cycle needs decay_steps: how long the first fall takes");
+    reader.error(node.find("cycle")->location, "cycle needs decay_steps, the length of the first fall");
   }
 }
 
@@ -38,13 +38,14 @@ double PolynomialSchedule::rate(double base, const ScheduleTime& time, double wa
 
 Section polynomial_schedule() {
   return schedule_keys<PolynomialSchedule>(
-             "polynomial", "After warm-up the learning rate falls to a minimum: linearly, or as another power.")
+             "polynomial",
+             "After warm-up the learning rate falls to a minimum, linearly or as another power of the remaining time.")
       .key("decay_steps", &PolynomialSchedule::decay_steps,
-           "How long it falls, in steps or epochs; with none to the end of the run.", more_than(0))
-      .key("power", &PolynomialSchedule::power, "Power of the share of the time that is left.", more_than(0))
+           "Length of the fall, in steps or epochs; none: until the end of the run.", more_than(0))
+      .key("power", &PolynomialSchedule::power, "Exponent of the remaining share of the time.", more_than(0))
       .key("minimum", &PolynomialSchedule::minimum, "Learning rate at the end (Keras: end_learning_rate).", at_least(0))
       .key("cycle", &PolynomialSchedule::cycle,
-           "Whether the learning rate rises again at each multiple of decay_steps, to fall until the next one.")
+           "Whether the learning rate rises again at each multiple of decay_steps, and falls until the next one.")
       .check(check_polynomial);
 }
 

@@ -23,7 +23,7 @@ std::string why_warmup_is_cut(const ScheduleOptions& options, const ScheduleTime
   const double warmup = steps_of(options.warmup, time);
   if (time.total_steps == 0 || warmup <= static_cast<double>(time.total_steps)) return "";
   return format(
-      "schedule.warmup is {:.6g} steps, and the run has {}: it ends before the learning rate is what the config states",
+      "schedule.warmup is {:.6g} steps, but the run has {}: it ends before the learning rate reaches its full value",
       warmup, time.total_steps);
 }
 

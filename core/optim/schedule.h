@@ -1,4 +1,4 @@
-// Learning-rate schedules: pure functions of the step. Each schedule is defined in a file beside this one.
+// Learning-rate schedules: pure functions of the step. Each schedule is defined in a file of this folder.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace trainctl {
 
-// How far a run has come: all that a schedule may depend on.
+// The progress of a run, which is all that a schedule may depend on.
 struct ScheduleTime {
-  std::int64_t step = 0;             // steps done before this one
-  std::int64_t steps_per_epoch = 1;  // with the last, smaller batch
-  std::int64_t total_steps = 0;      // of the whole run; 0: not known (the run ends by time)
+  std::int64_t step = 0;             // number of steps before this one
+  std::int64_t steps_per_epoch = 1;  // the last, smaller batch included
+  std::int64_t total_steps = 0;      // steps of the whole run; 0: not known (the run ends by time)
 };
 
-// Options that all schedules share; one_cycle has no key for `warmup`, since it begins with a rise of its own.
+// The options that all schedules share; one_cycle has no key `warmup`, since it begins with a rise of its own.
 struct ScheduleOptions : Options {
   Duration warmup = Duration::steps(0);
 
   // The learning rate of a step. During the first W = warmup steps it rises linearly: (step + 1) / W times the
-  // schedule's rate. Throws Error{config} where the schedule needs total_steps and total_steps is not known.
+  // schedule's rate. Throws Error{config} if the schedule needs total_steps and total_steps is not known.
   double learning_rate(double base, const ScheduleTime& time) const;
   // Whether the schedule needs total_steps.
   virtual bool needs_length() const { return false; }
@@ -30,11 +30,11 @@ struct ScheduleOptions : Options {
   virtual double rate(double base, const ScheduleTime& time, double warmup) const = 0;
 };
 
-// The number of steps in a duration that is stated in steps or epochs; it may be fractional.
+// The number of steps of a duration in steps or epochs; it may be fractional.
 double steps_of(const Duration& duration, const ScheduleTime& time);
 
-// Why the learning rate never reaches what the config states, since the run ends within the warm-up; "" where it does,
-// or where total_steps is not known.
+// Returns a warning if the run ends within the warm-up, so that the learning rate never reaches its full value; "" if
+// it does, or if total_steps is not known.
 std::string why_warmup_is_cut(const ScheduleOptions& options, const ScheduleTime& time);
 
 // The table of schedules: constant, step, cosine, ...

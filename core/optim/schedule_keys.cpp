@@ -15,7 +15,7 @@ void check_steps(const Duration& duration, const char* key, const Node& node, Re
 double steps_of_run(const ScheduleTime& time, const char* schedule) {
   if (time.total_steps > 0) return static_cast<double>(time.total_steps);
   throw Error(ErrorKind::config, format("the {} schedule needs to know how many steps the run has", schedule),
-              "state epochs or max_steps, beside max_time if you like");
+              "set epochs or max_steps, with or without max_time");
 }
 
 }  // namespace trainctl

@@ -174,9 +174,9 @@ TEST_CASE("what a run would find out only after its start") {
        "c.yaml:17:13: the cosine schedule needs to know how many steps the run has: set epochs or max_steps, with or "
        "without max_time"},
       {"{every: 1 epoch}", "{monitor: val_foo}",
-       "c.yaml:18:23: monitor 'val_foo' is nothing that this run reports; there is loss or accuracy"},
+       "c.yaml:18:23: monitor 'val_foo' is not a result of this run; use loss or accuracy"},
       {"{every: 1 epoch}", "{monitor: val_accuracy}",
-       "c.yaml:18:23: monitor 'val_accuracy' wants validation data, and the config has none: state data.validation, or "
+       "c.yaml:18:23: monitor 'val_accuracy' needs validation data, but the config has none: set data.validation, or "
        "monitor 'accuracy'"},
       {"{every: 1 epoch}", "{monitor: accuracy}", ""},
       {"  layers:\n    - flatten\n", "  preset: mlp\n  layers:\n    - flatten\n",
@@ -187,8 +187,7 @@ TEST_CASE("what a run would find out only after its start") {
   const std::string held_out = replaced(good_config, "  classes: 10\n", "  classes: 10\n  validation: {split: 0.1}\n");
   CHECK(config_errors(replaced(held_out, "{every: 1 epoch}", "{monitor: val_accuracy}")).empty());
   CHECK(config_errors(replaced(held_out, "{every: 1 epoch}", "{monitor: val_acc}")) ==
-        "c.yaml:19:23: monitor 'val_acc' is nothing that this run reports; there is loss, accuracy, val_loss or "
-        "val_accuracy");
+        "c.yaml:19:23: monitor 'val_acc' is not a result of this run; use loss, accuracy, val_loss or val_accuracy");
 }
 
 TEST_CASE("more errors than anybody reads are counted") {

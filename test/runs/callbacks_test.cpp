@@ -98,11 +98,11 @@ train:
 )";
   const Finished missing = trainctl(folder, {"check", folder.write("none.yaml", no_validation)});
   CHECK(missing.code == 2);
-  CHECK(contains(missing.errors, "none.yaml:9:19: monitor 'val_loss' wants validation data"));
+  CHECK(contains(missing.errors, "none.yaml:9:19: monitor 'val_loss' needs validation data"));
   const Finished unknown =
       trainctl(folder, {"check", folder.write("unknown.yaml", overfitting("reduce_on_plateau: {monitor: val_f1}"))});
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.errors, "monitor 'val_f1' is nothing that this run reports"));
+  CHECK(contains(unknown.errors, "monitor 'val_f1' is not a result of this run"));
   const Finished two =
       trainctl(folder, {"check", folder.write("two.yaml", overfitting("early_stopping: {restore_best: true}") +
                                                               "checkpoint: {monitor: val_accuracy}\n")});

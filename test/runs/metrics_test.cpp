@@ -212,7 +212,7 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and ac
   }
   const Finished watched = trainctl(folder, {"run", config, "--set", "checkpoint.monitor=val_confusion_matrix"});
   CHECK(watched.code == 2);
-  CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is nothing that this run reports"));
+  CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is not a result of this run"));
 }
 
 TEST_CASE("steps tell where their time went, on one rank and on two") {

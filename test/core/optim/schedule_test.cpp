@@ -211,7 +211,7 @@ TEST_CASE("each wrong option of a schedule is one error") {
   const Node steps = list_of({"3 steps", "5 epochs"});
   CHECK(errors_of("piecewise", {{"boundaries", steps}, {"values", three}}).empty());
   CHECK(errors_of("piecewise", {{"boundaries", steps}, {"values", two}}) ==
-        "values must be one more than boundaries: 3, not 2");
+        "there must be one value more than boundaries: 3 values, not 2");
   CHECK(errors_of("piecewise", {{"boundaries", list_of({"5 epochs", "7 steps", "5 epochs"})},
                                 {"values", list_of({"4", "3", "2", "1"})}}) == "boundaries must ascend");
   CHECK(errors_of("piecewise", {{"boundaries", list_of({"5 s"})}, {"values", two}}) ==
@@ -226,7 +226,7 @@ TEST_CASE("each wrong option of a schedule is one error") {
   CHECK(exponential("1 min", "0.5") == "decay_steps must be a number of steps or epochs, not '60 s'");
   CHECK(exponential("1", "0") == "decay_rate must be more than 0, not 0");
   CHECK(errors_of("polynomial", {{"cycle", scalar_node("true")}}) ==
-        "cycle needs decay_steps: how long the first fall takes");
+        "cycle needs decay_steps, the length of the first fall");
   CHECK(errors_of("one_cycle", {{"pct_start", scalar_node("1.5")}}) ==
         "pct_start must be at least 0 and at most 1, not 1.5");
   CHECK(errors_of("one_cycle", {{"warmup", scalar_node("1 epoch")}}) == "unknown key 'warmup' in one_cycle");
