@@ -1,4 +1,4 @@
-// From a network to the program of one rank: cut, built, distributed, finished.
+// Builds the program of one rank from a network: cuts the graph, builds segments, distributes and finishes them.
 #include "core/program/build.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace trainctl {
 namespace {
 
-// The layout of a training program with another program's tensors instead of its own, matched by name. Sums and
-// gradients that the other program lacks are left out.
+// Returns the layout of a training program with another program's tensors instead of its own, matched by name. Sums and
+// gradients that are missing in the other program are left out.
 ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& tensors) {
   std::map<std::string_view, TensorId> by_name;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -40,7 +40,7 @@ ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& 
     entry.gradient = no_tensor;
     require(entry.parameter != no_tensor, "programs of a run share their parameters");
     require(tensors[static_cast<std::size_t>(entry.parameter)].type.shape.count() == entry.count,
-            "programs of a run have equal parts of their parameters");
+            "programs of a run have equal shards of their parameters");
   }
   for (FlatTensor& statistic : layout.statistics) {
     statistic.tensor = find(statistic.tensor);
@@ -57,7 +57,8 @@ ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& 
 // Whether all passes of a step share the tensor, whatever their number of samples.
 bool is_shared(const Tensor& tensor) { return tensor.role != Role::activation && tensor.role != Role::input; }
 
-// By tensor of `rest`, the same tensor of `program`: a shared one, or one that is added to it.
+// Returns for each tensor of `rest` the corresponding tensor of `program`: a shared one, or a copy that is added to
+// `program`.
 std::vector<TensorId> matched(const Program& rest, Program& program) {
   std::map<std::string_view, TensorId> shared;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
@@ -80,8 +81,8 @@ std::vector<TensorId> matched(const Program& rest, Program& program) {
   return in_program;
 }
 
-// Puts the passes of the last micro-batch of `rest`, a training program, after those of `program`: both are of one
-// network, before their strategies and their flat layout. They share parameters, gradients, statistics, sums and
+// Appends the passes of the last micro-batch of the training program `rest` to those of `program`. Both programs belong
+// to one network and have neither been distributed nor finished. They share parameters, gradients, statistics, sums and
 // scalars, which are matched by name.
 Program with_rest(Program program, const Program& rest) {
   const std::vector<TensorId> tensors = matched(rest, program);
@@ -111,7 +112,7 @@ Program with_rest(Program program, const Program& rest) {
   return program;
 }
 
-// Builds the network of this rank; its graph is cut by the strategies, then fused.
+// Builds the network of this rank, whose graph the strategies cut and which is then fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);
@@ -124,7 +125,7 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
   return network;
 }
 
-// Whether replicas exchange values within micro-batches, so that each of them runs as many as the others.
+// Whether replicas exchange values within micro-batches, so that all of them must run the same number of micro-batches.
 bool needs_equal_micro_batches(const Graph& graph, const Parallelism& parallelism) {
   const auto exchanges = [](const Op& op) {
     const auto* collective = op.get_if<Collective>();
@@ -137,7 +138,7 @@ Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
 
-// States and checks the placements of a finished program's tensors.
+// Sets and checks the placements of a finished program's tensors.
 Program placed(Program program, const Parallelism& parallelism) {
   check_placements(program, parallelism.rank.mesh);
   return program;
@@ -154,7 +155,8 @@ MicroBatches cut_micro_batches(std::int64_t samples, std::int64_t largest) {
 
 MicroBatches cut_equally(std::int64_t samples, std::int64_t largest) {
   require(largest >= 1, "micro-batches have samples");
-  // The most micro-batches with at least half of `largest` samples each, unless the loop finds the right size.
+  // The largest number of micro-batches with at least half of `largest` samples each, unless the loop finds
+  // micro-batches of at most `largest`.
   std::int64_t best = 1;
   for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
     if (samples % count != 0) continue;
@@ -165,18 +167,18 @@ MicroBatches cut_equally(std::int64_t samples, std::int64_t largest) {
 }
 
 Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batches, Reader& reader,
-                         const Parallelism& parallelism, int most_micro_batches, const ShardedStep& shards) {
+                         const Parallelism& parallelism, int max_micro_batches, const ShardedStep& shards) {
   Network network = cut_network(spec, std::max<std::int64_t>(micro_batches.samples, 1), true, parallelism, reader);
   if (!reader.ok()) return {};
   const bool equal = needs_equal_micro_batches(network.graph, parallelism);
   ProgramBuilder builder(spec, std::move(network), parallelism.rank);
-  const int empty = equal ? std::max(most_micro_batches - micro_batches.all(), 0) : 0;
+  const int empty = equal ? std::max(max_micro_batches - micro_batches.all(), 0) : 0;
   Program program = builder.training(micro_batches.samples * micro_batches.count, micro_batches.count, empty,
                                      parallelism.keeps_gradients);
   if (micro_batches.rest > 0) {
     Network of_rest = cut_network(spec, micro_batches.rest, true, parallelism, reader);
     if (!reader.ok()) return {};
-    // A logical shard has sums of its own; any other micro-batch adds to those of the one before it.
+    // A logical shard has sums of its own; any other micro-batch adds to the sums of the previous one.
     const int passes = shards.any() ? 1 : 2;
     program = with_rest(std::move(program),
                         ProgramBuilder(spec, std::move(of_rest), parallelism.rank)

@@ -1,4 +1,4 @@
-// Segments and schedule.
+// Builds the segments and the schedule of one rank's program.
 #include "core/program/builder.h"
 
 #include <algorithm>
@@ -31,14 +31,14 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
     program_.results = metric_results(network.outputs);
     add_tensors();
   }
-  add_ends(std::move(network.outputs), rank);
+  add_heads(std::move(network.outputs), rank);
   if (!spec.predicts()) program_.step.metrics.push_back(weight_ = add("weight", {}, DType::float32, Role::reduced));
 }
 
-// Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
+// Adds the tensors that losses, sums and the host need, except those of the model and of the output heads.
 void ProgramBuilder::add_tensors() {
   program_.batch.weights = graph_.weights;
-  std::map<TensorId, int> uses;  // by moving statistic
+  std::map<TensorId, int> uses;  // by running statistic
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
     const std::string name = use_of(moving.name + "/sum", ++uses[statistic.moving]);
@@ -67,23 +67,23 @@ void ProgramBuilder::add_counts() {
   own_count_ = penalizes && by_weight ? add_own("own_count") : own_samples_;
 }
 
-void ProgramBuilder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
+void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
-    if (logits == no_tensor && spec_.predicts()) {  // of another stage of the pipeline
+    if (logits == no_tensor && spec_.predicts()) {  // the output belongs to another stage of the pipeline
       step.predictions.push_back(no_tensor);
       continue;
     }
-    ends_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
-                                     : loss_head(std::move(outputs[i]), logits, graph_, rank));
-    const OutputHead& end = ends_.back();
-    step.predictions.push_back(end.predictions);
+    heads_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
+                                      : loss_head(std::move(outputs[i]), logits, graph_, rank));
+    const OutputHead& head = heads_.back();
+    step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
-    program_.target_encodings.push_back(end.output.target_encoding);
-    program_.batch.targets.push_back(end.targets);
-    step.losses.push_back(end.loss);
-    step.metrics.insert(step.metrics.end(), end.metrics.begin(), end.metrics.end());
+    program_.target_encodings.push_back(head.output.target_encoding);
+    program_.batch.targets.push_back(head.targets);
+    step.losses.push_back(head.loss);
+    step.metrics.insert(step.metrics.end(), head.metrics.begin(), head.metrics.end());
   }
 }
 
@@ -100,7 +100,7 @@ void ProgramBuilder::add_host_values() {
   step.updates = add("updates", {}, DType::int64, Role::scalar);
 }
 
-// The sums of the batch's statistics of all layers at once; an op without outputs where no statistic moves.
+// Returns one op that sums the batch's statistics of all layers; it has no outputs if no running statistic is updated.
 Op ProgramBuilder::accumulate_statistics(bool accumulate) const {
   Op op{std::make_shared<AccumulateStatistics>(accumulate), {}, {}, "statistics", {}};
   for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
@@ -112,7 +112,7 @@ Op ProgramBuilder::accumulate_statistics(bool accumulate) const {
   return op;
 }
 
-// The ops that count a micro-batch for others of this stage.
+// The ops that count the samples and weights of a micro-batch for other ops of this stage.
 std::vector<Op> ProgramBuilder::count_own() const {
   const BatchTensors& batch = program_.batch;
   std::vector<Op> ops;
@@ -124,14 +124,14 @@ std::vector<Op> ProgramBuilder::count_own() const {
   return ops;
 }
 
-// The counts of the step: on the stage of a pipeline that holds the first output; zeros on the others.
+// The ops for the counts of the step: the pipeline stage of the first output counts, the other stages set zeros.
 std::vector<Op> ProgramBuilder::count_all(bool accumulate) const {
   const StepTensors& step = program_.step;
   const BatchTensors& batch = program_.batch;
   std::vector<Op> ops;
   const auto count = [&](TensorId counted, TensorId sum) {
     const std::string& name = graph_.tensor(sum).name;
-    if (ends_.front().logits != no_tensor) {
+    if (heads_.front().logits != no_tensor) {
       ops.push_back({std::make_shared<Count>(accumulate), {counted}, {sum}, name, {}});
     } else if (!accumulate) {
       ops.push_back({std::make_shared<ZeroGradients>(1), {}, {sum}, name, {}});
@@ -153,18 +153,18 @@ std::vector<StatisticUpdate> ProgramBuilder::statistics() const {
 
 std::vector<Op> ProgramBuilder::predictions() const {
   std::vector<Op> ops;
-  for (const OutputHead& end : ends_) ops.insert(ops.end(), end.prediction_ops.begin(), end.prediction_ops.end());
+  for (const OutputHead& head : heads_) ops.insert(ops.end(), head.prediction_ops.begin(), head.prediction_ops.end());
   return ops;
 }
 
 std::vector<TensorId> ProgramBuilder::loss_gradients() const {
   std::vector<TensorId> gradients;
-  for (const OutputHead& end : ends_) gradients.push_back(end.loss_gradient);
+  for (const OutputHead& head : heads_) gradients.push_back(head.loss_gradient);
   return gradients;
 }
 
-// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The first
-// output's loss adds up the weights for all. Sums of outputs that other stages of a pipeline hold are set to zero.
+// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The loss of
+// the first output adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
 std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
   std::vector<Op> ops = count_own();
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
@@ -172,17 +172,17 @@ std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
   for (Op& op : predictions()) ops.push_back(std::move(op));
   for (Op& op : count_all(accumulate)) ops.push_back(std::move(op));
   const SharedSums shared{program_.batch.weights, weight_, program_.step.loss_scale};
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    const bool is_here = ends_[i].logits != no_tensor;
+  for (std::size_t i = 0; i < heads_.size(); ++i) {
+    const bool is_here = heads_[i].logits != no_tensor;
     if (!is_here && accumulate) continue;
-    std::vector<Op> own = is_here ? sum_ops(ends_[i], shared, i == 0, graph_.training, accumulate)
-                                  : zero_sums(ends_[i], shared, i == 0, graph_);
+    std::vector<Op> own = is_here ? sum_ops(heads_[i], shared, i == 0, graph_.training, accumulate)
+                                  : zero_sums(heads_[i], shared, i == 0, graph_);
     std::move(own.begin(), own.end(), std::back_inserter(ops));
   }
   return ops;
 }
 
-// The sums that are reduced behind the gradients, in their order.
+// The sums that are reduced after the gradients, in the order of the flat layout.
 std::vector<TensorId> ProgramBuilder::reduced() const {
   std::vector<TensorId> tensors = statistic_sums_;
   std::erase(tensors, no_tensor);
@@ -194,13 +194,13 @@ std::vector<TensorId> ProgramBuilder::reduced() const {
   return tensors;
 }
 
-// Adds the gradients of penalties, each behind the last op that writes the parameter's gradient. Of a parameter that
-// several stages of a pipeline hold, the first one adds it.
+// Adds the gradients of penalties, each after the last op that writes the parameter's gradient. If several stages of a
+// pipeline hold a parameter, the first of them adds its penalty.
 void ProgramBuilder::penalize(Backward& backward) {
   for (const GraphParameter& parameter : graph_.parameters) {
     const auto gradient = backward.parameter_gradients.find(parameter.tensor);
-    const bool is_another_stages = !parameter.stages.empty() && parameter.stages.front() != stage_;
-    if (!parameter.penalty.any() || gradient == backward.parameter_gradients.end() || is_another_stages) continue;
+    const bool is_for_other_stage = !parameter.stages.empty() && parameter.stages.front() != stage_;
+    if (!parameter.penalty.any() || gradient == backward.parameter_gradients.end() || is_for_other_stage) continue;
     program_.penalties[graph_.tensor(parameter.tensor).name] = parameter.penalty;
     const TensorId written = gradient->second;
     const auto last = std::find_if(backward.ops.rbegin(), backward.ops.rend(), [&](const Op& op) {
@@ -219,7 +219,7 @@ void ProgramBuilder::penalize(Backward& backward) {
 
 Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
-  // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
+  // Both variants of the backward pass use the same tensor numbers, since differentiation depends only on the graph.
   Graph again = graph_;
   Backward first = fuse(differentiate(graph_, loss_gradients(), false));
   Backward later = fuse(differentiate(again, loss_gradients(), keeps_gradients));
@@ -293,30 +293,30 @@ Program ProgramBuilder::prediction(std::int64_t samples) {
   return take();
 }
 
-// Fills all parts of a micro-batch without samples.
+// Returns the ops that set all tensors of a micro-batch without samples to zero.
 std::vector<Op> ProgramBuilder::zero_inputs() const {
   const BatchTensors& batch = program_.batch;
-  std::vector<TensorId> parts = batch.inputs;
-  parts.insert(parts.end(), batch.targets.begin(), batch.targets.end());
-  parts.insert(parts.end(), {batch.weights, batch.samples});
+  std::vector<TensorId> tensors = batch.inputs;
+  tensors.insert(tensors.end(), batch.targets.begin(), batch.targets.end());
+  tensors.insert(tensors.end(), {batch.weights, batch.samples});
   std::vector<Op> ops;
-  for (TensorId part : parts) {
-    if (part == no_tensor) continue;
-    const Tensor& tensor = graph_.tensor(part);
-    const bool numbers = part == batch.samples;
-    ops.push_back({std::make_shared<ZeroInput>(tensor.type, numbers), {}, {part}, tensor.name, {}});
+  for (TensorId id : tensors) {
+    if (id == no_tensor) continue;
+    const Tensor& tensor = graph_.tensor(id);
+    const bool numbers = id == batch.samples;
+    ops.push_back({std::make_shared<ZeroInput>(tensor.type, numbers), {}, {id}, tensor.name, {}});
   }
   return ops;
 }
 
-// Makes a program for a rank without samples, which is given no batch.
+// Removes the batch from the program, for a rank without samples.
 void ProgramBuilder::leave_batch() {
   program_.batch = {};
   program_.micro_batch_samples = 0;
   program_.step.predictions.clear();
 }
 
-// Leaves out the parts of the batch that no op reads, as on a stage of a pipeline.
+// Removes the tensors of the batch that no op reads, for example on a stage of a pipeline.
 void ProgramBuilder::leave_unread_batch() {
   std::set<TensorId> read;
   for (const Segment& segment : program_.segments) {

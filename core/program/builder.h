@@ -1,4 +1,4 @@
-// Segments and schedule of one rank's program, from its graph.
+// Builds the segments and the schedule of one rank's program from its graph.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,27 @@
 
 namespace trainctl {
 
-// The program of one rank while it is built: segments and schedule. The functions of finish.h add the flat layout and
+// Builds the segments and the schedule of one rank's program. The functions of finish.h then add the flat layout and
 // the update.
 class ProgramBuilder {
  public:
-  // The graph of `network` has been cut and fused.
+  // The graph of `network` must be cut and fused.
   ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank);
 
-  // Of so many samples in equal micro-batches; `empty` further ones have no samples and compute on zeros. Without
-  // `keeps_gradients` each micro-batch's backward pass overwrites the gradients of the one before.
+  // Builds a training program for `samples` samples in `micro_batches` equal micro-batches; `empty` more micro-batches
+  // have no samples and compute on zeros. Without `keeps_gradients`, each micro-batch's backward pass overwrites the
+  // gradients of the previous one.
   Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
-  // Without samples the program has no ops or, where it `runs_empty`, computes on zeros.
+  // Without samples, the program has no ops or, if `runs_empty`, computes on zeros.
   Program evaluation(std::int64_t samples, bool runs_empty);
   Program prediction(std::int64_t samples);
-  // The running statistics that the update moves. Valid after training().
+  // The running statistics that the update changes. Valid after training().
   std::vector<StatisticUpdate> statistics() const;
 
  private:
   void add_tensors();
   void add_counts();
-  void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
+  void add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> count_own() const;
@@ -53,13 +54,14 @@ class ProgramBuilder {
   }
 
   const ProgramSpec& spec_;
-  const int stage_;  // of the pipeline
+  const int stage_;  // stage of the pipeline
   Graph graph_;
   Program program_;
-  std::vector<OutputHead> ends_;          // by output
-  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
+  std::vector<OutputHead> heads_;         // by output
+  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
-  // The micro-batch's own count and number of samples, in training; equal where the count is that of samples.
+  // The count and the number of samples of this micro-batch, in training; the same tensor if the count is that of
+  // samples.
   TensorId own_count_ = no_tensor, own_samples_ = no_tensor;
 };
 

@@ -1,4 +1,4 @@
-// A program as text, for people.
+// Writes a program as text for people.
 #include "core/program/dump.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::string tensors(const Program& program) {
 
 std::string flat(const Program& program) {
   const ParameterLayout& layout = program.flat;
-  std::string result = format("flat layout: {} elements, {} of them train, {} with the sums behind the gradients\n",
+  std::string result = format("flat layout: {} elements, {} of them train, {} with the sums after the gradients\n",
                               layout.parameter_count, layout.trainable_count, layout.gradient_count);
   const auto line = [&](std::int64_t offset, TensorId id, std::string_view note) {
     result += format("  {:>10} {}{}\n", offset, reference(program, id), note);

@@ -1,4 +1,4 @@
-// A program as text, for people: `check --dump program` and `check --dump dot`.
+// Writes a program as text for people: `check --dump program` and `check --dump dot`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A program as a graph that Graphviz draws.
+// Writes a program as a graph for Graphviz.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// A string of the DOT language (graphviz.org/doc/info/lang.html), in quotes; a line break stays one.
+// A string of the DOT language (graphviz.org/doc/info/lang.html), in quotes; line breaks are kept.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -77,7 +77,7 @@ class DotWriter {
     return "";
   }
 
-  // The shape, and the placements where one is not replicated.
+  // The shape, and the placements unless all are replicated.
   std::string described(TensorId id) const {
     const Tensor& tensor = program_.tensor(id);
     std::string text = to_string(tensor.type.shape);
@@ -88,8 +88,8 @@ class DotWriter {
     return text;
   }
 
-  // The tensors that lie in this one: the members of a bucket, all gradients of their region; else the tensor alone.
-  std::vector<TensorId> parts(TensorId id) const {
+  // The tensor and the tensors in its memory: the members of a bucket, or all gradients for the region of gradients.
+  std::vector<TensorId> with_members(TensorId id) const {
     std::vector<TensorId> all = {id};
     const std::vector<TensorId>& members = program_.tensor(id).members;
     all.insert(all.end(), members.begin(), members.end());
@@ -100,13 +100,13 @@ class DotWriter {
     return all;
   }
 
-  // Adds an edge from whatever wrote each input last, and notes what the op writes.
+  // Adds an edge from the last writer of each input, and records the op as the writer of its outputs.
   void connect(const Op& op, const std::string& node) {
     for (TensorId id : op.inputs) {
       if (id == no_tensor) continue;
       std::set<std::string> from;
-      for (TensorId part : parts(id)) {
-        if (const auto writer = writers_.find(part); writer != writers_.end()) from.insert(writer->second);
+      for (TensorId member : with_members(id)) {
+        if (const auto writer = writers_.find(member); writer != writers_.end()) from.insert(writer->second);
       }
       if (from.empty() && program_.tensor(id).role == Role::input) {
         inputs_.insert(id);
@@ -119,13 +119,13 @@ class DotWriter {
     }
     for (TensorId id : op.outputs) {
       if (id == no_tensor) continue;
-      for (TensorId part : parts(id)) writers_[part] = node;
+      for (TensorId member : with_members(id)) writers_[member] = node;
     }
   }
 
   const Program& program_;
-  std::map<TensorId, std::string> writers_;  // the node that wrote a tensor last
-  std::set<TensorId> inputs_;                // of the batch, which no op writes
+  std::map<TensorId, std::string> writers_;  // by tensor: the node that wrote it last
+  std::set<TensorId> inputs_;                // tensors of the batch, which no op writes
   std::string edges_;
 };
 

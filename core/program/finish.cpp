@@ -1,4 +1,4 @@
-// Flat layout, and the reductions of what all ranks decide by.
+// Adds the flat layout and the reductions of the values that all ranks base their decisions on.
 #include "core/program/finish.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
   return {std::make_shared<AllReduce>(axis), {tensor}, {tensor}, std::move(name), {}};
 }
 
-// Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
-// the sums become a bucket of their own, whose reduction is appended to `reductions`. Sums that the strategy reduces
-// are left out.
+// Makes the sums the last members of the bucket that the update reduces last over the data axis. If it reduces no
+// bucket, the sums become a bucket of their own, whose reduction is appended to `reductions`. `sums` does not contain
+// sums that the strategy reduces.
 void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
@@ -39,30 +39,30 @@ void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vecto
   members.insert(members.end(), sums.begin(), sums.end());
 }
 
-// Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds those of its
-// own outputs, and zeros for all others. The sums of running statistics, which lie before the results, are the stage's
-// own.
+// Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds the results of
+// its own outputs, and zeros for all others. The sums of running statistics, which are before the results in the
+// layout, belong to the stage and are not reduced.
 void reduce_results(Program& program, std::vector<Op>& reductions) {
   const StepTensors& step = program.step;
   std::vector<TensorId> results = step.losses;
   results.insert(results.end(), step.metrics.begin(), step.metrics.end());
-  results.push_back(step.count);  // the bucket's members lie in this order
+  results.push_back(step.count);  // the order of the bucket's members in the layout
   if (step.samples != step.count) results.push_back(step.samples);
   results.push_back(step.agree);
-  const auto state = [&](TensorId id) {
+  const auto set_partial = [&](TensorId id) {
     program.tensors[static_cast<std::size_t>(id)].placements = {partial, partial, replicated};
   };
-  std::for_each(results.begin(), results.end(), state);
-  for (const TensorInSlot& place : program.flat.in_slots) {
-    if (std::find(results.begin(), results.end(), place.like) != results.end()) state(place.tensor);
+  std::for_each(results.begin(), results.end(), set_partial);
+  for (const TensorInSlot& in_slot : program.flat.in_slots) {
+    if (std::find(results.begin(), results.end(), in_slot.like) != results.end()) set_partial(in_slot.tensor);
   }
   const TensorId bucket = program.add("results", {}, DType::float32, Role::reduced);
   program.tensors[static_cast<std::size_t>(bucket)].members = std::move(results);
   reductions.push_back(reduce(MeshAxis::pipeline, bucket, "results"));
 }
 
-// Sets the shape of each bucket in the region of gradients: from its first member to the first member of the next
-// bucket behind its last one, gaps included; where there is none, to its end. The results lie within the last bucket.
+// Sets the shape of each bucket in the region of gradients. A bucket extends from its first member to the start of the
+// next bucket, gaps included; without a next bucket, to the end of its last member. The results are in the last bucket.
 void size_buckets(Program& program) {
   std::vector<TensorId> buckets;
   std::set<std::int64_t> starts;
@@ -82,7 +82,7 @@ void size_buckets(Program& program) {
   }
 }
 
-// Adds the tensors of the flat regions. Without shards they are also those of the only bucket.
+// Adds the tensors of the flat regions. Without shards, the only bucket consists of the same tensors.
 void add_regions(Program& program) {
   StepTensors& step = program.step;
   ParameterLayout& flat = program.flat;
@@ -103,8 +103,8 @@ void add_regions(Program& program) {
   all.states = step.states;
 }
 
-// Appends the reductions of what all ranks decide by: the sums and the agreement's flags and, where ranks hold parts of
-// the gradient, the sum of its squares.
+// Appends the reductions of the values that all ranks base their decisions on: the sums and the agreement's flags and,
+// if ranks hold different shards of the gradient, the sum of its squares.
 void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, const std::vector<TensorId>& sums,
                       std::vector<Op>& reductions) {
   const std::vector<MeshAxis> axes = axes_of_norm(program.flat, rank);
@@ -138,7 +138,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   const bool by_chunk = program.shards.any();
   if (by_chunk || !axes_of_norm(program.flat, rank).empty()) {
     const bool is_sum =
-        program.flat.shares(Quantity::states) && !by_chunk;  // which the data axis reduces with the others
+        program.flat.shares(Quantity::states) && !by_chunk;  // a sum that the data axis reduces with the others
     squares = program.add("gradient_squares", {}, DType::float32, is_sum ? Role::reduced : Role::scalar);
     if (is_sum) program.flat.reduced.push_back({squares, 0});
   }

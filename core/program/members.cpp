@@ -1,4 +1,4 @@
-// Members of buckets, regions and parts.
+// Finds the members of buckets, regions and shards.
 #include "core/program/members.h"
 
 #include <span>
@@ -31,14 +31,14 @@ Members::Members(const Program& program) : program_(program) {
   auto entry = program.flat.parameters.begin();
   for (const FlatBucket& bucket : program.flat.buckets) {
     const std::span entries(entry, entry + bucket.entries);
-    const auto add_parameters = [&](TensorId part) {
-      if (part == no_tensor) return;
+    const auto add_parameters = [&](TensorId shard) {
+      if (shard == no_tensor) return;
       constexpr auto data = static_cast<std::size_t>(MeshAxis::data);
       for (const FlatEntry& of : entries) {
         Tensor member = program.tensor(of.parameter);
         member.placements.resize(mesh_axes, replicated);
-        member.placements[data] = program.tensor(part).placements[data];
-        add(part, std::move(member));
+        member.placements[data] = program.tensor(shard).placements[data];
+        add(shard, std::move(member));
       }
     };
     add_parameters(bucket.parameter);
@@ -53,21 +53,21 @@ const Tensor& Members::tensor(TensorId id) const {
   return number < own ? program_.tensors[number] : made_[number - own];
 }
 
-void Members::add_like(TensorId part, TensorId like) {
+void Members::add_like(TensorId tensor_id, TensorId like) {
   for (std::size_t m = 0; m < of(like).size(); ++m) {
     Tensor member = tensor(of(like)[m]);
     member.placements.clear();
-    add(part, std::move(member));
+    add(tensor_id, std::move(member));
   }
 }
 
-void Members::add(TensorId part, Tensor member) {
-  member.name = format("{} in {}", member.name, tensor(part).name);
-  member.role = tensor(part).role;
+void Members::add(TensorId tensor_id, Tensor member) {
+  member.name = format("{} in {}", member.name, tensor(tensor_id).name);
+  member.role = tensor(tensor_id).role;
   made_.push_back(std::move(member));
   const auto id = static_cast<TensorId>(members_.size());
   members_.emplace_back();
-  members_[static_cast<std::size_t>(part)].push_back(id);
+  members_[static_cast<std::size_t>(tensor_id)].push_back(id);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// From the options of a model, losses and metrics to a forward graph.
+// Builds a forward graph from the options of a model, its losses and its metrics.
 #include "core/program/network.h"
 
 #include "core/base/format.h"
@@ -6,7 +6,7 @@
 namespace trainctl {
 namespace {
 
-// Resolves the loss of an output. The loss may take logits: the softmax or sigmoid that ends the output is then left
+// Resolves the loss of an output. If the loss reads logits, the softmax or sigmoid at the end of the output is left
 // out.
 ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reader& reader) {
   const ProgramSpec::Output& output = spec.outputs[number];
@@ -23,7 +23,7 @@ ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reade
   return resolved;
 }
 
-// Resolves the metrics, the form of the targets and the rows of an output of shape [n, P..., K].
+// Resolves the metrics, the encoding of the targets and the rows of an output of shape [n, P..., K].
 void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Shape& shape,
                   ResolvedOutput& resolved, Reader& reader) {
   const std::size_t before = reader.count();
@@ -35,16 +35,15 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
 }
 
-// Says that an output has more values than its targets have classes; "" where it has not. Classes of positions, such as
-// tokens, are those of a vocabulary, of which data may have a part.
+// Returns a warning if an output has more values than its targets have classes, else "". Classes of positions, such as
+// tokens, are not checked: a data set may use only some tokens of the vocabulary.
 std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetInfo& targets) {
   const bool of_classes =
       output.target_encoding == TargetEncoding::class_number && shape.rank() == 2 && targets.classes > 0;
   if (!of_classes || shape.back() <= targets.classes) return "";
   const std::int64_t useless = shape.back() - targets.classes;
   return format(
-      "{}: the output{} has {} values and the data {} classes, so that {} never right: state {} units in the last "
-      "layer",
+      "{}: the output{} has {} values and the data {} classes, so that {} never right: set {} units in the last layer",
       to_string(output.loss.location), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
       targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
 }

@@ -1,5 +1,5 @@
 // A model with its losses and metrics for one batch size: the forward graph that strategies cut, and the resolved
-// outputs. A network without losses serves prediction.
+// outputs. A network without losses is for prediction.
 #pragma once
 
 #include <set>
@@ -19,7 +19,7 @@ struct Network {
   std::vector<LayerLine> layers;        // one line for each layer that the user wrote
   std::set<std::string> blocks;         // paths of residual blocks and of the bodies of repeats
   double chance_loss = 0;               // expected loss before any training; 0: not known
-  std::vector<std::string> warnings;    // of what is likely a mistake, each with its remedy
+  std::vector<std::string> warnings;    // likely mistakes, each with its remedy
 };
 
 // Builds the network for micro-batches of `micro_batch` samples. Problems are reported to the reader; the returned

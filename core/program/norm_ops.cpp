@@ -1,4 +1,4 @@
-// Sums of squares, of the ranges of the gradient that a rank updates.
+// Ops that sum the squares of the gradient ranges that a rank updates.
 #include "core/program/norm_ops.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ std::vector<LocalExtent> counted_extents(const Program& program, const MeshRank&
   return extents;
 }
 
-// The ranges of the buckets' gradients, by number of the bucket, whose squares this rank adds up. The gaps between
-// parameters are left out where they may not be zero: in sums of shards.
+// The ranges of the buckets' gradients whose squares this rank adds up; InputRange::input is the number of the bucket.
+// The gaps between parameters are left out if they may not be zero, which is so in sums of shards.
 std::vector<InputRange> norm_ranges(const Program& program, const MeshRank& rank) {
   const bool gaps_are_zero = !program.flat.shares(Quantity::states);
   std::vector<InputRange> ranges;
@@ -40,7 +40,7 @@ std::vector<TensorId> gradients_of_buckets(const Program& program) {
   return gradients;
 }
 
-// What a stage in which nothing trains adds to sums of squares over the axes: zeros.
+// Sets to zero the contribution of a stage without trainable parameters to sums of squares over the axes.
 Op no_squares(Program& program, TensorId squares, const std::vector<MeshAxis>& axes) {
   Tensor& tensor = program.tensors[static_cast<std::size_t>(squares)];
   tensor.placements.assign(mesh_axes, replicated);

@@ -1,4 +1,4 @@
-// Targets, metrics, losses and predictions of outputs.
+// Adds the targets, metrics, losses and predictions of outputs.
 #include "core/program/output_head.h"
 
 #include <algorithm>
@@ -25,34 +25,34 @@ TensorId add(Graph& graph, std::string name, TensorType type, Role role) {
   return graph.add_tensor(std::move(tensor));
 }
 
-// What stands at the end of an output and was left out for the loss, in float32.
-void add_predictions(OutputHead& end, Graph& graph) {
-  end.predictions = end.whole_logits;
-  const std::string name = end.output.prefixed("predictions");
+// Adds the final activation, which is fused into the loss, in float32.
+void add_predictions(OutputHead& head, Graph& graph) {
+  head.predictions = head.whole_logits;
+  const std::string name = head.output.prefixed("predictions");
   const auto append = [&](std::shared_ptr<const OpDef> def, const char* suffix) {
-    const TensorType type{graph.tensor(end.whole_logits).type.shape, DType::float32};
+    const TensorType type{graph.tensor(head.whole_logits).type.shape, DType::float32};
     const TensorId next = add(graph, name + suffix, type, Role::activation);
-    end.prediction_ops.push_back({std::move(def), {end.predictions}, {next}, name, {}});
-    end.predictions = next;
+    head.prediction_ops.push_back({std::move(def), {head.predictions}, {next}, name, {}});
+    head.predictions = next;
   };
-  if (graph.tensor(end.whole_logits).type.dtype != DType::float32) {
+  if (graph.tensor(head.whole_logits).type.dtype != DType::float32) {
     append(std::make_shared<Cast>(DType::float32), "/float32");
   }
-  const FinalActivation folded = end.output.loss.folded;
+  const FinalActivation folded = head.output.loss.folded;
   if (folded == FinalActivation::softmax) append(std::make_shared<Softmax>(), "/softmax");
   if (folded == FinalActivation::sigmoid) {
     append(std::make_shared<Activation>(ActivationFunction{ActivationKind::sigmoid}), "/sigmoid");
   }
 }
 
-// The sums of an output.
-void add_sums(OutputHead& end, Graph& graph) {
-  const ResolvedOutput& output = end.output;
-  end.loss = add(graph, output.prefixed("loss"), {}, Role::reduced);
+// Adds the sums of an output's loss and metrics.
+void add_sums(OutputHead& head, Graph& graph) {
+  const ResolvedOutput& output = head.output;
+  head.loss = add(graph, output.prefixed("loss"), {}, Role::reduced);
   for (const ResolvedMetric& metric : output.metrics) {
     const int sums = sums_of(metric.rule);
     const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
-    end.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
+    head.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
   }
 }
 
@@ -61,26 +61,26 @@ std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank) {
                                             rank.along(MeshAxis::tensor));
 }
 
-Op gather(TensorId part, TensorId whole, std::string name, const MeshRank& rank) {
-  return {gather_columns(rank), {part}, {whole}, std::move(name), {}};
+Op gather(TensorId shard, TensorId whole, std::string name, const MeshRank& rank) {
+  return {gather_columns(rank), {shard}, {whole}, std::move(name), {}};
 }
 
-// The ops by which ranks that have parts of the classes find what the loss needs to know of all.
-void add_class_sums(OutputHead& end, Graph& graph, const MeshRank& rank) {
-  const Shape logits = graph.tensor(end.logits).type.shape;
+// Adds the ops by which ranks that hold different ranges of the classes compute the sums over all classes for the loss.
+void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
+  const Shape logits = graph.tensor(head.logits).type.shape;
   const int ranks = rank.size(MeshAxis::tensor);
-  end.classes = ColumnRange{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
-  const std::string name = end.output.prefixed("class_sums");
+  head.classes = ColumnRange{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
+  const std::string name = head.output.prefixed("class_sums");
   const TensorType own{logits.with_back(class_sums), DType::float32},
       all{logits.with_back(class_sums * ranks), own.dtype};
-  end.class_sums = add(graph, name, own, Role::activation);
-  end.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
-  end.class_ops = {{std::make_shared<ClassSums>(end.output.loss.rule, *end.classes),
-                    {end.logits, end.targets},
-                    {end.class_sums},
-                    name,
-                    end.output.loss.location},
-                   gather(end.class_sums, end.all_class_sums, name, rank)};
+  head.class_sums = add(graph, name, own, Role::activation);
+  head.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
+  head.class_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
+                     {head.logits, head.targets},
+                     {head.class_sums},
+                     name,
+                     head.output.loss.location},
+                    gather(head.class_sums, head.all_class_sums, name, rank)};
 }
 
 // Whether a metric of an output whose classes are split can be computed from class sums.
@@ -91,53 +91,53 @@ bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output
 }  // namespace
 
 OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph) {
-  OutputHead end;
-  end.output = std::move(output);
-  end.logits = end.whole_logits = logits;
-  add_predictions(end, graph);
-  return end;
+  OutputHead head;
+  head.output = std::move(output);
+  head.logits = head.whole_logits = logits;
+  add_predictions(head, graph);
+  return head;
 }
 
 OutputHead loss_head(ResolvedOutput resolved, TensorId logits, Graph& graph, const MeshRank& rank) {
-  OutputHead end;
-  end.output = std::move(resolved);
-  end.logits = logits;
-  const ResolvedOutput& output = end.output;
+  OutputHead head;
+  head.output = std::move(resolved);
+  head.logits = logits;
+  const ResolvedOutput& output = head.output;
   if (logits == no_tensor) {
-    add_sums(end, graph);
-    return end;
+    add_sums(head, graph);
+    return head;
   }
   const TensorType type = graph.tensor(logits).type;
-  const int ranks = states_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
+  const int ranks = declared_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
   const TensorType whole{type.shape.with_back(type.shape.back() * ranks), type.dtype};
-  end.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
-  add_sums(end, graph);
+  head.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
+  add_sums(head, graph);
   if (graph.training) {
-    end.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
+    head.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
     if (graph.compute == DType::float16) {
-      end.unscaled_gradient = end.loss_gradient;
-      end.loss_gradient = add(graph, output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
+      head.unscaled_gradient = head.loss_gradient;
+      head.loss_gradient = add(graph, output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
     }
   }
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
   const bool predicts = !graph.training || any_metric([](const ResolvedMetric& m) { return m.of_predictions; });
   if (ranks == 1) {
-    end.whole_logits = logits;
+    head.whole_logits = logits;
   } else {
-    add_class_sums(end, graph, rank);
+    add_class_sums(head, graph, rank);
     if (predicts || any_metric([&](const ResolvedMetric& m) { return !takes_class_sums(m, output); })) {
-      end.whole_logits = add(graph, graph.tensor(logits).name + "/gathered", whole, Role::activation);
-      end.prediction_ops.push_back(gather(logits, end.whole_logits, output.prefixed("predictions"), rank));
+      head.whole_logits = add(graph, graph.tensor(logits).name + "/gathered", whole, Role::activation);
+      head.prediction_ops.push_back(gather(logits, head.whole_logits, output.prefixed("predictions"), rank));
     }
   }
-  if (predicts) add_predictions(end, graph);
-  return end;
+  if (predicts) add_predictions(head, graph);
+  return head;
 }
 
 void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, const MeshRank& rank, bool predicts) {
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     TensorId& output = graph.outputs[i];
-    if (output == no_tensor || !states_split(graph.tensor(output), MeshAxis::tensor)) continue;
+    if (output == no_tensor || !declared_split(graph.tensor(output), MeshAxis::tensor)) continue;
     if (!predicts && is_over_classes(outputs[i].loss.rule)) continue;
     const auto makes = [&](const Op& op) { return std::ranges::find(op.outputs, output) != op.outputs.end(); };
     const std::string layer = std::ranges::find_if(graph.ops, makes)->name;
@@ -145,41 +145,41 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
   }
 }
 
-std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool counts, bool training, bool accumulate) {
-  const ResolvedOutput& output = end.output;
-  std::vector<Op> ops = end.class_ops;
+std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate) {
+  const ResolvedOutput& output = head.output;
+  std::vector<Op> ops = head.class_ops;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
     const ResolvedMetric& metric = output.metrics[i];
-    const bool of_sums = end.classes && takes_class_sums(metric, output);
-    const TensorId taken = of_sums ? end.all_class_sums : metric.of_predictions ? end.predictions : end.whole_logits;
+    const bool of_sums = head.classes && takes_class_sums(metric, output);
+    const TensorId input = of_sums ? head.all_class_sums : metric.of_predictions ? head.predictions : head.whole_logits;
     ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
-                   {taken, end.targets, shared.weights},
-                   {end.metrics[i]},
+                   {input, head.targets, shared.weights},
+                   {head.metrics[i]},
                    output.prefixed(metric.name),
                    metric.location});
   }
   const bool scales = shared.loss_scale != no_tensor;
-  std::vector<TensorId> results{end.loss};
+  std::vector<TensorId> results{head.loss};
   if (counts) results.push_back(shared.weight);
-  if (training) results.push_back(scales ? end.unscaled_gradient : end.loss_gradient);
+  if (training) results.push_back(scales ? head.unscaled_gradient : head.loss_gradient);
   const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_counted));
-  std::vector<TensorId> taken{end.logits, end.targets, shared.weights};
-  if (end.classes) taken.push_back(end.all_class_sums);
-  ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, end.classes),
-                 std::move(taken), std::move(results), output.prefixed("loss"), output.loss.location});
+  std::vector<TensorId> inputs{head.logits, head.targets, shared.weights};
+  if (head.classes) inputs.push_back(head.all_class_sums);
+  ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, head.classes),
+                 std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),
-                   {end.unscaled_gradient, shared.loss_scale},
-                   {end.loss_gradient},
+                   {head.unscaled_gradient, shared.loss_scale},
+                   {head.loss_gradient},
                    output.prefixed("loss_scale"),
                    output.loss.location});
   }
   return ops;
 }
 
-std::vector<Op> zero_sums(const OutputHead& end, const SharedSums& shared, bool counts, const Graph& graph) {
-  std::vector<TensorId> sums{end.loss};
-  sums.insert(sums.end(), end.metrics.begin(), end.metrics.end());
+std::vector<Op> zero_sums(const OutputHead& head, const SharedSums& shared, bool counts, const Graph& graph) {
+  std::vector<TensorId> sums{head.loss};
+  sums.insert(sums.end(), head.metrics.begin(), head.metrics.end());
   if (counts) sums.push_back(shared.weight);
   std::vector<Op> ops;
   for (TensorId sum : sums) {

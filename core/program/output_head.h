@@ -1,4 +1,4 @@
-// The end of a network at one of its outputs: targets, metrics, loss and predictions, as tensors and ops.
+// The head of one of the network's outputs: targets, metrics, loss and predictions, as tensors and ops.
 #pragma once
 
 #include <optional>
@@ -11,47 +11,48 @@
 
 namespace trainctl {
 
-// Of programs for prediction the predictions alone; of an output that another stage of the pipeline holds, the sums.
+// Prediction programs have only the predictions; an output on another stage of the pipeline has only the sums.
 struct OutputHead {
   ResolvedOutput output;
-  TensorId logits = no_tensor;         // the graph's output, which the loss takes
-  std::optional<ColumnRange> classes;  // that this rank's logits are of, where ranks have parts of them
-  TensorId class_sums = no_tensor;     // of these classes, and then those of all ranks
-  TensorId all_class_sums = no_tensor;
-  TensorId whole_logits = no_tensor;  // the logits, gathered where ranks have parts; no_tensor where nothing reads them
-  TensorId targets = no_tensor;       // role input
-  TensorId loss = no_tensor;          // float32 scalar, role reduced: a sum
-  std::vector<TensorId> metrics;      // role reduced, as in the config
-  TensorId loss_gradient = no_tensor;  // by the logits, in training
-  // In float16: what the loss gives, before the loss scale multiplies it to loss_gradient.
+  TensorId logits = no_tensor;          // the graph's output, which the loss reads
+  std::optional<ColumnRange> classes;   // range of the classes of this rank's logits, if ranks hold different ranges
+  TensorId class_sums = no_tensor;      // sums over this rank's classes
+  TensorId all_class_sums = no_tensor;  // the class sums of all ranks, gathered
+  TensorId whole_logits = no_tensor;    // the logits of all classes, gathered from the ranks; no_tensor if unused
+  TensorId targets = no_tensor;         // role input
+  TensorId loss = no_tensor;            // float32 scalar, role reduced: the sum of the losses
+  std::vector<TensorId> metrics;        // role reduced, in the order of the config
+  TensorId loss_gradient = no_tensor;   // gradient with respect to the logits, in training
+  // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
   TensorId unscaled_gradient = no_tensor;
-  TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor where nothing reads them
-  std::vector<Op> prediction_ops;    // from the logits to whole ones and the predictions
-  std::vector<Op> class_ops;         // from the logits to the class sums of all ranks
+  TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused
+  std::vector<Op> prediction_ops;    // compute whole_logits and predictions from the logits
+  std::vector<Op> class_ops;         // compute all_class_sums from the logits
 };
 
-// The scalars and the weights that the ends of all outputs share.
+// The scalars and the weights that all output heads share.
 struct SharedSums {
   TensorId weights = no_tensor;
-  TensorId weight = no_tensor;      // their sum
+  TensorId weight = no_tensor;      // the sum of the weights
   TensorId loss_scale = no_tensor;  // float16 only
 };
 
-// The end of an output of a network that predicts: predictions alone. The tensors are added to the graph.
+// Returns the head of an output for prediction, which has only predictions. Adds its tensors to the graph.
 OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph);
-// The end of an output of a network that trains or is evaluated; without `logits` the sums alone. Ranks along the
-// tensor axis may have parts of the classes (gather_outputs()).
+// Returns the head of an output for training or evaluation; without `logits` it has only the sums. Ranks along the
+// tensor axis may hold different ranges of the classes (gather_outputs()).
 OutputHead loss_head(ResolvedOutput output, TensorId logits, Graph& graph, const MeshRank& rank);
 
-// Gathers the outputs of which the ranks along the tensor axis have parts, but for those with a loss that can be
-// computed from parts; of these, where `predicts` is true, there are none.
+// Gathers the outputs that are split along the tensor axis, except those whose loss can be computed from ranges of the
+// classes; with `predicts`, gathers all of them.
 void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, const MeshRank& rank, bool predicts);
 
-// The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; behind
-// prediction_ops. `counts`: whether this output's loss sums up the weights, which one of all outputs' does.
-std::vector<Op> sum_ops(const OutputHead& end, const SharedSums& shared, bool counts, bool training, bool accumulate);
+// The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; they run after
+// prediction_ops. `counts`: whether this output's loss sums up the weights, which only one output's loss does.
+std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate);
 
-// The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold it; `counts` as above.
-std::vector<Op> zero_sums(const OutputHead& end, const SharedSums& shared, bool counts, const Graph& graph);
+// The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold it; `counts` as in
+// sum_ops().
+std::vector<Op> zero_sums(const OutputHead& head, const SharedSums& shared, bool counts, const Graph& graph);
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// What a parallel strategy does to the programs of one rank: the two functions that core calls and parallel implements.
+// The interface of a parallel strategy: two functions that change the programs of one rank, called by core and
+// implemented by parallel.
 #pragma once
 
 #include <functional>
@@ -10,16 +11,16 @@ namespace trainctl {
 // The two functions are applied to training and evaluation alike; an empty function changes nothing.
 struct Parallelism {
   MeshRank rank;
-  // Whether the gradients of a micro-batch are added to those of the micro-batches before; else each micro-batch's
-  // backward pass begins anew, and `distribute` adds them up.
+  // Whether the gradients of a micro-batch are added to those of earlier micro-batches; otherwise each micro-batch's
+  // backward pass overwrites them, and `distribute` adds them up.
   bool keeps_gradients = true;
-  // Whether collectives lie within micro-batches, so that each rank runs as many of them as the others, the last ones
-  // without samples where it has fewer.
+  // Whether micro-batches contain collectives, so that all ranks must run the same number of micro-batches; a rank with
+  // fewer runs its last ones without samples.
   bool equal_micro_batches = false;
-  // Makes this rank's forward graph from the whole one: splits weights, cuts stages. Fusion and differentiation follow,
-  // so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.
+  // Makes this rank's forward graph from the whole graph: splits weights, cuts stages. Fusion and differentiation
+  // follow, so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.
   std::function<Graph(Graph)> cut;
-  // Makes a program that shares its work with the other ranks from one whose segments and schedule are built. The
+  // Turns a program, whose segments and schedule are built, into one that shares its work with the other ranks. The
   // program's flat layout has an order but no offsets yet, and its update segment is empty: the function appends the
   // reductions of gradients, which finish_training puts between the agreement and the optimizer.
   std::function<Program(Program)> distribute;

@@ -1,4 +1,4 @@
-// The layout of parameters: its order, its offsets, and the shard that a rank holds.
+// Computes the layout of parameters: its order, its offsets, and the shards that a rank holds.
 #include "core/program/parameter_layout.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 std::vector<TensorId> backward_order(const Backward& backward) {
   std::map<TensorId, TensorId> parameter_of;
   for (const auto& [parameter, gradient] : backward.parameter_gradients) parameter_of[gradient] = parameter;
-  std::vector<TensorId> order;  // from the last one to the first
+  std::vector<TensorId> order;  // from the last parameter to the first
   for (auto op = backward.ops.rbegin(); op != backward.ops.rend(); ++op) {
     for (auto output = op->outputs.rbegin(); output != op->outputs.rend(); ++output) {
       const auto found = parameter_of.find(*output);
@@ -32,7 +32,7 @@ std::vector<TensorId> backward_order(const Backward& backward) {
   return order;
 }
 
-// Moves parameters that several stages hold behind all others: those of the same stages side by side, by name.
+// Moves parameters that several stages hold after all others: grouped by their stages, then ordered by name.
 void order_shared(std::vector<FlatEntry>& entries, const Graph& graph) {
   const auto first = std::stable_partition(entries.begin(), entries.end(),
                                            [](const FlatEntry& entry) { return entry.stages.empty(); });
@@ -73,7 +73,7 @@ std::vector<LocalExtent> ParameterLayout::local_extents() const {
 }
 
 std::vector<UpdateRange> ParameterLayout::update_ranges(const FlatBucket& bucket, bool by_parameter) const {
-  std::vector<UpdateRange> ranges;  // of all parameters
+  std::vector<UpdateRange> ranges;  // ranges of all parameters
   for (const FlatEntry& entry : parameters) {
     if (entry.gradient == no_tensor) continue;
     if (factored) {
@@ -99,8 +99,8 @@ std::int64_t ParameterLayout::kept_of(const FlatEntry& entry) const {
 }
 
 std::int64_t ParameterLayout::gradient_offset(TensorId tensor) const {
-  for (const TensorInSlot& place : in_slots) {
-    if (place.tensor == tensor) return gradient_offset(place.like) + place.offset;
+  for (const TensorInSlot& in_slot : in_slots) {
+    if (in_slot.tensor == tensor) return gradient_offset(in_slot.like) + in_slot.offset;
   }
   for (const FlatEntry& entry : parameters) {
     if (entry.gradient == tensor) return entry.offset;

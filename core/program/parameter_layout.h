@@ -1,5 +1,5 @@
-// Where a rank's parameters lie, and what lies like them: gradients, optimizer states and moving averages. Replicas may
-// share these: then a rank holds a shard of each.
+// The layout of a rank's parameters, and of the gradients, optimizer states and moving averages that have the same
+// layout. Replicas may share these: a rank then holds a shard of each.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ struct GraphParameter;
 // ParameterLayout::alignment; zeros fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
-// One parameter in the layout, in backward order; those that several stages of a pipeline hold come last, in an order
-// that these stages have in common.
+// One parameter in the layout, in backward order; parameters that several stages of a pipeline hold come last, in an
+// order that these stages have in common.
 struct FlatEntry {
   TensorId parameter = no_tensor;
   TensorId gradient = no_tensor;  // no_tensor for a frozen parameter
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
   bool decay = true;             // whether weight decay applies
-  std::vector<int> stages = {};  // of the pipeline, that hold the parameter, ascending, where several do
-  Factors factors = {};          // where the optimizer's state holds factors
+  std::vector<int> stages = {};  // pipeline stages that hold the parameter, ascending; empty if only one does
+  Factors factors = {};          // if the optimizer's state holds factors
 };
 
-// A tensor in a flat region: running statistics, and the sums after the gradients. The offset counts elements.
+// A tensor in a flat region: a running statistic, or a sum after the gradients. The offset counts elements.
 struct FlatTensor {
   TensorId tensor = no_tensor;
   std::int64_t offset = 0;
 };
 
-// A tensor that lies in another slot of the gradients as `like` lies in slot 0, from an element of it on.
+// A tensor in a slot of the gradients at the position that `like` has in slot 0, plus an offset.
 struct TensorInSlot {
   TensorId tensor = no_tensor;
   TensorId like = no_tensor;
@@ -46,30 +46,30 @@ struct TensorInSlot {
   std::int64_t offset = 0;  // elements
 };
 
-// Parameters that lie side by side in the layout and are updated together. Replicas that share the update divide each
-// bucket into equal shards, one for each replica; otherwise one bucket holds all parameters that train, and the shard
-// is the bucket. The tensors are no_tensor in programs that do not train.
+// Neighbouring parameters in the layout that are updated together. Replicas that share the update divide each bucket
+// into equal shards, one for each replica; otherwise one bucket holds all parameters that train, and the shard is the
+// bucket. The tensors are no_tensor in programs that do not train.
 struct FlatBucket {
-  int entries = 0;                 // parameters of the layout, after those of the bucket before
-  std::int64_t offset = 0;         // in the layout, in elements
+  int entries = 0;                 // number of parameters, which follow those of the previous bucket in the layout
+  std::int64_t offset = 0;         // offset in the layout, in elements
   std::int64_t count = 0;          // elements, gaps included
   TensorId gradient = no_tensor;   // this rank's shard of the summed gradient
   TensorId parameter = no_tensor;  // this rank's shard of the parameters
   std::vector<TensorId> states;    // this rank's shards of the optimizer's states
-  TensorId average = no_tensor;    // this rank's shard of the moving averages, if it holds no more of them
+  TensorId average = no_tensor;    // this rank's shard of the moving averages, if the rank holds only its shard
   std::vector<Op> after_update;    // the ops that follow the update of the shard, for example to gather the bucket
 };
 
-// What lies like the trainable parameters. Replicas that share one of these share those before it, too (Rajbhandari et
-// al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared as the parameters are.
+// The quantities with the layout of the trainable parameters. Replicas that share one of these also share the ones
+// before it (Rajbhandari et al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared as the parameters are.
 enum class Quantity { states, gradients, parameters };
 
 // The elements of a trainable parameter that a rank holds, or updates: a range of it.
 struct LocalExtent {
   const FlatEntry* entry = nullptr;
-  std::size_t bucket = 0;   // its number
-  std::int64_t offset = 0;  // of the range in the bucket's shard, in elements
-  std::int64_t first = 0;   // element of the parameter
+  std::size_t bucket = 0;   // number of the bucket
+  std::int64_t offset = 0;  // offset of the range in the bucket's shard, in elements
+  std::int64_t first = 0;   // first element of the parameter in the range
   std::int64_t count = 0;
 };
 
@@ -88,19 +88,19 @@ class ParameterLayout {
   std::vector<FlatTensor> reduced;  // sums after the gradients: offsets count from the start of all gradients
   std::int64_t gradient_count = 0;  // elements of all gradients and sums
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
-  bool factored = false;            // the states hold factors of parameters, and not a value for each of theirs
+  bool factored = false;            // whether states hold factors of parameters instead of a value for each element
   std::int64_t factor_count = 0;    // elements of a state that holds factors, gaps included
-  bool averages = false;            // there are moving averages of trainable parameters, which evaluation reads
-  // Memory for several sets of gradients and sums, each like the gradient region, which is slot 0.
+  bool averages = false;            // whether there are moving averages of trainable parameters, which evaluation reads
+  // Number of sets of gradients and sums; the gradient region is slot 0, and the others have its layout.
   int gradient_slots = 1;
   std::vector<TensorInSlot> in_slots;
-  bool sums_are_reduced = false;  // a strategy reduces `reduced`, apart from what finish_training adds to it
+  bool sums_are_reduced = false;  // whether a strategy reduces `reduced`, except the sums that finish_training adds
 
   // Divides each of the buckets, which hold all trainable parameters, among the replicas. `replica` is this rank's
-  // number among them. Of every quantity up to `last` the rank then holds its own shards alone. A bucket's count must
+  // number among them. Of every quantity up to `last`, the rank then holds only its own shards. A bucket's count must
   // be a multiple of `replicas` times the alignment.
   void share(int replicas, int replica, Quantity last, std::vector<FlatBucket> of_parameters);
-  // Whether this rank holds its shards alone of a quantity; shares(Quantity::states): whether it updates only these.
+  // Whether this rank holds only its shards of a quantity; shares(Quantity::states): whether it updates only these.
   bool shares(Quantity quantity) const { return replicas_ > 1 && quantity <= last_shared_; }
 
   // Elements that this rank holds of a quantity: of each optimizer state, or of trainable parameters or gradients.
@@ -110,44 +110,44 @@ class ParameterLayout {
   std::int64_t shard_offset(const FlatBucket& bucket) const { return bucket.offset + replica_ * shard_count(bucket); }
   // The offset of this rank's shard of a bucket in the region that holds a quantity.
   std::int64_t shard_offset(const FlatBucket& bucket, Quantity quantity) const;
-  // The offset of a bucket, by its offset in the layout, in the region that holds a quantity: where the rank's shard
-  // begins if it holds no more of it.
+  // The offset of a bucket, given by its offset in the layout, in the region that holds a quantity. If the rank holds
+  // only its shard of the bucket, the shard begins there.
   std::int64_t bucket_offset(std::int64_t offset, Quantity quantity) const {
     return shares(quantity) ? offset / replicas_ : offset;
   }
-  // The offset of a frozen parameter in the region of parameters, where it follows those that train.
+  // The offset of a frozen parameter in the region of parameters, after the trainable ones.
   std::int64_t frozen_offset(const FlatEntry& entry) const {
     return entry.offset - trainable_count + local_count(Quantity::parameters);
   }
 
-  // The ranges of trainable parameters that lie in this rank's shards, in the order of the layout: what the rank
-  // updates. A parameter has at most one.
+  // The ranges of trainable parameters in this rank's shards, which the rank updates, in the order of the layout. A
+  // parameter has at most one range.
   std::vector<LocalExtent> local_extents() const;
-  // The ranges of a bucket's shard that the optimizer updates alike, from the start of the shard; with `by_parameter`
-  // one range for each parameter.
+  // The ranges of a bucket's shard that the optimizer updates in the same way; offsets count from the start of the
+  // shard. With `by_parameter`, one range for each parameter.
   std::vector<UpdateRange> update_ranges(const FlatBucket& bucket, bool by_parameter) const;
 
-  // Elements of all states that the optimizer keeps of a trainable parameter, and of the moving averages.
+  // Number of elements of all optimizer states and moving averages of a trainable parameter.
   std::int64_t kept_of(const FlatEntry& entry) const;
   // The offset of a gradient or a sum from the start of its slot, in elements, and its slot.
   std::int64_t gradient_offset(TensorId tensor) const;
   int gradient_slot(TensorId tensor) const;
 
-  // Adds the states that the optimizer keeps of the trainable parameters, by their names: a value for each element, or
-  // factors. `tensors`: the program's.
+  // Adds the optimizer's states of the trainable parameters: their names, and whether they hold factors instead of a
+  // value for each element. `tensors` are the program's tensors.
   void keep_states(std::vector<std::string> names, bool with_factors, const std::vector<Tensor>& tensors);
   // Assigns the offset of every entry, bucket and sum.
   void assign_offsets(const std::vector<Tensor>& tensors);
 
  private:
-  int replicas_ = 1;  // that share the update; 1: each updates all parameters
+  int replicas_ = 1;  // number of replicas that share the update; 1: each replica updates all parameters
   int replica_ = 0;
   Quantity last_shared_ = Quantity::states;
 };
 
 // The layout of a training graph, without offsets: trainable parameters in the order in which the backward ops finish
-// their gradients, those last that several stages hold, then frozen parameters; running statistics in the graph's
-// order; the sums `reduced`. `decays` says whether weight decay applies to a parameter.
+// their gradients, with those that several stages hold at the end; frozen parameters; running statistics in the graph's
+// order; the sums `reduced`. `decays` returns whether weight decay applies to a parameter.
 ParameterLayout order_parameters(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
                                  const std::function<bool(const GraphParameter&)>& decays);
 

@@ -1,4 +1,4 @@
-// Placements of a program's tensors, followed op by op.
+// Computes and checks the placements of a program's tensors, op by op.
 #include "core/program/placements.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class AxisWalk {
     std::vector<int> unchanged_at(program_.segments.size(), -1);
     for (const ScheduleItem& item : program_.schedule) {
       int& unchanged = unchanged_at[static_cast<std::size_t>(item.segment)];
-      if (unchanged == changes_) continue;  // a later micro-batch whose tensors are all placed as for the one before
+      if (unchanged == changes_) continue;  // all tensors are placed as in the previous micro-batch
       const int before = changes_;
       for (const Op& op : program_.segment(item.segment).ops) run(op);
       if (changes_ == before) unchanged = changes_;
@@ -31,7 +31,7 @@ class AxisWalk {
     check_results();
   }
 
-  // The placement of a tensor where it is written: replicated where no op writes it, varying where its members differ.
+  // The placement with which a tensor is first written: replicated if no op writes it, varying if its members differ.
   Placement made(TensorId id) const {
     const std::vector<TensorId>& members = members_.of(id);
     if (members.empty()) return made_[index(id)].value_or(replicated);
@@ -43,27 +43,27 @@ class AxisWalk {
  private:
   const Tensor& tensor(TensorId id) const { return members_.tensor(id); }
 
-  // Places the tensors that have come since: all of them, or the members of a part.
+  // Sets the initial placements of tensors that have none yet: first all tensors, later new members.
   void begin() {
-    while (lies_.size() < members_.count()) {
-      lies_.push_back(start_of(static_cast<TensorId>(lies_.size())));
-      made_.push_back(lies_.back());
+    while (current_.size() < members_.count()) {
+      current_.push_back(start_of(static_cast<TensorId>(current_.size())));
+      made_.push_back(current_.back());
     }
   }
 
-  // The placement of a tensor before the step; nothing where an op of the step writes it.
+  // The placement of a tensor before the step; empty if an op of the step writes it first.
   std::optional<Placement> start_of(TensorId id) const {
     if (id == program_.step.stop_request) return varying;
     switch (tensor(id).role) {
       case Role::input:
-        if (axis_ != MeshAxis::data) return stated(id, replicated);
+        if (axis_ != MeshAxis::data) return declared(id, replicated);
         return tensor(id).type.shape.rank() > 0 ? split_along(0) : replicated;
       case Role::parameter:
       case Role::statistic:
       case Role::state:
       case Role::copy:
       case Role::scalar:
-        return stated(id, replicated);
+        return declared(id, replicated);
       default:
         return std::nullopt;
     }
@@ -80,19 +80,19 @@ class AxisWalk {
     }
   }
 
-  // Whether the op works on the region of gradients or parameters, and what lies there is placed in several ways.
+  // Whether the op reads the region of gradients or parameters while members of the region have different placements.
   bool works_on_mixed_regions(const Op& op) const {
     const auto is_mixed = [this](TensorId id) {
       if (!members_.is_region(id) || id == no_tensor) return false;
       const std::vector<TensorId>& members = members_.of(id);
       return std::any_of(members.begin(), members.end(),
-                         [&](TensorId member) { return lies_[index(member)] != lies_[index(members.front())]; });
+                         [&](TensorId member) { return current_[index(member)] != current_[index(members.front())]; });
     };
     return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed);
   }
 
-  // Follows such an op as one op for each parameter that trains: its gradient and its values in the place of the
-  // regions. The optimizer's states and averages lie as the parameters do.
+  // Follows such an op as one op for each trainable parameter, with the gradient and the parameter instead of the
+  // regions. The optimizer's states and averages are placed like the parameters.
   void run_by_parameter(const Op& op) {
     const StepTensors& step = program_.step;
     for (const FlatEntry& entry : program_.flat.parameters) {
@@ -110,10 +110,11 @@ class AxisWalk {
     }
   }
 
-  // Ops on buckets work element by element, and are followed as one op for each member. What such an op makes out of a
-  // bucket lies as the bucket does, and has members of its own.
+  // Ops on buckets work element by element, and are followed as one op for each member. The outputs of such an op have
+  // the layout of the bucket and members of their own.
   void run_by_member(const Op& op) {
-    if (op.get_if<SumOfSquares>() != nullptr || op.get_if<ChunkSquares>() != nullptr) {  // of all members of all inputs
+    if (op.get_if<SumOfSquares>() != nullptr ||
+        op.get_if<ChunkSquares>() != nullptr) {  // reads all members of all inputs
       for (TensorId input : op.inputs) {
         const std::vector<TensorId>& members = members_.of(input);
         for (TensorId id : members.empty() ? std::span(&input, 1) : std::span(members)) run(op, {&id, 1}, op.outputs);
@@ -127,7 +128,7 @@ class AxisWalk {
       if (members_.of(output).empty()) members_.add_like(output, bucket);
     }
     begin();
-    for (TensorId input : op.inputs) lie_like(bucket, input);
+    for (TensorId input : op.inputs) place_received(bucket, input);
     for (std::size_t m = 0; m < count; ++m) {
       const auto of_member = [&](std::vector<TensorId> ids) {
         for (TensorId& id : ids) {
@@ -141,14 +142,15 @@ class AxisWalk {
     }
   }
 
-  // What another stage sent of such a bucket has members that lie as the bucket's own do.
-  void lie_like(TensorId bucket, TensorId received) {
+  // Gives a tensor that another stage sent for such a bucket the same members, with the placements of the bucket's
+  // members.
+  void place_received(TensorId bucket, TensorId received) {
     const bool is_alike = tensor(received).type == tensor(bucket).type && tensor(received).role == Role::activation;
     if (!is_alike || members_.is_bucket(received)) return;
     members_.add_like(received, bucket);
     begin();
     for (std::size_t m = 0; m < members_.of(bucket).size(); ++m) {
-      lies_[index(members_.of(received)[m])] = lies_[index(members_.of(bucket)[m])];
+      current_[index(members_.of(received)[m])] = current_[index(members_.of(bucket)[m])];
     }
   }
 
@@ -173,16 +175,16 @@ class AxisWalk {
     require(result.outputs.size() == outputs.size(), format("{} places each of its outputs", op.def->kind()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (inputs.empty()) {
-        write_stated(outputs[i], result.outputs[i]);
+        write_declared(outputs[i], result.outputs[i]);
       } else {
         write(outputs[i], result.outputs[i]);
       }
     }
   }
 
-  // The placement that the strategy stated on the tensor, or `otherwise` where it stated none. For outputs of ops
-  // without inputs or from another rank, whose placement follows from no input.
-  Placement stated(TensorId id, const Placement& otherwise) const {
+  // The placement that the strategy set on the tensor, or `otherwise` if it set none. For outputs of ops without inputs
+  // or from another rank, whose placement follows from no input.
+  Placement declared(TensorId id, const Placement& otherwise) const {
     const auto axis = static_cast<std::size_t>(axis_);
     const std::vector<Placement>& placements = tensor(id).placements;
     return axis < placements.size() ? placements[axis] : otherwise;
@@ -192,55 +194,56 @@ class AxisWalk {
     const std::vector<TensorId>& members = members_.of(id);
     const TensorId first = members.empty() ? id : members.front();
     for (TensorId member : members.empty() ? std::span(&id, 1) : std::span(members)) {
-      const std::optional<Placement>& placement = lies_[index(member)];
-      if (!placement) fail(op, format("nothing has written {}", tensor(member).name));
-      if (placement == lies_[index(first)]) continue;
-      fail(op, format("of what {} holds, {} is {} and {} is {}", tensor(id).name, tensor(first).name,
-                      to_string(*lies_[index(first)]), tensor(member).name, to_string(*placement)));
+      const std::optional<Placement>& placement = current_[index(member)];
+      if (!placement) fail(op, format("no op has written {}", tensor(member).name));
+      if (placement == current_[index(first)]) continue;
+      fail(op, format("of the members of {}, {} is {} and {} is {}", tensor(id).name, tensor(first).name,
+                      to_string(*current_[index(first)]), tensor(member).name, to_string(*placement)));
     }
-    const Placement& lies = *lies_[index(first)];
-    return lies == replicated && is_summand(op, first) ? partial : lies;
+    const Placement& placement = *current_[index(first)];
+    return placement == replicated && is_summand(op, first) ? partial : placement;
   }
 
-  // Whether a collective along this axis reads a sum to which the other ranks add what they have: a stage of a pipeline
-  // computes the sums of its own outputs, and holds zeros for those of other stages.
+  // Whether the op is a collective along this axis that reads a summand of each rank: a stage of a pipeline computes
+  // the sums of its own outputs, and holds zeros for the outputs of other stages.
   bool is_summand(const Op& op, TensorId id) const {
     const auto* collective = op.get_if<Collective>();
     return axis_ == MeshAxis::pipeline && collective != nullptr && collective->axis == axis_ &&
-           tensor(id).role == Role::reduced && stated(id, replicated) == partial;
+           tensor(id).role == Role::reduced && declared(id, replicated) == partial;
   }
 
-  // The placement of a tensor at this moment; nothing where it is unwritten or its members differ.
+  // The current placement of a tensor; empty if it is unwritten or its members differ.
   std::optional<Placement> held_by(TensorId id) const {
     const std::vector<TensorId>& members = members_.of(id);
-    if (members.empty()) return lies_[index(id)];
-    const std::optional<Placement>& first = lies_[index(members.front())];
+    if (members.empty()) return current_[index(id)];
+    const std::optional<Placement>& first = current_[index(members.front())];
     const bool alike =
-        std::all_of(members.begin(), members.end(), [&](TensorId m) { return lies_[index(m)] == first; });
+        std::all_of(members.begin(), members.end(), [&](TensorId m) { return current_[index(m)] == first; });
     return alike ? first : std::nullopt;
   }
 
-  // Of an op without inputs: what the strategy stated takes the place of `replicated`, since no input says otherwise.
-  void write_stated(TensorId id, const Placement& placement) {
-    for (TensorId member : members_.of(id)) write_stated(member, placement);
-    if (members_.of(id).empty()) write(id, placement == replicated ? stated(id, placement) : placement);
+  // Writes an output of an op without inputs: the placement that the strategy set replaces `replicated`, since no input
+  // determines it.
+  void write_declared(TensorId id, const Placement& placement) {
+    for (TensorId member : members_.of(id)) write_declared(member, placement);
+    if (members_.of(id).empty()) write(id, placement == replicated ? declared(id, placement) : placement);
   }
 
   void write(TensorId id, const Placement& placement) {
     for (TensorId member : members_.of(id)) write(member, placement);
-    std::optional<Placement>& lies = lies_[index(id)];
-    if (lies == placement) return;
+    std::optional<Placement>& current = current_[index(id)];
+    if (current == placement) return;
     if (!made_[index(id)]) made_[index(id)] = placement;
-    lies = placement;
+    current = placement;
     ++changes_;
   }
 
   void check_kept() const {
-    for (std::size_t i = 0; i < lies_.size(); ++i) {
+    for (std::size_t i = 0; i < current_.size(); ++i) {
       const Tensor& kept = tensor(static_cast<TensorId>(i));
       const bool stays = kept.role == Role::parameter || kept.role == Role::statistic || kept.role == Role::state;
-      if (!stays || !members_.of(static_cast<TensorId>(i)).empty() || lies_[i] == made_[i]) continue;
-      fail(kept, format("is {} before a step and {} after it", to_string(*made_[i]), to_string(*lies_[i])));
+      if (!stays || !members_.of(static_cast<TensorId>(i)).empty() || current_[i] == made_[i]) continue;
+      fail(kept, format("is {} before a step and {} after it", to_string(*made_[i]), to_string(*current_[i])));
     }
   }
 
@@ -252,10 +255,10 @@ class AxisWalk {
     const bool host_adds = program_.find(Phase::update) < 0 && axis_ == MeshAxis::data;
     for (TensorId id : results) {
       if (id == no_tensor) continue;
-      const std::optional<Placement>& placement = lies_[index(id)];
+      const std::optional<Placement>& placement = current_[index(id)];
       if (placement == replicated || (host_adds && placement == partial)) continue;
       fail(tensor(id), placement ? format("is {} where the host reads it", to_string(*placement))
-                                 : "is read by the host, and nothing has written it");
+                                 : "is read by the host, but no op has written it");
     }
   }
 
@@ -272,19 +275,19 @@ class AxisWalk {
   const Program& program_;
   MeshAxis axis_;
   Members members_;
-  std::vector<std::optional<Placement>> lies_, made_;  // placements at this moment, and where each tensor was written
-  int changes_ = 0;                                    // how often an entry of lies_ has changed
+  std::vector<std::optional<Placement>> current_, made_;  // current placements; placements at the first write
+  int changes_ = 0;                                       // how often an entry of current_ has changed
 };
 
 }  // namespace
 
-bool states_split(const Tensor& tensor, MeshAxis axis) {
+bool declared_split(const Tensor& tensor, MeshAxis axis) {
   const auto a = static_cast<std::size_t>(axis);
   return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
 }
 
 bool is_first_holder(const Tensor& tensor, const MeshRank& rank) {
-  return rank.along(MeshAxis::tensor) == 0 || states_split(tensor, MeshAxis::tensor);
+  return rank.along(MeshAxis::tensor) == 0 || declared_split(tensor, MeshAxis::tensor);
 }
 
 bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry) {

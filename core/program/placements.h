@@ -1,4 +1,4 @@
-// Placements of a program's tensors, followed op by op.
+// Computes and checks the placements of a program's tensors, op by op.
 #pragma once
 
 #include "core/graph/mesh.h"
@@ -7,28 +7,29 @@
 namespace trainctl {
 
 // Follows the program's tensors in the order of its schedule, along each axis of the mesh with more than one rank, and
-// writes the placement of each tensor to Tensor::placements. Tensors that exist before the step are placed as their
-// placements state (replicated where they state nothing); each replica has its own samples of the batch, each rank its
-// own stop request. Along the pipeline every stage runs a program of its own: what it computes for itself counts as
-// replicated, and sums that are stated to be partial are so where a collective reads them.
+// writes the placement of each tensor to Tensor::placements. Tensors that exist before the step have the placements
+// that the strategy set (replicated if it set none); each replica has its own samples of the batch, each rank its own
+// stop request. Along the pipeline, every stage runs a program of its own: values that it computes for itself count as
+// replicated, and sums that are declared partial are partial only for a collective that reads them.
 //
-// Throws Error{internal}, which names op, config line and axis, where an op cannot take the placements of its inputs: a
-// defect of the strategy that made the program. After the step, parameters, running statistics and optimizer states
-// must be placed as before it, and tensors that the host reads must be replicated; only the sums of an evaluation may
-// be partial along the data axis, since the host adds them up.
+// Throws Error{internal}, which names op, config line and axis, if an op does not accept the placements of its inputs,
+// which is a defect of the strategy that made the program. After the step, parameters, running statistics and optimizer
+// states must have the same placements as before it, and tensors that the host reads must be replicated; only the sums
+// of an evaluation may be partial along the data axis, since the host adds them up.
 void check_placements(Program& program, const Mesh& mesh);
 
-// Whether the strategy states that the ranks along the axis hold parts of the tensor.
-bool states_split(const Tensor& tensor, MeshAxis axis);
+// Whether the strategy declared that the tensor is split along the axis.
+bool declared_split(const Tensor& tensor, MeshAxis axis);
 
 // Whether this rank is the first along the tensor axis that holds these elements of a parameter or running statistic:
-// of what is not split along the axis, all ranks hold a copy.
+// if the tensor is not split along the axis, all ranks hold a copy.
 bool is_first_holder(const Tensor& tensor, const MeshRank& rank);
-// The same of a parameter along the pipeline and tensor axes: several stages may hold it.
+// Whether this rank is the first along the pipeline and tensor axes that holds these elements of a parameter, which
+// several stages may hold.
 bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry);
 
-// The config line of an op, else of a tensor that it reads or writes or that lies within one; unknown where none has a
-// line. For errors.
+// The config line of an op for errors. If the op has none, the line of a tensor that it reads or writes, or of a member
+// of such a tensor; unknown if none has a line.
 SourceLocation location_of(const Program& program, const Op& op);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The names of segments, and look-ups in a program.
+// Names segments and looks up tensors and segments in a program.
 #include "core/program/program.h"
 
 #include <algorithm>

@@ -17,14 +17,14 @@
 
 namespace trainctl {
 
-// The part of a step that a segment belongs to; `exchange` moves tensors of a micro-batch between stages of the
-// pipeline, or adds what replicas and compute streams have of a step; `copies` makes compute copies of parameters.
+// The phase of a step that a segment belongs to. `exchange` moves tensors of a micro-batch between stages of the
+// pipeline, or adds the values of replicas and compute streams; `copies` makes compute copies of parameters.
 enum class Phase { forward, backward, exchange, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
-// `last` takes the place of either at the last micro-batch where that micro-batch needs other ops (reducing each
-// gradient as soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples.
-// Segments of other phases have the one variant `first`.
+// `last` replaces either at the last micro-batch if that micro-batch needs other ops (reducing each gradient as soon as
+// it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. Segments of other
+// phases only have the variant `first`.
 enum class Variant { first, accumulate, last, empty };
 
 // A list of ops that run in order.
@@ -42,41 +42,41 @@ inline std::string_view name_of(const Segment& segment) { return name_of(segment
 // flight.
 struct ScheduleItem {
   int segment = 0;
-  int micro_batch = 0;  // Program::micro_batches: the rest; -1: one without samples
+  int micro_batch = 0;  // Program::micro_batches: the smaller one (rest_samples); -1: one without samples
   int slot = 0;
-  // Of Program::streams: items of one compute stream run in order, those of several side by side. An item that waits,
-  // and all behind it, run when the items before it have; from one such item to the next, items of further streams come
-  // before those of stream 0, the highest first.
+  // Number of the compute stream (Program::streams): items of one stream run in order, items of different streams side
+  // by side. An item that waits, and all items after it, start when all items before it have run. Between two waiting
+  // items, items are ordered by stream, from the highest to stream 0.
   int stream = 0;
   bool waits = false;
 };
 
-// The tensors that the host writes before a step and reads after it; no_tensor where a program has none.
+// The tensors that the host writes before a step and reads after it; no_tensor if the program has no such tensor.
 struct StepTensors {
   TensorId learning_rate = no_tensor;  // float32
   TensorId step = no_tensor;           // int64
-  TensorId updates = no_tensor;        // int64: the updates before this step's; `step` unless some may be left out
+  TensorId updates = no_tensor;        // int64: number of earlier updates; `step` unless updates may be left out
   TensorId stop_request = no_tensor;   // float32
   TensorId loss_scale = no_tensor;     // float32; float16 programs only
   TensorId gradient_norm = no_tensor;  // float32, read by the host
   TensorId agree = no_tensor;          // float32 [agree_flags], reduced over the ranks, read by the host
-  TensorId count = no_tensor;    // float32, reduced, read by the host: what divides the sums of losses and gradients
-  TensorId samples = no_tensor;  // float32, reduced: samples, which divide the sums of statistics; `count` where that
-                                 // counts samples
+  TensorId count = no_tensor;    // float32, reduced, read by the host: divisor of the sums of losses and gradients
+  TensorId samples = no_tensor;  // float32, reduced: number of samples, the divisor of the sums of statistics; may be
+                                 // `count`
   std::vector<TensorId> losses;  // float32, reduced, read by the host: by output, the sum of weighted losses
-  // Float32, reduced, read by the host: sums; by output, as in the config, then the sum of the weights, which divides
-  // the others.
+  // Float32, reduced, read by the host: sums of metrics by output, in the order of the config, then the sum of the
+  // weights, which is their divisor.
   std::vector<TensorId> metrics;
   std::vector<TensorId> predictions;  // by output: float32 predictions, for eval and predict; no_tensor where unused
-  TensorId gradients = no_tensor;     // the whole region, of training programs only, as `states` below
-  TensorId sums = no_tensor;          // evaluation only: the sums, which lie behind the gradients in training
+  TensorId gradients = no_tensor;     // the whole region; only in training programs, as `states`
+  TensorId sums = no_tensor;  // evaluation only: the region of the sums, which follows the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
-  TensorId averages = no_tensor;  // of training programs: of the trainable parameters, which lie alike
+  TensorId averages = no_tensor;  // only in training programs: moving averages of the trainable parameters
 };
 
-// The parts of a micro-batch, by the model's inputs and outputs; tensors of role input, no_tensor for what the program
-// does not read. Weights are those of samples, or of positions that all outputs have.
+// The tensors of a micro-batch, in the order of the model's inputs and outputs. They have role input, and are no_tensor
+// if the program does not read them. Weights belong to samples, or to positions that all outputs have.
 struct BatchTensors {
   std::vector<TensorId> inputs;   // [n, ...], float32, uint8 or int32
   std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in prediction programs
@@ -88,7 +88,7 @@ struct Program {
   std::string name;                      // "train 64", "train 32 (last)", "evaluate 100"
   std::int64_t micro_batch_samples = 0;  // samples of one micro-batch on this rank
   int micro_batches = 1;
-  std::int64_t rest_samples = 0;  // of one more micro-batch, behind the others and smaller; 0: there is none
+  std::int64_t rest_samples = 0;  // samples of a smaller micro-batch after the others; 0: there is none
   std::vector<Tensor> tensors;
   std::vector<Segment> segments;
   std::vector<ScheduleItem> schedule;
@@ -97,12 +97,12 @@ struct Program {
   ParameterLayout flat;
   StepTensors step;
   BatchTensors batch;
-  BatchTensors rest;  // of the micro-batch of rest_samples
+  BatchTensors rest;  // tensors of the micro-batch of rest_samples
   ShardedStep shards;
-  std::map<std::string, Penalty> penalties;  // on parameters that train, by name; of several stages', the first's alone
-  std::vector<TargetEncoding> target_encodings;  // of batch.targets; equal in all programs of a run
+  std::map<std::string, Penalty> penalties;  // by name of trainable parameter; only on the first stage that holds it
+  std::vector<TargetEncoding> target_encodings;  // encodings of batch.targets; equal in all programs of a run
   std::vector<MetricResult> results;             // results computed from the sums of step.losses and step.metrics
-  std::vector<std::string> warnings;             // of what is likely a mistake in the network
+  std::vector<std::string> warnings;             // likely mistakes in the network
   double chance_loss = 0;                        // expected loss before any training: ln(classes); 0: not known
   std::vector<LayerLine> layers;                 // one line for each layer that the user wrote
   std::set<std::string> blocks;                  // paths of residual blocks and of the bodies of repeats

@@ -1,4 +1,4 @@
-// What the programs of a run are built from: the model, its losses and metrics, and the optimizer.
+// The specification that the programs of a run are built from: the model, its losses and metrics, and the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace trainctl {
 struct ProgramSpec {
   // An output of the model, with the loss that trains it.
   struct Output {
-    std::string name;   // of the output's layer, as results name it; empty: the only output
+    std::string name;   // name of the output's layer, as in results; empty: the only output
     Choice loss;        // empty in prediction programs, which have no targets, metrics and optimizer
-    double weight = 1;  // of the loss in the weighted sum of all outputs' losses
+    double weight = 1;  // weight of the loss in the weighted sum of all outputs' losses
     std::vector<Choice> metrics;
-    TargetInfo target;  // of this output's targets in the data set
+    TargetInfo target;  // metadata of this output's targets in the data set
   };
 
   const ModelOptions* model = nullptr;
@@ -31,10 +31,10 @@ struct ProgramSpec {
   bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
   LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   Choice optimizer;
-  std::optional<float> moving_average;  // of weights: its momentum; nothing: none is taken
+  std::optional<float> moving_average;  // momentum of the moving average of weights; empty: there is none
   double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
-  DType compute = DType::float32;       // of activations: float32 or bfloat16
-  std::uint64_t seed = 0;               // for dropout
+  DType compute = DType::float32;       // dtype of activations: float32 or bfloat16
+  std::uint64_t seed = 0;               // seed of dropout
 
   // Whether losses are divided by the sum of the weights instead of the number of samples or positions.
   bool divides_by_weight() const { return is_masked || loss_reduction == LossReduction::mean_with_sample_weight; }

@@ -1,4 +1,4 @@
-// Ops of the update.
+// Builds the ops of the update.
 #include "core/program/update_ops.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// Appends the updates of running statistics: one op, or as many as a layer has uses, which move its statistics in turn.
+// Appends the updates of running statistics: one op or, if layers have several uses, one op for each use.
 void update_statistics(const Program& program, std::vector<StatisticUpdate> statistics, std::vector<Op>& ops) {
   while (!statistics.empty()) {
     std::vector<float> momenta;
@@ -48,7 +48,7 @@ Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor,
       update.location};
 }
 
-// Moves the averages of `count` parameters.
+// The op that updates the moving averages of `count` parameter elements.
 Op average_op(const Program& program, const UpdateSpec& update, TensorId parameters, std::int64_t count,
               TensorId averages) {
   const StepTensors& step = program.step;
@@ -68,7 +68,7 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   judged.push_back(step.stop_request);
   ops.push_back({std::make_shared<Agree>(), std::move(judged), {step.agree}, "agree", {}});
   std::move(reductions.begin(), reductions.end(), std::back_inserter(ops));
-  TensorId divisor = step.count;  // divides the summed gradient: the count, times the loss scale
+  TensorId divisor = step.count;  // divisor of the summed gradient: the count times the loss scale
   if (step.loss_scale != no_tensor) {
     divisor = program.add("divisor", {}, DType::float32, Role::scalar);
     ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
@@ -101,7 +101,7 @@ void require_whole_parameters(const Program& program, const UpdateSpec& update) 
     const Tensor& tensor = program.tensor(entry.parameter);
     if (entry.gradient == no_tensor || (!tensor.part && !program.flat.shares(Quantity::states))) continue;
     throw Error(ErrorKind::config, update.location,
-                format("the optimizer takes norms of whole parameters, and ranks hold parts of '{}'", tensor.name),
+                format("the optimizer needs norms of whole parameters, but ranks hold shards of '{}'", tensor.name),
                 "use another optimizer, such as adamw, or strategy.data alone");
   }
 }

@@ -21,16 +21,17 @@ struct UpdateSpec {
   SourceLocation location;  // the line of the optimizer in the config
   double clip_norm = 0;     // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
-  std::optional<float> moving_average;  // of the parameters: its momentum
+  std::optional<float> moving_average;  // momentum of the moving average of the parameters
 };
 
 // The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving average,
 // statistics.
-// `squares`: the reduced sum of the gradient's squares; no_tensor where this rank takes the norm of the whole gradient.
+// `squares`: the reduced sum of the gradient's squares; no_tensor if this rank computes the norm of the whole gradient.
 // The optimizer updates this rank's shard of each bucket, bucket by bucket; the bucket's own ops follow its update.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares);
 
-// Throws Error{config} with the optimizer's line where it needs norms of whole parameters and ranks hold parts of some.
+// Throws Error{config} with the optimizer's line if it needs norms of whole parameters and ranks hold only shards of
+// some.
 void require_whole_parameters(const Program& program, const UpdateSpec& update);
 
 }  // namespace trainctl

@@ -111,8 +111,8 @@ train: {{batch_size: 4, epochs: 1, loss: sparse_categorical_crossentropy, optimi
     CHECK(run.code == 0);
     CHECK(count(run.errors, "never right") == (units > 3 ? 1 : 0));
     const std::string useless = units == 4 ? "1 value is" : "3 values are";
-    const std::string said = format(
-        "the output has {} values and the data 3 classes, so that {} never right: state 3 units", units, useless);
+    const std::string said =
+        format("the output has {} values and the data 3 classes, so that {} never right: set 3 units", units, useless);
     CHECK(contains(run.errors, said) == (units > 3));
   }
 }

@@ -170,7 +170,7 @@ TEST_CASE("lamb and shard are refused together with the optimizer's line") {
   const Finished check = trainctl(folder, {"check", config, "--ranks", "2"});
   CHECK(check.code == 2);
   CHECK(contains(check.out + check.errors, "lamb.yaml:12:"));
-  CHECK(contains(check.out + check.errors, "the optimizer takes norms of whole parameters, and ranks hold parts of"));
+  CHECK(contains(check.out + check.errors, "the optimizer needs norms of whole parameters, but ranks hold shards of"));
 }
 
 }  // namespace

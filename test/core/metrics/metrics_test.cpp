@@ -193,9 +193,9 @@ TEST_CASE("targets may be of each position of a sample") {
   CHECK(sample_target_type(TargetEncoding::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
 }
 
-TEST_CASE("targets take the form that the loss reads") {
-  const auto form = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
-                       const char* remedy = "") {
+TEST_CASE("targets get the encoding that the loss reads") {
+  const auto encoding = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
+                           const char* remedy = "") {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(loss(name), FinalActivation::none, reader);
     const TargetEncoding found = match_targets(resolved, {8, width}, {classes, {}, mode}, reader);
@@ -207,24 +207,24 @@ TEST_CASE("targets take the form that the loss reads") {
   const char *sparse = "sparse_categorical_crossentropy", *categorical = "categorical_crossentropy";
   const char *binary = "binary_crossentropy", *squared = "mean_squared_error";
   const LabelMode number = LabelMode::integer, one_hot = LabelMode::categorical, zero_or_one = LabelMode::binary;
-  CHECK(form(sparse, 12, 10, number) == TargetEncoding::class_number);
-  CHECK(form(categorical, 10, 10, number) == TargetEncoding::one_hot);
-  CHECK(form(binary, 1, 2, number) == TargetEncoding::class_value);
-  CHECK(form(binary, 2, 2, number) == TargetEncoding::one_hot);
-  CHECK(form(squared, 1, 10, number) == TargetEncoding::class_value);
-  CHECK(form(squared, 10, 10, number) == TargetEncoding::one_hot);
-  CHECK(form(categorical, 10, 10, one_hot) == TargetEncoding::one_hot);
-  CHECK(form(binary, 5, 5, one_hot) == TargetEncoding::one_hot);
-  CHECK(form(squared, 10, 10, one_hot) == TargetEncoding::one_hot);
-  CHECK(form(binary, 1, 2, zero_or_one) == TargetEncoding::class_value);
-  CHECK(form(squared, 1, 2, zero_or_one) == TargetEncoding::class_value);
-  form(sparse, 10, 10, one_hot, "categorical_crossentropy");
-  form(sparse, 2, 2, zero_or_one, "binary_crossentropy");
-  form(categorical, 2, 2, zero_or_one, "leave label_mode out");
-  form(binary, 1, 2, one_hot, "2 outputs");
-  form(binary, 2, 2, zero_or_one, "1 output");
-  form(binary, 1, 3, number, "3 classes");
-  form(squared, 3, 10, number, "10 classes");
+  CHECK(encoding(sparse, 12, 10, number) == TargetEncoding::class_number);
+  CHECK(encoding(categorical, 10, 10, number) == TargetEncoding::one_hot);
+  CHECK(encoding(binary, 1, 2, number) == TargetEncoding::class_value);
+  CHECK(encoding(binary, 2, 2, number) == TargetEncoding::one_hot);
+  CHECK(encoding(squared, 1, 10, number) == TargetEncoding::class_value);
+  CHECK(encoding(squared, 10, 10, number) == TargetEncoding::one_hot);
+  CHECK(encoding(categorical, 10, 10, one_hot) == TargetEncoding::one_hot);
+  CHECK(encoding(binary, 5, 5, one_hot) == TargetEncoding::one_hot);
+  CHECK(encoding(squared, 10, 10, one_hot) == TargetEncoding::one_hot);
+  CHECK(encoding(binary, 1, 2, zero_or_one) == TargetEncoding::class_value);
+  CHECK(encoding(squared, 1, 2, zero_or_one) == TargetEncoding::class_value);
+  encoding(sparse, 10, 10, one_hot, "categorical_crossentropy");
+  encoding(sparse, 2, 2, zero_or_one, "binary_crossentropy");
+  encoding(categorical, 2, 2, zero_or_one, "leave label_mode out");
+  encoding(binary, 1, 2, one_hot, "2 outputs");
+  encoding(binary, 2, 2, zero_or_one, "1 output");
+  encoding(binary, 1, 3, number, "3 classes");
+  encoding(squared, 3, 10, number, "10 classes");
   CHECK(target_type(TargetEncoding::class_number, {8, 10}) == TensorType{{8}, DType::int32});
   CHECK(target_type(TargetEncoding::one_hot, {8, 3}) == TensorType{{8, 3}, DType::float32});
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
