@@ -1,4 +1,4 @@
-// From programs to placed programs: a kernel for every op, a region and an offset for every tensor.
+// Compiles programs to placed programs: a kernel for every op, a region and an offset for every tensor.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,12 @@ struct Compiled {
   MemoryPlan memory;
 };
 
-// Compiles the programs of one rank with a backend's kernels. Throws what the backend throws.
+// Compiles the programs of one rank with a backend's kernels. Throws the backend's errors.
 Compiled compile(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices);
 
-// Compiles the programs as for such a device, with assumed kernels: no workspace, tensors in their logical layouts,
-// compute copies of parameters in the dtype that their ops compute in. The result cannot be bound; it gives costs
-// without a device: bytes and FLOPs (work_of()), and memory by region.
+// Compiles the programs for a device with these traits, with assumed kernels: no workspace, tensors in their logical
+// layouts, compute copies of parameters in the dtype in which their ops compute. The result cannot be bound; it is for
+// costs without a device: bytes and FLOPs (work_of()), and memory by region.
 Compiled compile_without_kernels(const std::vector<Program>& programs, const DeviceTraits& device);
 
 }  // namespace trainctl

@@ -1,5 +1,6 @@
-// Static memory by greedy best fit: blocks in a fixed order, each put into the smallest gap that is free throughout its
-// lifetime. Several orders are tried and the smallest arena is taken: no order is the best for every network.
+// Plans static memory by greedy best fit: takes blocks in a fixed order and puts each into the smallest gap that is
+// free during its lifetime. Tries several orders and uses the smallest arena, since no order is the best for every
+// network.
 #include "core/compile/liveness.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace trainctl {
 namespace {
 
-// The lifetimes that share one block of memory, since each continues the one before.
+// A block of memory for a chain of lifetimes, each of which continues the previous one.
 struct Block {
   std::int64_t bytes = 0;  // rounded up to the alignment
   int first = 0;
@@ -23,7 +24,7 @@ struct Block {
 };
 
 // Joins lifetimes into blocks and writes the number of each lifetime's block. A lifetime continues only one that begins
-// earlier; the two may stand in either order.
+// earlier; the two may be in either order in `lifetimes`.
 std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t alignment, std::vector<int>& block_of) {
   std::vector<Block> blocks;
   block_of.assign(lifetimes.size(), -1);
@@ -47,15 +48,16 @@ std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t align
   return blocks;
 }
 
-std::int64_t most_alive(const std::vector<Block>& blocks) {
+// Returns the largest number of bytes alive at once.
+std::int64_t max_alive(const std::vector<Block>& blocks) {
   std::map<int, std::int64_t> change;
   for (const Block& block : blocks) {
     change[block.first] = checked_add(change[block.first], block.bytes);
     change[block.last + 1] -= block.bytes;
   }
-  std::int64_t alive = 0, most = 0;
-  for (const auto& [time, bytes] : change) most = std::max(most, alive = checked_add(alive, bytes));
-  return most;
+  std::int64_t alive = 0, maximum = 0;
+  for (const auto& [time, bytes] : change) maximum = std::max(maximum, alive = checked_add(alive, bytes));
+  return maximum;
 }
 
 struct Placed {
@@ -87,9 +89,9 @@ Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
     const Taken taken{begin, checked_add(begin, block.bytes), block.first, block.last};
     result.offsets[static_cast<std::size_t>(b)] = begin;
     result.bytes = std::max(result.bytes, taken.end);
-    const auto behind = std::upper_bound(by_offset.begin(), by_offset.end(), taken,
-                                         [](const Taken& a, const Taken& c) { return a.begin < c.begin; });
-    by_offset.insert(behind, taken);
+    const auto after = std::upper_bound(by_offset.begin(), by_offset.end(), taken,
+                                        [](const Taken& a, const Taken& c) { return a.begin < c.begin; });
+    by_offset.insert(after, taken);
   }
   return result;
 }
@@ -100,7 +102,7 @@ ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment
   require(alignment >= 1, "an alignment is positive");
   std::vector<int> block_of;
   const std::vector<Block> blocks = merge(lifetimes, alignment, block_of);
-  const std::int64_t lower_bound = most_alive(blocks);
+  const std::int64_t lower_bound = max_alive(blocks);
 
   using Rank = std::tuple<std::int64_t, std::int64_t, int>;
   const std::function<Rank(const Block&)> ranks[] = {
@@ -121,8 +123,8 @@ ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment
       },  // in the reverse order of their last ops
   };
   // Networks of thousands of layers try fewer orders: the time of each grows with the square of the number of blocks.
-  constexpr double most_looks = 2e8;
-  const double looks = static_cast<double>(blocks.size()) * static_cast<double>(blocks.size()) / 2;
+  constexpr double max_comparisons = 2e8;
+  const double comparisons = static_cast<double>(blocks.size()) * static_cast<double>(blocks.size()) / 2;
   int orders = 0;
   Placed best;
   best.bytes = -1;
@@ -134,7 +136,7 @@ ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment
     });
     Placed candidate = place(blocks, order);
     if (best.bytes < 0 || candidate.bytes < best.bytes) best = std::move(candidate);
-    if (best.bytes == lower_bound || looks * ++orders > most_looks) break;
+    if (best.bytes == lower_bound || comparisons * ++orders > max_comparisons) break;
   }
 
   ArenaPlan plan{{}, best.bytes, lower_bound};

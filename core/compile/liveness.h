@@ -1,4 +1,4 @@
-// Static memory: the offsets of tensors in one arena, from their lifetimes.
+// Plans static memory: the offsets of tensors in one arena, from their lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,21 @@
 
 namespace trainctl {
 
-// Memory that a tensor, or an op's workspace (first == last), needs for a time, counted in a linear order of ops.
+// Memory that a tensor, or an op's workspace (first == last), needs during a range of ops, which are numbered in linear
+// order.
 struct Lifetime {
   std::int64_t bytes = 0;
   int first = 0;  // the op that writes it
   int last = 0;   // the last op that reads it, at least `first`
-  // The number of an earlier lifetime, ending at `first` and of equal bytes, whose memory this one takes over in place.
+  // The number of a lifetime that ends at `first` and has equal bytes, whose memory this one takes over in place; -1:
+  // none.
   int continues = -1;
 };
 
 struct ArenaPlan {
   std::vector<std::int64_t> offsets;  // by lifetime, in bytes: multiples of the alignment
   std::int64_t bytes = 0;             // size of the arena
-  std::int64_t lower_bound = 0;       // the most bytes alive at once: no plan needs fewer
+  std::int64_t lower_bound = 0;       // largest number of bytes alive at once: no plan needs fewer
 };
 
 // Plans the offsets: two lifetimes that overlap in time never overlap in memory, unless one continues the other. Equal

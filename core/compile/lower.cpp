@@ -1,4 +1,4 @@
-// Lowering: asks for the kernel of each op, and inserts reorders and compute copies where an op wants another layout.
+// Lowering: chooses the kernel of each op, and inserts reorders and compute copies if an op needs another layout.
 #include "core/compile/lower.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class Lowerer {
     append(segment_, std::move(op), std::move(lowering));
   }
 
-  // Gives an alias or a collective, which has no kernel, its inputs in logical layouts.
+  // Lowers an alias or a collective, which has no kernel and reads its inputs in logical layouts.
   void lower_without_kernel(Op op) {
     for (TensorId& input : op.inputs) input = in_layout(input, logical(input), op);
     if (op.def->output_is_input() && op.outputs[0] != op.inputs[0]) tensor(op.outputs[0]).alias_of = op.inputs[0];
@@ -80,23 +80,23 @@ class Lowerer {
 
   // Lowers an input gradient that adds to an earlier gradient as two ops: the gradient, and the addition.
   void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
-    Tensor part = program_.tensor(op.outputs[0]);
-    part.name += "/part";
-    const Layout logical = logical_layout(part.type);
-    const TensorId made = add(std::move(part), logical);
+    Tensor summand = program_.tensor(op.outputs[0]);
+    summand.name += "/part";
+    const Layout logical = logical_layout(summand.type);
+    const TensorId gradient_id = add(std::move(summand), logical);
     lower_op({std::make_shared<Conv2dGradInput>(gradient.window, gradient.groups, gradient.input),
               {op.inputs[0], op.inputs[1]},
-              {made},
+              {gradient_id},
               op.name,
               op.location});
-    lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.location});
+    lower_op({std::make_shared<Add>(), {op.inputs[2], gradient_id}, op.outputs, op.name, op.location});
   }
 
-  // Makes the compute copies of the parameters further outputs of their optimizer, which runs after all ops that read
+  // Adds the compute copies of the parameters to the outputs of the optimizer's op, which runs after all ops that read
   // parameters.
   void add_copies(Op& op) {
     const auto* optimizer = op.get_if<OptimizerUpdate>();
-    // An update of a shard of the parameters writes no copies of whole ones.
+    // An update of a shard of the parameters does not write copies of whole parameters.
     if (optimizer == nullptr || program_.flat.shares(Quantity::states)) return;
     const auto def = std::make_shared<OptimizerUpdate>(*optimizer);
     for (ComputeCopy& copy : lowered_.copies) {
@@ -110,24 +110,24 @@ class Lowerer {
     op.def = def;
   }
 
-  // Returns the tensor, or a copy of it in the wanted layout, which is made on first use.
-  TensorId in_layout(TensorId id, const Layout& wanted, const Op& consumer) {
-    if (layout(id) == wanted) return id;
+  // Returns the tensor, or a copy of it in the required layout, which is made on first use.
+  TensorId in_layout(TensorId id, const Layout& required, const Op& consumer) {
+    if (layout(id) == required) return id;
     const Role role = program_.tensor(id).role;
     const bool is_parameter = role == Role::parameter;
     auto& known = is_parameter ? copies_ : reordered_;
-    const auto key = std::make_pair(id, std::string(name_of(wanted.dtype)) + ":" + wanted.format);
+    const auto key = std::make_pair(id, std::string(name_of(required.dtype)) + ":" + required.format);
     if (const auto found = known.find(key); found != known.end()) return found->second;
 
     Tensor copy = program_.tensor(id);
     copy.name += (is_parameter ? "/copy:" : "/reordered:") + key.second;
-    copy.type.dtype = wanted.dtype;
+    copy.type.dtype = required.dtype;
     copy.role = is_parameter ? Role::copy : Role::activation;
     copy.alias_of = no_tensor;
-    const TensorId target = add(std::move(copy), wanted);
+    const TensorId target = add(std::move(copy), required);
     known.emplace(key, target);
 
-    Op reorder{std::make_shared<Reorder>(wanted), {id}, {target}, consumer.name, consumer.location};
+    Op reorder{std::make_shared<Reorder>(required), {id}, {target}, consumer.name, consumer.location};
     Lowering lowering = kernels_.lower(reorder, program_, {layout(id)});
     if (is_parameter) lowered_.copies.push_back({target, id});
     append(is_parameter ? lowered_.copies_segment : segment_, std::move(reorder), std::move(lowering));
@@ -156,7 +156,7 @@ class Lowerer {
   using Known = std::map<std::pair<TensorId, std::string>, TensorId>;
 
   Kernels& kernels_;
-  Program program_;  // keeps its ops until all are lowered: a backend looks at the readers of an op's outputs
+  Program program_;  // keeps its ops until all are lowered, since backends inspect the readers of an op's outputs
   PlacedProgram lowered_;
   int segment_ = 0;  // the segment that is being lowered
   Known copies_;     // compute copies of parameters, for the whole program

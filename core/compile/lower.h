@@ -1,17 +1,16 @@
-// From a program to ops with kernels, joined by reorders where their layouts differ, and by compute copies of
-// parameters.
+// Lowers a program to ops with kernels, with reorders where layouts differ, and compute copies of parameters.
 #pragma once
 
 #include "core/compile/placed_program.h"
 
 namespace trainctl {
 
-// Chooses the kernels of ops: a backend, or an assumption without a device.
+// Chooses the kernels of ops: those of a backend, or assumed ones without a device.
 class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  // The functions below are those of Backend.
+  // These functions are those of Backend.
   virtual void prepare(const Program& program) = 0;
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) = 0;
   virtual bool updates_copies() const = 0;
@@ -19,7 +18,7 @@ class Kernels {
 };
 
 // Lowers all segments in the order in which they first run. The result's tensors and workspaces have no offsets yet.
-// Throws what the kernels throw.
+// Throws the errors of `kernels`.
 PlacedProgram lower(Program program, Kernels& kernels);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Whether a run fits into a device's memory.
+// Checks whether a run fits into a device's memory.
 #include "core/compile/memory_fit.h"
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-std::string parts_of(const MemoryPlan& plan) {
+std::string regions_text(const MemoryPlan& plan) {
   std::string text;
   for (const MemoryLine& line : plan.lines()) {
     if (line.bytes < plan.total() / 100) continue;
@@ -27,12 +27,12 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
   std::string text;
   if (unstaged <= free) text = format("checkpoint.background: false would need {}; or ", byte_text(unstaged));
   if (fixed >= free) return text + "use a smaller network, or a device with more memory";
-  for (std::int64_t more = 2; cut.samples / cut.gradient_accumulation / more >= 1; ++more) {
-    const bool divides = cut.samples % (cut.gradient_accumulation * more) == 0;
-    const std::int64_t left = fixed + batches + divide_up(arena, more);
-    if (!divides || left > free) continue;
-    text += format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * more,
-                   byte_text(left));
+  for (std::int64_t factor = 2; cut.samples / cut.gradient_accumulation / factor >= 1; ++factor) {
+    const bool divides = cut.samples % (cut.gradient_accumulation * factor) == 0;
+    const std::int64_t needed = fixed + batches + divide_up(arena, factor);
+    if (!divides || needed > free) continue;
+    text += format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * factor,
+                   byte_text(needed));
     break;
   }
   if (batches > arena) text += "a smaller data.prefetch; or ";
@@ -47,15 +47,15 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
 
 void require_fit(const MemoryPlan& plan, const MemoryLimit& limit, const BatchCut& cut, Need need) {
   const bool known = limit.bytes > 0;
-  const std::int64_t most = known ? limit.bytes : most_memory;
-  if (plan.total() <= most) return;
-  const std::string allowed = !known         ? "no machine has more than " + byte_text(most)
-                              : limit.stated ? "cluster.memory is " + byte_text(most)
-                                             : byte_text(most) + " are free";
+  const std::int64_t allowed = known ? limit.bytes : max_memory;
+  if (plan.total() <= allowed) return;
+  const std::string limit_text = !known         ? "no machine has more than " + byte_text(allowed)
+                                 : limit.stated ? "cluster.memory is " + byte_text(allowed)
+                                                : byte_text(allowed) + " are free";
   throw Error(ErrorKind::resource,
-              format("a rank of this run needs {}{} of memory ({}), and {}", need == Need::least ? "at least " : "",
-                     byte_text(plan.total()), parts_of(plan), allowed),
-              advice(plan, most, cut));
+              format("a rank of this run needs {}{} of memory ({}), but {}", need == Need::least ? "at least " : "",
+                     byte_text(plan.total()), regions_text(plan), limit_text),
+              advice(plan, allowed, cut));
 }
 
 }  // namespace trainctl

@@ -7,28 +7,28 @@
 
 namespace trainctl {
 
-// The samples of a batch and of a rank's share, and the number of micro-batches that the share is cut into.
+// The number of samples of a batch and of a rank's share, and the number of micro-batches that the share is cut into.
 struct BatchCut {
-  std::int64_t batch_size = 1;  // samples of all ranks
+  std::int64_t batch_size = 1;  // number of samples of all ranks
   std::int64_t gradient_accumulation = 1;
-  std::int64_t samples = 1;  // of a rank's share of a full batch
+  std::int64_t samples = 1;  // number of samples of a rank's share of a full batch
 };
 
 // The memory that a rank may use, in bytes; 0: not known.
 struct MemoryLimit {
   std::int64_t bytes = 0;
-  bool stated = false;  // by cluster.memory; else it is what is free
+  bool stated = false;  // set by cluster.memory; otherwise it is the free memory
 };
 
-// What a plan counts: all bytes of a run, or the least that it needs whatever kernels are chosen.
+// The meaning of a plan's bytes: all bytes of a run, or the minimum for any choice of kernels.
 enum class Need { exact, least };
 
-// In bytes: more than the memory of any machine. A plan above this is refused even where the limit is not known.
-inline constexpr std::int64_t most_memory = std::int64_t{1} << 47;
+// More bytes than any machine has. A plan above this is rejected even if the limit is not known.
+inline constexpr std::int64_t max_memory = std::int64_t{1} << 47;
 
-// Throws Error{resource} where the plan needs more than the limit. The message lists the regions; the advice names a
-// gradient_accumulation or a batch that would fit, an estimate: activations and workspace (the arena) shrink with the
-// micro-batch, prefetched batches with the batch. Where the limit is not known, it is most_memory.
+// Throws Error{resource} if the plan needs more than the limit. The message lists the regions; the advice names a
+// gradient_accumulation or a batch that would fit. It is an estimate: activations and workspace (the arena) shrink with
+// the micro-batch, prefetched batches with the batch. If the limit is not known, it is max_memory.
 void require_fit(const MemoryPlan& plan, const MemoryLimit& limit, const BatchCut& cut, Need need = Need::exact);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The memory plan: flat regions from the layout, compute copies and scalars matched by name, the slot by lifetimes.
+// Computes the memory plan: flat regions from the layout, compute copies and scalars by name, the slot by lifetimes.
 #include "core/compile/memory_plan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, place_alignment); }
 
-// Gives tensors of one name, in whatever program, one offset in a region.
+// Assigns offsets in a region: tensors with the same name, in any program, share one offset.
 class SharedByName {
  public:
   std::int64_t place(const std::string& name, std::int64_t bytes) {
@@ -32,12 +32,13 @@ class SharedByName {
 
 bool trains(const Program& program) { return program.step.learning_rate != no_tensor; }
 
-// Whether a program's trainable parameters are moving averages; `with_training`: a program of the run trains.
+// Whether a program reads moving averages as its trainable parameters; `with_training`: whether a program of the run
+// trains.
 bool reads_averages(const Program& program, bool with_training) {
   return program.flat.averages && with_training && !trains(program);
 }
 
-// Elements of one slot of the gradients: of one set of gradients and sums, and the gap to the next.
+// Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next.
 std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
   const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
   return round_up(gradients + flat.gradient_count - flat.trainable_count, place_alignment / size_of(DType::float32));
@@ -62,17 +63,17 @@ class FlatRegions {
       if (!flat_.shares(Quantity::gradients)) put(entry.gradient, Region::gradients, entry.offset);
     }
     for (const FlatTensor& statistic : flat_.statistics) put(statistic.tensor, Region::statistics, statistic.offset);
-    for (const FlatTensor& sum : flat_.reduced) put(sum.tensor, Region::gradients, sum_place(sum.offset));
+    for (const FlatTensor& sum : flat_.reduced) put(sum.tensor, Region::gradients, sum_offset(sum.offset));
     for (std::size_t id = 0; id < program_.tensors.size(); ++id) {
       const Tensor& tensor = program_.tensors[id];
       if (!tensor.members.empty()) place_whole(static_cast<TensorId>(id), tensor);
     }
-    for (const TensorInSlot& place : flat_.in_slots) put_in_slot(place.tensor, place.tensor, place.slot);
+    for (const TensorInSlot& in_slot : flat_.in_slots) put_in_slot(in_slot.tensor, in_slot.tensor, in_slot.slot);
     for (const FlatBucket& bucket : flat_.buckets) place_shards(bucket);
     put(program_.step.parameters, Region::parameters, 0);
     put(program_.step.averages, Region::averages, 0);
     put(program_.step.gradients, Region::gradients, 0);
-    put(program_.step.sums, Region::gradients, sum_place(flat_.trainable_count));
+    put(program_.step.sums, Region::gradients, sum_offset(flat_.trainable_count));
     for (std::size_t k = 0; k < program_.step.states.size(); ++k) {
       put(program_.step.states[k], Region::states, static_cast<std::int64_t>(k) * flat_.local_count(Quantity::states));
     }
@@ -86,7 +87,7 @@ class FlatRegions {
     tensor.offset = offset * size_of(DType::float32);
   }
 
-  // Puts a tensor where its members begin.
+  // Puts a tensor at the address of its first member.
   void place_whole(TensorId id, const Tensor& tensor) {
     const TensorId first = tensor.members.front();
     if (tensor.role == Role::parameter) {
@@ -98,18 +99,20 @@ class FlatRegions {
     }
   }
 
-  // Puts a tensor where `like` lies, a gradient or a sum, or part of either, in a slot of the gradients. Where a slot
-  // holds shards of buckets, it is this rank's shard of the bucket that begins with the gradient.
+  // Puts a tensor at the offset of `like`, which is a gradient, a sum or a piece of one, in a slot of the gradients. If
+  // a slot holds only shards of buckets, this is the offset of the rank's shard of the bucket that begins with the
+  // gradient.
   void put_in_slot(TensorId id, TensorId like, int slot) {
     const std::int64_t offset = flat_.gradient_offset(like);
     const bool is_sum = offset >= flat_.trainable_count;
-    const std::int64_t place = is_sum ? sum_place(offset) : flat_.bucket_offset(offset, Quantity::gradients);
-    if (slot == 0) return put(id, Region::gradients, place);
-    put(id, Region::gradient_slots, (slot - 1) * elements_of_slot(flat_, with_gradients_) + place);
+    const std::int64_t in_slot = is_sum ? sum_offset(offset) : flat_.bucket_offset(offset, Quantity::gradients);
+    if (slot == 0) return put(id, Region::gradients, in_slot);
+    put(id, Region::gradient_slots, (slot - 1) * elements_of_slot(flat_, with_gradients_) + in_slot);
   }
 
-  // The offset of a sum, which the layout puts after all gradients, after those that the region holds.
-  std::int64_t sum_place(std::int64_t offset) const {
+  // The offset of a sum in the region: the layout puts sums after all gradients, the region after the gradients that it
+  // holds.
+  std::int64_t sum_offset(std::int64_t offset) const {
     return offset - flat_.trainable_count + (with_gradients_ ? flat_.local_count(Quantity::gradients) : 0);
   }
 
@@ -127,10 +130,10 @@ class FlatRegions {
   const Program& program_;
   const ParameterLayout& flat_;
   const bool with_gradients_;
-  const Region trainable_;  // where the program's trainable parameters lie
+  const Region trainable_;  // the region of the program's trainable parameters
 };
 
-// `gradient_slots`: the most of any program.
+// Sets the bytes of the flat regions. `gradient_slots`: the largest number of any program.
 void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
@@ -149,12 +152,12 @@ void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gra
   plan.sums = checked_multiply(gradients, element);
 }
 
-// Programs of a run share the flat regions.
+// Requires equal layouts of two programs, since programs of a run share the flat regions.
 void require_equal_layouts(const ParameterLayout& a, const ParameterLayout& b) {
-  const auto lie_alike = [](const FlatEntry& x, const FlatEntry& y) {
+  const auto same_range = [](const FlatEntry& x, const FlatEntry& y) {
     return x.offset == y.offset && x.count == y.count;
   };
-  require(a.trainable_count == b.trainable_count && std::ranges::equal(a.parameters, b.parameters, lie_alike),
+  require(a.trainable_count == b.trainable_count && std::ranges::equal(a.parameters, b.parameters, same_range),
           "programs of a run have one layout of their parameters");
 }
 
@@ -217,7 +220,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
             if (!alias && (role == Role::activation || role == Role::input)) tensors.insert(id);
           }
         }
-        // Outputs that may be written in place of inputs take no memory of their own.
+        // Outputs that may be written in place of inputs need no memory of their own.
         for (const InPlace& pair : op.def->in_place()) tensors.erase(op.outputs[static_cast<std::size_t>(pair.output)]);
         std::int64_t bytes = 0;
         for (TensorId id : tensors) bytes = checked_add(bytes, program.tensor(id).type.bytes());

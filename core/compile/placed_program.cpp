@@ -1,4 +1,4 @@
-// Names of regions, and the work of ops.
+// Names regions, and computes the work of ops.
 #include "core/compile/placed_program.h"
 
 #include <array>
@@ -19,7 +19,7 @@ bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host) {
     case Region::parameters:
       return layout.shares(Quantity::states);
     case Region::averages:
-      return layout.shares(Quantity::parameters);  // which evaluation gathers
+      return layout.shares(Quantity::parameters);  // evaluation gathers them
     case Region::slot:
       return layout.shares(Quantity::gradients) && on_host;  // buckets of gradients, and parameters that are gathered
     default:

@@ -1,4 +1,4 @@
-// A program in which every op has a kernel, and every tensor a region and an offset: what the executor binds and runs.
+// A program in which every op has a kernel, and every tensor a region and an offset; the executor binds and runs it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace trainctl {
 
-// The regions of a run's memory, by purpose. `gradient_slots` holds further sets of gradients and sums, like that of
-// `gradients`. `states` holds the optimizer's states one behind the other, `averages` moving averages of trainable
-// parameters, which programs that do not train read in the parameters' place. `slot` is the
-// arena: inputs, activations and workspace. `batches` holds batches that wait for their steps, on devices that compute
-// beside the host.
+// The regions of a run's memory, by purpose. `gradient_slots` holds more sets of gradients and sums, each with the
+// layout of `gradients`. `states` holds the optimizer's states one after the other. `averages` holds moving averages of
+// trainable parameters, which programs that do not train read instead of the parameters. `batches` holds batches that
+// wait for their steps, on devices that compute in parallel to the host. `slot` is the arena: inputs, activations and
+// workspace.
 enum class Region {
   parameters,
   gradients,
@@ -32,11 +32,11 @@ inline constexpr int region_count = 10;
 // "parameters", "gradients", "activations and workspace", ..., as `check` prints them.
 std::string_view name_of(Region region);
 
-// Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator. On a
-// GPU the arena is not, whose communicators want no memory of their own.
+// Whether the ranks of the data axis exchange tensors of a region, which is then memory of their communicator. The
+// arena on a GPU is not, since communicators on GPUs need no memory of their own.
 bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host);
 
-// Offsets in regions are multiples of this many bytes, which cuBLASLt asks of a workspace.
+// Offsets in regions are multiples of this number of bytes, which cuBLASLt requires for a workspace.
 inline constexpr std::int64_t place_alignment = 256;
 
 struct PlacedTensor {
@@ -57,8 +57,8 @@ struct PlacedSegment {
   std::vector<PlacedOp> ops;
 };
 
-// A compute copy of a parameter, in the dtype and layout that kernels want. The op of the same number in the copies
-// segment writes it; where `updated`, the update writes it as well.
+// A compute copy of a parameter, in the dtype and layout that kernels need. The op of the same number in the copies
+// segment writes it; if `updated`, the update writes it as well.
 struct ComputeCopy {
   TensorId tensor = no_tensor;
   TensorId parameter = no_tensor;

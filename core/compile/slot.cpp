@@ -1,4 +1,4 @@
-// Lifetimes of a slot's tensors and workspaces, and their places in one arena.
+// Finds the lifetimes of a slot's tensors and workspaces, and their offsets in one arena.
 #include "core/compile/slot.h"
 
 #include <algorithm>
@@ -12,21 +12,22 @@
 namespace trainctl {
 namespace {
 
-bool lies_in_slot(const Tensor& tensor) { return tensor.role == Role::activation || tensor.role == Role::input; }
+bool is_in_slot(const Tensor& tensor) { return tensor.role == Role::activation || tensor.role == Role::input; }
 
+// Whether an op needs a moment of its own in the timeline, because it uses memory of the slot.
 bool takes_moment(const Program& program, const PlacedOp& placed) {
   const Op& op = placed.op;
   if (op.def->trait() == OpTrait::alias) return false;
   if (op.def->trait() == OpTrait::kernel && placed.lowering.workspace_bytes > 0) return true;
-  const auto in_slot = [&](TensorId id) { return lies_in_slot(program.tensor(id)); };
+  const auto in_slot = [&](TensorId id) { return is_in_slot(program.tensor(id)); };
   return std::any_of(op.inputs.begin(), op.inputs.end(), in_slot) ||
          std::any_of(op.outputs.begin(), op.outputs.end(), in_slot);
 }
 
 // Numbers the ops of one slot in the order of time (moments). Variants of the backward segment share their moments,
-// since only one of them runs for a micro-batch; ops on flat regions alone, whose number differs between variants, take
-// no moment. The passes of the micro-batch of rest_samples, which come last, have moments of their own. Moment 0, when
-// the batch arrives, is before the first op.
+// since only one of them runs for a micro-batch; ops that only use flat regions, whose number differs between variants,
+// get no moment. The passes of the micro-batch of rest_samples, which come last, have moments of their own. Moment 0 is
+// the arrival of the batch, before the first op.
 class Timeline {
  public:
   explicit Timeline(const PlacedProgram& placed) {
@@ -38,7 +39,7 @@ class Timeline {
     for (int s : order(placed)) {
       const PlacedSegment& segment = segments[static_cast<std::size_t>(s)];
       if (s == first_of_rest) rest_arrival_ = next++;
-      if (segment.variant == Variant::empty) {  // writes what arrives with the batch otherwise
+      if (segment.variant == Variant::empty) {  // writes the tensors that otherwise arrive with the batch
         moments_[static_cast<std::size_t>(s)].assign(segment.ops.size(), 0);
         continue;
       }
@@ -57,7 +58,7 @@ class Timeline {
 
   int moment(std::size_t segment, std::size_t op) const { return moments_[segment][op]; }
   int end() const { return end_; }
-  // When the micro-batch of rest_samples arrives.
+  // The moment at which the micro-batch of rest_samples arrives.
   int rest_arrival() const { return rest_arrival_; }
 
  private:
@@ -67,9 +68,9 @@ class Timeline {
     return first == program.schedule.end() ? -1 : first->segment;
   }
 
-  // Segments in the order in which a micro-batch first runs them, all variants of the backward segment together; those
-  // of the smaller micro-batch behind those of the others, between which a pipeline runs them in another slot; then the
-  // update, and the copies segment, which may run on its own.
+  // Segments in the order in which a micro-batch first runs them, with all variants of the backward segment together;
+  // then the segments of the smaller micro-batch, which a pipeline may run between the others but in another slot; then
+  // the update, and the copies segment, which may run on its own.
   static std::vector<int> order(const PlacedProgram& placed) {
     const auto is_backward = [&](int s) { return placed.segment(s).phase == Phase::backward; };
     std::vector<int> order;
@@ -112,7 +113,7 @@ class SlotPlanner {
     for_each_op([this](std::size_t s, std::size_t o, const Op& op) { reuse(op, timeline_.moment(s, o)); });
     for_each_op([this](std::size_t s, std::size_t o, const Op&) { add_workspace(s, o); });
     const ArenaPlan arena = plan_arena(lifetimes_, place_alignment);
-    write_places(arena);
+    write_offsets(arena);
     return arena.bytes;
   }
 
@@ -125,15 +126,15 @@ class SlotPlanner {
     }
   }
 
-  // The tensor whose memory this one uses, itself or what it aliases; no_tensor outside the slot.
+  // The tensor whose memory this one uses: itself or the tensor that it aliases; no_tensor if it is not in the slot.
   TensorId owner(TensorId id) const {
     while (id != no_tensor && placed_.program.tensor(id).alias_of != no_tensor)
       id = placed_.program.tensor(id).alias_of;
     if (id == no_tensor) return no_tensor;
-    return lies_in_slot(placed_.program.tensor(id)) ? id : no_tensor;
+    return is_in_slot(placed_.program.tensor(id)) ? id : no_tensor;
   }
 
-  // Where the tensor begins in its owner's memory, in bytes.
+  // The offset of the tensor in its owner's memory, in bytes.
   std::int64_t offset_in_owner(TensorId id) const {
     std::int64_t bytes = 0;
     for (; placed_.program.tensor(id).alias_of != no_tensor; id = placed_.program.tensor(id).alias_of) {
@@ -169,15 +170,15 @@ class SlotPlanner {
     for (TensorId id : op.outputs) live_at(id, moment);
   }
 
-  // Keeps the predictions to the end of the program: the host reads them after an evaluation.
+  // Keeps the predictions alive until the end of the program, since the host reads them after an evaluation.
   void keep_predictions() {
     const Program& program = placed_.program;
     if (program.step.learning_rate != no_tensor) return;
     for (TensorId predictions : program.step.predictions) live_at(predictions, timeline_.end());
   }
 
-  // Keeps the inputs of an asynchronous collective until the Wait for its output, unless the collective works in place
-  // on a copy.
+  // Keeps the inputs of an asynchronous collective alive until the Wait for its output, unless the collective works in
+  // place on a copy.
   void keep_while_communicating() {
     std::map<TensorId, const Op*> running;
     for_each_op([&](std::size_t s, std::size_t o, const Op& op) {
@@ -194,7 +195,7 @@ class SlotPlanner {
     });
   }
 
-  // Lets an output take the memory of an input whose lifetime ends here, where the op allows it and the layouts are
+  // Lets an output take over the memory of an input whose lifetime ends here, if the op allows it and the layouts are
   // equal.
   void reuse(const Op& op, int moment) {
     for (const InPlace& pair : op.def->in_place()) {
@@ -224,7 +225,7 @@ class SlotPlanner {
     if (const auto waited = waited_at_.find(moment); waited != waited_at_.end()) shared.last = waited->second;
   }
 
-  void write_places(const ArenaPlan& arena) {
+  void write_offsets(const ArenaPlan& arena) {
     for (std::size_t id = 0; id < lifetime_of_.size(); ++id) {
       const TensorId memory = owner(static_cast<TensorId>(id));
       if (memory == no_tensor || index(memory) < 0) continue;

@@ -1,4 +1,4 @@
-// The offsets of inputs, activations and workspaces in a program's slot, from their lifetimes.
+// Computes the offsets of inputs, activations and workspaces in a program's slot, from their lifetimes.
 #pragma once
 
 #include "core/compile/placed_program.h"

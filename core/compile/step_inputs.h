@@ -1,4 +1,4 @@
-// The memory that the host fills for a step: the scalars and the parts of a batch, by number.
+// The sources that the host fills for a step, by number: the scalars and the tensors of a batch.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace trainctl {
 
-// The number of the scalars. The parts of a batch follow: inputs, targets, weights, sample numbers.
+// The number of the source with the scalars. The tensors of a batch follow: inputs, targets, weights, sample numbers.
 inline constexpr std::size_t scalars_source = 0;
 
 // The address of each source, by number.
 using StepSources = std::vector<const std::byte*>;
 
-// The number of sources, scalars included, and the source of a number from 1: of BatchTensors (tensors), or of a Batch
-// (views).
+// The number of sources, scalars included, and the source of a number from 1: a tensor of BatchTensors, or a view of a
+// Batch.
 template <class Parts>
 std::size_t source_count(const Parts& parts) {
   return 1 + parts.inputs.size() + parts.targets.size() + 2;
@@ -29,7 +29,7 @@ const auto& part_at(const Parts& parts, std::size_t number) {
   return number == inputs + targets + 1 ? parts.weights : parts.samples;
 }
 
-// Bytes of a part of a step's batch, all micro-batches together; 0 where the program does not read it.
+// Bytes of a source in a step's batch, all micro-batches together; 0 if the program does not read it.
 inline std::int64_t part_bytes(const Program& program, std::size_t number) {
   const auto bytes = [&](const BatchTensors& batch) {
     const TensorId id = part_at(batch, number);

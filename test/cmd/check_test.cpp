@@ -54,7 +54,7 @@ TEST_CASE("check compares the memory of a rank with what the config lets it use"
   const std::string config = folder.write("config.yaml", config_text);
   const Finished little = trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=1 kB"});
   CHECK(little.code == 6);
-  CHECK(contains(little.errors, "and cluster.memory is 1"));
+  CHECK(contains(little.errors, "but cluster.memory is 1"));
   CHECK(trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4 GB"}).code == 0);
   const Finished more = trainctl(
       folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4000 TB", "--set", "train.batch_size=16000000",
@@ -88,7 +88,7 @@ TEST_CASE("check tells which blocks are computed again to fit, and when even all
   CHECK(total(some) <= middle);
   const Finished all = check("auto", std::to_string(total(least) / 2));
   CHECK(all.code == 6);
-  CHECK(contains(all.out, "and cluster.memory is"));
+  CHECK(contains(all.out, "but cluster.memory is"));
 }
 
 TEST_CASE("check says that batch normalization is a matter of the ranks") {

@@ -34,14 +34,14 @@ TEST_CASE("what fits, or cannot be known, is let through") {
 }
 
 TEST_CASE("what no machine has is refused where free memory is not known") {
-  const std::string text = message(plan_of(most_memory, 900), 0, {64, 1, 64});
+  const std::string text = message(plan_of(max_memory, 900), 0, {64, 1, 64});
   CAPTURE(text);
   CHECK(holds(text, "no machine has more than 140.7 TB"));
 }
 
 TEST_CASE("what does not fit is told whether the limit is the config's or the machine's") {
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "and 1.0 kB are free"));
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "and cluster.memory is 1.0 kB"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "but 1.0 kB are free"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "but cluster.memory is 1.0 kB"));
 }
 
 TEST_CASE("what does not fit is told which accumulation and which batch would") {
