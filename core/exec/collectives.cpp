@@ -1,4 +1,4 @@
-// Kernels of collectives, made of a communicator's calls.
+// Makes the kernels of collectives from a communicator's calls.
 #include "core/exec/collectives.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@
 namespace trainctl {
 namespace {
 
-// The memory of a tensor: its address, dtype, number of elements, and how many of them are in a row along the last
-// dimension.
+// The memory of a tensor: its address, dtype, number of elements, and size of the last dimension (`width`).
 struct PlacedView {
   Address address;
   DType dtype = DType::float32;
@@ -24,7 +23,8 @@ struct PlacedView {
 
 using Call = std::function<void(Stream&, const Slot&)>;
 
-// The calls of a collective: on the compute stream first, then with the communicator, and at last on what was received.
+// The calls of a collective: `before` runs on the compute stream, then `communicate` calls the communicator and
+// processes the received data.
 struct Calls {
   Call before;  // may be empty
   Call communicate;
@@ -32,29 +32,29 @@ struct Calls {
 
 class CollectiveKernel final : public Kernel {
  public:
-  // For a collective that runs on the compute stream.
+  // Constructor for a collective that runs on the compute stream.
   explicit CollectiveKernel(Calls calls) : calls_(std::move(calls)) {}
-  // For a collective on a stream of its own. `ended` is recorded at its end for a Wait; where it is null, the compute
-  // stream waits for the collective at once.
-  CollectiveKernel(Calls calls, Backend& backend, Stream& lane, Event* ended)
-      : calls_(std::move(calls)), lane_(&lane), ready_(backend.event()), ended_(ended) {
+  // Constructor for a collective on a stream of its own. `ended` is recorded at its end for a Wait; if it is null, the
+  // compute stream waits for the collective at once.
+  CollectiveKernel(Calls calls, Backend& backend, Stream& stream, Event* ended)
+      : calls_(std::move(calls)), stream_(&stream), ready_(backend.event()), ended_(ended) {
     if (ended_ == nullptr) own_ended_ = backend.event();
   }
 
   void run(Stream& compute, const Slot& slot) override {
     if (calls_.before) calls_.before(compute, slot);
-    if (lane_ == nullptr) return calls_.communicate(compute, slot);
+    if (stream_ == nullptr) return calls_.communicate(compute, slot);
     ready_->record(compute);
-    ready_->wait(*lane_);
-    calls_.communicate(*lane_, slot);
-    if (ended_ != nullptr) return ended_->record(*lane_);
-    own_ended_->record(*lane_);
+    ready_->wait(*stream_);
+    calls_.communicate(*stream_, slot);
+    if (ended_ != nullptr) return ended_->record(*stream_);
+    own_ended_->record(*stream_);
     own_ended_->wait(compute);
   }
 
  private:
   Calls calls_;
-  Stream* lane_ = nullptr;
+  Stream* stream_ = nullptr;  // null: the compute stream
   std::unique_ptr<Event> ready_;
   Event* ended_ = nullptr;
   std::unique_ptr<Event> own_ended_;
@@ -69,7 +69,7 @@ class WaitKernel final : public Kernel {
   Event& ended_;
 };
 
-// Copies a tensor, unless both places are the same.
+// Copies a tensor; empty if both addresses are equal.
 Call copy(Backend& backend, PlacedView from, PlacedView to) {
   if (from.address == to.address) return {};
   return [&backend, from, to](Stream& stream, const Slot& slot) {
@@ -78,19 +78,20 @@ Call copy(Backend& backend, PlacedView from, PlacedView to) {
   };
 }
 
-// Part `index` of a tensor, `count` elements long.
-PlacedView part(const PlacedView& whole, int index, std::int64_t count) {
+// The piece of a tensor with this index, `count` elements long.
+PlacedView piece(const PlacedView& whole, int index, std::int64_t count) {
   return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
 }
 
-// Puts the parts of all ranks, each like `one` and all one behind the other, side by side along the last dimension.
-void join_columns(Backend& backend, const View& parts, const PlacedView& one, const PlacedView& joined, Stream& stream,
+// Joins the shards of all ranks along the last dimension. `shards` holds them one after the other, each with the shape
+// of `one`.
+void join_columns(Backend& backend, const View& shards, const PlacedView& one, const PlacedView& joined, Stream& stream,
                   const Slot& slot) {
   const std::int64_t bytes = size_of(one.dtype), width = one.width * bytes, stride = joined.width * bytes;
   const std::int64_t ranks = joined.width / one.width, rows = one.count / one.width;
   auto* const to = static_cast<std::byte*>(joined.at(slot).data);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    const View from = parts.part(rank * one.count, one.count);
+    const View from = shards.part(rank * one.count, one.count);
     backend.copy_rows(to + rank * width, stride, from.data, width, width, rows, stream);
   }
 }
@@ -108,12 +109,12 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
             })};
   }
   if (op.get_if<AllGather>() != nullptr) {
-    return {copy(backend, x[0], part(y[0], communicator.rank(), x[0].count)),
+    return {copy(backend, x[0], piece(y[0], communicator.rank(), x[0].count)),
             in_place([](Communicator& ranks, View data, Stream& stream) { ranks.all_gather(data, stream); })};
   }
   if (const auto* columns = op.get_if<AllGatherColumns>()) {
     const PlacedView all{workspace, x[0].dtype, y[0].count};
-    return {copy(backend, x[0], part(all, columns->index, x[0].count)),
+    return {copy(backend, x[0], piece(all, columns->index, x[0].count)),
             [&backend, &communicator, all, from = x[0], to = y[0]](Stream& stream, const Slot& slot) {
               communicator.all_gather(all.at(slot), stream);
               join_columns(backend, all.at(slot), from, to, stream, slot);
@@ -121,7 +122,7 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
   }
   if (const auto* scatter = op.get_if<ReduceScatter>()) {
     const PlacedView all = scatter->consumes ? x[0] : PlacedView{workspace, x[0].dtype, x[0].count};
-    const Call take = copy(backend, part(all, communicator.rank(), y[0].count), y[0]);
+    const Call take = copy(backend, piece(all, communicator.rank(), y[0].count), y[0]);
     return {copy(backend, x[0], all), [&communicator, all, take](Stream& stream, const Slot& slot) {
               communicator.reduce_scatter(all.at(slot), Reduction::sum, stream);
               if (take) take(stream, slot);
@@ -175,7 +176,7 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
   }
 }
 
-// A receive in turn; what waits for it runs it.
+// A receive on the compute stream, which is only queued here; the Wait for it runs it.
 class CollectiveBinder::Receiving final : public Kernel {
  public:
   Receiving(Call receive, Ended& end) : receive_(std::move(receive)), end_(end) {}
@@ -186,6 +187,7 @@ class CollectiveBinder::Receiving final : public Kernel {
   Ended& end_;
 };
 
+// The Wait for a receive on the compute stream.
 class CollectiveBinder::Received final : public Kernel {
  public:
   explicit Received(const Ended& end) : end_(end) {}
@@ -197,9 +199,9 @@ class CollectiveBinder::Received final : public Kernel {
   const Ended& end_;
 };
 
-// The pipeline's messages run in turn if the communicators are made for messages as large as the largest. A message of
-// several tensors runs beside: the memory that the first one is sent through may be too small for the next one, whose
-// send then waits for its receive.
+// Lets the pipeline's messages run on the compute stream if the largest of them is not larger than bytes_in_turn(). A
+// message of several tensors runs on a stream of its own: the buffer that the first tensor is sent through may be too
+// small for the next one, whose send would then wait for its receive.
 void CollectiveBinder::choose_turns(const std::vector<PlacedProgram>& programs) {
   std::int64_t largest = 0;
   for (const PlacedProgram& program : programs) {
@@ -225,8 +227,8 @@ CollectiveBinder::Lane& CollectiveBinder::lane(const Collective& collective) {
   return backward && backward_.communicator != nullptr ? backward_ : lanes_[static_cast<std::size_t>(collective.axis)];
 }
 
-// Makes the stream of an asynchronous collective, and the event of its end: the Wait for its output may be bound before
-// the collective.
+// Makes the stream of an asynchronous collective, and the event of its end, in advance: the Wait for its output may be
+// bound before the collective.
 void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane& used) {
   require(used.communicator != nullptr, "a collective has a communicator along its axis");
   if (used.receives != nullptr) {
@@ -242,7 +244,7 @@ void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane&
   if (end.event == nullptr) end = {backend_.event(), used.communicator};
 }
 
-std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, const Op& op, const Binding& places) {
+std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, const Op& op, const Binding& binding) {
   if (op.get_if<Wait>() != nullptr) {
     const auto found = ended_.find({&program, op.inputs[0]});
     require(found != ended_.end(), format("an asynchronous collective comes before the wait '{}'", op.name));
@@ -261,7 +263,7 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
     }
     return tensors;
   };
-  Calls calls = calls_of(op, placed(op.inputs, places.inputs), placed(op.outputs, places.outputs), places.workspace,
+  Calls calls = calls_of(op, placed(op.inputs, binding.inputs), placed(op.outputs, binding.outputs), binding.workspace,
                          backend_, *used.communicator);
   if (collective.asynchronous && used.receives != nullptr && op.get_if<Receive>() != nullptr) {
     return std::make_unique<Receiving>(std::move(calls.communicate), ended_.at({&program, op.outputs[0]}));

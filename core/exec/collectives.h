@@ -1,4 +1,4 @@
-// The kernels of collectives, which the executor runs with communicators in place of the backend.
+// The kernels of collectives, which the executor runs with communicators instead of the backend.
 #pragma once
 
 #include <array>
@@ -21,12 +21,13 @@ class MeshCommunicators {
  public:
   // A mesh whose only axis is data.
   MeshCommunicators(Communicator& data) : axes_{&data, nullptr, nullptr} {}
-  // By axis; null where the axis has one rank. `backward`: of the pipeline axis, for messages on the backward channel;
-  // null where both channels share a communicator, on which messages then follow each other.
+  // `axes` are the communicators by axis; null if the axis has one rank. `backward` is the communicator of the pipeline
+  // axis for messages on the backward channel; null if both channels share a communicator, which then sends messages
+  // one after the other.
   explicit MeshCommunicators(const std::array<Communicator*, mesh_axes>& axes, Communicator* backward = nullptr)
       : axes_(axes), backward_(backward) {}
 
-  // The communicator of an axis; null where the axis has one rank and no communicator was given.
+  // The communicator of an axis; null if the axis has one rank and no communicator was given.
   Communicator* find(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)]; }
   // The communicator of the pipeline's backward channel, or null.
   Communicator* backward() const { return backward_; }
@@ -39,33 +40,34 @@ class MeshCommunicators {
 };
 
 // Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
-// program: a stream beside the compute stream where any program has an asynchronous collective on it, else the compute
-// stream. Messages of a pipeline for which that is better (Communicator::bytes_in_turn()) run on the compute stream
-// too: sends at once, receives at the wait for them.
+// program: a stream of its own if any program has an asynchronous collective on it, else the compute stream. If a
+// pipeline's messages are not larger than Communicator::bytes_in_turn(), they run on the compute stream, too: sends at
+// once, receives at the Wait for them.
 class CollectiveBinder {
  public:
   CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
                    const std::vector<PlacedProgram>& programs);
 
   // Returns the kernel of an op with trait collective.
-  std::unique_ptr<Kernel> bind(const PlacedProgram& program, const Op& op, const Binding& places);
+  std::unique_ptr<Kernel> bind(const PlacedProgram& program, const Op& op, const Binding& binding);
   // Whether the kernel of such an op can be part of a Recording.
   bool recordable(const PlacedProgram& program, const Op& op);
-  // The streams of collectives, without the compute stream.
+  // The streams of collectives, except the compute stream.
   const std::vector<Stream*>& streams() const { return streams_; }
 
  private:
+  // A communicator and the stream on which it is called.
   struct Lane {
     Communicator* communicator = nullptr;
     std::unique_ptr<Stream> stream;              // null: the compute stream
-    std::unique_ptr<DeferredReceives> receives;  // of messages in turn; null: none
+    std::unique_ptr<DeferredReceives> receives;  // receives on the compute stream; null: none
   };
   // The end of an asynchronous collective, on which the Wait for its output waits.
   struct Ended {
-    std::unique_ptr<Event> event;  // null: the collective runs in turn
+    std::unique_ptr<Event> event;  // null: the collective runs on the compute stream
     Communicator* communicator = nullptr;
-    DeferredReceives* receives = nullptr;  // null: it is no receive in turn
-    std::uint64_t receive = 0;             // the number of the one under way
+    DeferredReceives* receives = nullptr;  // null unless it is a receive on the compute stream
+    std::uint64_t receive = 0;             // number of the receive under way
   };
   class Receiving;
   class Received;
@@ -75,7 +77,7 @@ class CollectiveBinder {
 
   Backend& backend_;
   std::array<Lane, mesh_axes> lanes_;
-  Lane backward_;  // of the pipeline's backward channel; without a communicator where it shares the axis' lane
+  Lane backward_;  // lane of the pipeline's backward channel; no communicator if it shares the axis' lane
   std::vector<Stream*> streams_;                                      // the streams of all lanes
   std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output of the collective
 };

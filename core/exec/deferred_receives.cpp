@@ -1,4 +1,4 @@
-// A queue of receives.
+// Queues receives and runs them in order.
 #include "core/exec/deferred_receives.h"
 
 #include <utility>

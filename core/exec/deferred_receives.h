@@ -1,4 +1,4 @@
-// Receives that run on the thread that computes, when their data is waited for.
+// Receives that run on the compute thread, at the Wait for their data.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace trainctl {
 
-// The receives of one communicator, which run in the order in which they were added.
+// Queues the receives of one communicator, which run in the order in which they were added.
 class DeferredReceives {
  public:
   using Receive = std::function<void(Stream&, const Slot&)>;
 
-  // `receive` lives until it has run. Returns its number.
+  // Adds a receive, which must outlive its run. Returns its number.
   std::uint64_t add(const Receive& receive, const Slot& slot);
-  // Runs those that have not run yet, up to this number.
+  // Runs the receives that have not run yet, up to this number.
   void run_until(std::uint64_t number, Stream& compute);
 
  private:

@@ -1,5 +1,5 @@
-// Engine: copies a step's values to the device, runs the step and reads its results. engine_bind.cpp makes what is
-// bound once.
+// Engine: copies a step's values to the device, runs the step and reads its results. engine_bind.cpp allocates and
+// binds.
 #include "core/exec/engine.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 // would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
 
-// The regions whose values outlast a step, as they lie in the host's memory.
+// The regions whose values outlast a step, in their order in the host's memory.
 constexpr Region kept_regions[] = {Region::parameters, Region::statistics, Region::states, Region::averages};
 
 // The bytes of one step's inputs, all micro-batches together.
@@ -51,8 +51,8 @@ void Engine::download() {
   compute_->synchronize();
 }
 
-// The engine keeps the memory as long as it lives. To free page-locked memory waits for all kernels, also for one that
-// waits for a lost peer: the engine's end gives up such kernels first.
+// The engine keeps the memory until its end. Freeing page-locked memory waits for all kernels, even for one that waits
+// for a lost peer; the end of the engine aborts such kernels first.
 Memory Engine::allocate_host(std::int64_t bytes) { return host_memory_.emplace_back(backend_.allocate_host(bytes)); }
 
 void Engine::copy(std::span<const NamedTensor> tensors, std::byte* to) {
@@ -63,14 +63,14 @@ void Engine::copy(std::span<const NamedTensor> tensors, std::byte* to) {
   compute_->synchronize();
 }
 
-// Where the device keeps what download() copies to this place of the host's memory.
-const std::byte* Engine::on_device(const float* kept) const {
-  std::int64_t offset = (kept - host_.data()) * size_of(DType::float32);
+// Returns the device's address of the value that download() copies to this address of the host's memory.
+const std::byte* Engine::on_device(const float* on_host) const {
+  std::int64_t offset = (on_host - host_.data()) * size_of(DType::float32);
   for (Region region : kept_regions) {
     if (offset < plan_.of(region)) return base(region) + offset;
     offset -= plan_.of(region);
   }
-  require(offset == 0, "a tensor lies in the memory of the engine's tensors");
+  require(offset == 0, "a tensor is in the memory of the engine's tensors");
   return nullptr;  // an empty tensor after all others
 }
 
@@ -103,9 +103,9 @@ void Engine::write_scalar(StepBuffers& buffers, int program, TensorId tensor, T 
   std::memcpy(buffers.host.get() + at.offset, &value, sizeof(T));
 }
 
-// Sets the sources of the step's copies. Where the copies run on the compute stream, a source is the batch in the
-// caller's memory. Else it is the step's buffer on the device: large inputs are copied there from the batch's memory,
-// the other parts by way of the step's staging buffer on the host.
+// Sets the sources of the step's copies. If the copies run on the compute stream, the sources are the batch in the
+// caller's memory. Otherwise they are in the step's buffer on the device: large inputs are copied there from the
+// batch's memory, the other tensors through the step's staging buffer on the host.
 void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
   std::byte* const memory = buffers.device != nullptr ? buffers.device : buffers.host.get();
@@ -138,8 +138,8 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   buffers.staged->wait(*compute_);
 }
 
-// Writes the compute copies that are stale. A training step whose update changes the weights without writing the copies
-// does so at its own start, as part of its work.
+// Writes the compute copies that are stale. A training step whose update does not write the copies does this at its own
+// start, as part of its work.
 void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
   if (bound.trains && !backend_.updates_copies()) return;
@@ -215,12 +215,12 @@ void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
   result.abandoned = read_sum(buffers, step.agree, agree_stop) >= abandon_request;
 }
 
-void Engine::read_parts(int buffer) {
+void Engine::read_phase_seconds(int buffer) {
   const StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(buffer)];
   const PhaseSeconds seconds = backend_.asynchronous()
                                    ? bound_[static_cast<std::size_t>(buffers.program)]->work->seconds(buffer)
                                    : buffers.seconds;
-  const auto of = [&seconds](StepPhase part) { return seconds[static_cast<std::size_t>(part)]; };
+  const auto of = [&seconds](StepPhase phase) { return seconds[static_cast<std::size_t>(phase)]; };
   parts_ = {of(StepPhase::forward), of(StepPhase::backward), of(StepPhase::communication), of(StepPhase::update),
             of(StepPhase::upload)};
 }
@@ -237,22 +237,22 @@ void Engine::finish(StepResult& result) {
   } catch (const Error& error) {
     const std::string reached = bound_[static_cast<std::size_t>(buffers.program)]->work->reached(number);
     if (reached.empty()) throw;
-    throw Error(error.kind(), format("{}; the GPU had come to {}", error.what(), reached));
+    throw Error(error.kind(), format("{}; the GPU had reached {}", error.what(), reached));
   }
   --under_way_;
   read_result(buffers, result);
-  if (timing_) read_parts(number);
+  if (timing_) read_phase_seconds(number);
 }
 
 void Engine::run(int program, const Batch& batch, const StepInput& input, StepResult& result) {
-  require(under_way_ == 0, "a step on its own");
+  require(under_way_ == 0, "no other step is under way");
   start(program, batch, input);
   finish(result);
 }
 
 void Engine::repeat(int back, StepResult& result) {
   const auto count = static_cast<std::int64_t>(step_buffers_.size());
-  require(under_way_ == 0 && back < count && started_ > back, "a step to repeat");
+  require(under_way_ == 0 && back < count && started_ > back, "the step to repeat is finished and still in a buffer");
   const int buffer = static_cast<int>((started_ - 1 - back) % count);
   queue(buffer);
   step_buffers_[static_cast<std::size_t>(buffer)]->done->synchronize();

@@ -1,8 +1,9 @@
 // Engine: runs the programs of one rank on a backend.
 //
 // It owns the memory of all regions, binds every op once, and then runs steps without allocating. Programs of different
-// batch sizes share parameters, optimizer state and arena. On a device that computes beside the host, the next step is
-// queued and its batch copied while a step runs: there are buffers for two steps, in page-locked memory.
+// batch sizes share parameters, optimizer state and arena. On a device that computes in parallel to the host, the next
+// step is queued and its batch copied while a step runs; for this there are buffers for two steps, in page-locked
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace trainctl {
 
 class Engine final : public StepEngine {
  public:
-  // Allocates all memory and binds all ops; throws what the backend and the communicators throw. All ranks of the
+  // Allocates all memory and binds all ops; throws the errors of the backend and the communicators. All ranks of the
   // communicators must construct their engines together.
   Engine(Backend& backend, const MeshCommunicators& communicators, Compiled compiled);
   ~Engine() override;
@@ -39,15 +40,16 @@ class Engine final : public StepEngine {
   // most steps_at_once() steps may be under way.
   void start(int program, const Batch& batch, const StepInput& input) override;
   // Waits for the oldest step under way; fills `result`, without allocating after the first call. When a peer is lost,
-  // throws Error{peer} that names the op which the device had reached.
+  // throws Error{peer} that names the op that the device had reached.
   void finish(StepResult& result) override;
   int under_way() const { return under_way_; }
-  // The most steps that may be under way: two where a device computes beside the host and no observer is set, else one.
+  // The largest number of steps that may be under way: two if the device computes in parallel to the host and no
+  // observer is set, else one.
   int steps_at_once() const override { return backend_.asynchronous() && observer_ == nullptr ? 2 : 1; }
-  // start() and finish(), while no other step is under way.
+  // Calls start() and finish(); no other step may be under way.
   void run(int program, const Batch& batch, const StepInput& input, StepResult& result);
-  // Runs a step again with the batch and the scalars that it had: the step that was finished last (`back` = 0), or the
-  // one before it where two may be under way (`back` = 1). No step may be under way.
+  // Runs a step again with the same batch and scalars: the step that was finished last (`back` = 0), or the one before
+  // it if two may be under way (`back` = 1). No step may be under way.
   void repeat(int back, StepResult& result);
 
   void set_timing(bool on) override { timing_ = on; }
@@ -55,14 +57,14 @@ class Engine final : public StepEngine {
   // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) override { observer_ = observer; }
 
-  // Copies a tensor's bytes from the device to the host, in the physical layout with its padding; an activation's from
-  // a slot.
+  // Copies a tensor's bytes from the device to the host, in the physical layout with its padding. An activation is read
+  // from slot `from_slot`.
   void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot = 0);
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
   // fills that memory from the device; upload() copies it to the device.
-  // Where moving averages are taken they are the weights, and the state has the parameters that training goes on from,
-  // "latest/conv1/kernel": begin_at_weights() makes these equal to the weights, in the host's memory.
+  // With moving averages, these are the weights, and the state contains the parameters from which training continues,
+  // "latest/conv1/kernel"; begin_at_weights() sets these to the weights, in the host's memory.
   void download() override;
   void upload();
   void begin_at_weights();
@@ -90,10 +92,10 @@ class Engine final : public StepEngine {
   std::vector<CopyRange> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
-  const std::byte* on_device(const float* kept) const;
+  const std::byte* on_device(const float* on_host) const;
   double read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element = 0) const;
   void read_result(const StepBuffers& buffers, StepResult& result);
-  void read_parts(int buffer);
+  void read_phase_seconds(int buffer);
 
   Backend& backend_;
   MeshCommunicators communicators_;
@@ -102,10 +104,10 @@ class Engine final : public StepEngine {
   FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> copies_;                // null: the batch is copied on the compute stream
-  std::vector<std::unique_ptr<Stream>> threads_;  // of the compute streams behind the first, for all programs
+  std::vector<std::unique_ptr<Stream>> threads_;  // threads of the compute streams after the first, for all programs
   std::unique_ptr<CollectiveBinder> collectives_;
   std::vector<Memory> regions_;
-  std::vector<Memory> host_memory_;  // that allocate_host() gave
+  std::vector<Memory> host_memory_;  // memory that allocate_host() returned
   std::vector<std::unique_ptr<Bound>> bound_;
   std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // used in turn by the steps
   std::int64_t started_ = 0;

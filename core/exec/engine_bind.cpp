@@ -1,4 +1,4 @@
-// The parts of an engine that are made once: memory, bound kernels, each program's work, the buffers of steps.
+// Makes what an engine needs for its steps: memory, bound kernels, each program's work, step buffers.
 #include <algorithm>
 
 #include "core/exec/engine_parts.h"
@@ -7,7 +7,7 @@
 namespace trainctl {
 namespace {
 
-StepPhase part_of(Phase phase) {
+StepPhase step_phase_of(Phase phase) {
   switch (phase) {
     case Phase::forward:
       return StepPhase::forward;
@@ -36,7 +36,7 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
   for (int i = 0; i < region_count; ++i) {
     const auto region = static_cast<Region>(i);
     const std::int64_t bytes = plan_.of(region);
-    const bool is_arena = region == Region::slot;  // whose size may differ by rank, down to nothing
+    const bool is_arena = region == Region::slot;  // its size may differ by rank and may be 0
     const bool communicates =
         data != nullptr && is_exchanged(region, layout, backend_.on_host()) && (is_arena || bytes > 0);
     regions_.push_back(communicates ? data->allocate(bytes) : bytes > 0 ? backend_.allocate(bytes) : Memory{});
@@ -52,7 +52,7 @@ Address Engine::address(int program, TensorId tensor) const {
   return {base(at.region), at.offset};
 }
 
-// Two buffers where a step is prepared while another runs, else one.
+// Makes two buffers if a step is prepared while another runs, else one.
 void Engine::make_step_buffers() {
   const std::int64_t sums = plan_.of(Region::gradients) - plan_.sums;
   const int count = traits_of(backend_).step_buffers();
@@ -78,7 +78,8 @@ void Engine::bind(int program) {
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);
   bound->work->add(scalars);
-  // Streams that run side by side have kernels of their own: running one keeps state, as the places of its slot.
+  // Streams that run side by side have kernels of their own, since a running kernel keeps state such as the addresses
+  // in its slot.
   const auto units_of = [&](int stream, int segment) -> const std::vector<StepUnit>& {
     const auto [entry, added] = bound->segments.try_emplace({stream, segment});
     if (added) entry->second = bind_segment(program, segment, *bound);
@@ -106,7 +107,8 @@ void Engine::bind(int program) {
   bound_.push_back(std::move(bound));
 }
 
-// The copies of the results that the host reads: each value with the rest of its 64 bytes, and one copy for neighbours.
+// The copies of the results that the host reads. Each copy covers whole blocks of 64 bytes, and neighbouring results
+// share one copy.
 std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffers) const {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const StepTensors& step = placed.program.step;
@@ -128,25 +130,25 @@ std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffer
     ranges.emplace_back(begin + rounded(first - begin), std::min(end, begin + rounded(first - begin + bytes + 63)));
   }
   std::sort(ranges.begin(), ranges.end());
-  std::vector<CopyRange> parts;
+  std::vector<CopyRange> copies;
   std::int64_t copied = 0;
   for (const auto& [first, end] : ranges) {
     const std::int64_t begin = std::max(first, copied);
     if (begin >= end) continue;
     std::byte* from =
         begin < scalars ? base(Region::scalars) + begin : base(Region::gradients) + tail + begin - scalars;
-    const bool goes_on = !parts.empty() && begin == copied && begin != scalars;
-    if (goes_on) {
-      parts.back().bytes += end - begin;
+    const bool extends_last = !copies.empty() && begin == copied && begin != scalars;
+    if (extends_last) {
+      copies.back().bytes += end - begin;
     } else {
-      parts.push_back({buffers.results.get() + begin, from, end - begin});
+      copies.push_back({buffers.results.get() + begin, from, end - begin});
     }
     copied = end;
   }
-  return parts;
+  return copies;
 }
 
-// Adds the copies of a micro-batch's part of the batch to its slot; they run before the forward pass.
+// Adds the copies of a micro-batch's range of the batch to its slot; they run before the forward pass.
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
@@ -165,7 +167,7 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   }
 }
 
-// Returns null for an op that has nothing to run.
+// Returns null for an op that does not run.
 std::unique_ptr<Kernel> Engine::bind_op(int program, const PlacedOp& placed) {
   const Op& op = placed.op;
   if (op.def->trait() == OpTrait::alias) return nullptr;
@@ -188,7 +190,7 @@ std::vector<StepUnit> Engine::bind_segment(int program, int number, Bound& bound
     const bool communicates = op.op.def->trait() == OpTrait::collective;
     StepUnit unit;
     unit.kernel = kernel.get();
-    unit.part = communicates ? StepPhase::communication : part_of(segment.phase);
+    unit.phase = communicates ? StepPhase::communication : step_phase_of(segment.phase);
     unit.recordable = !communicates || collectives_->recordable(programs_[static_cast<std::size_t>(program)], op.op);
     unit.slot = slot(0);
     unit.segment = number;

@@ -12,20 +12,20 @@ namespace trainctl {
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
   std::vector<std::unique_ptr<Kernel>> kernels;
-  // By compute stream and segment, of what they run: the units, in slot 0.
+  // The units by compute stream and segment, in slot 0.
   std::map<std::pair<int, int>, std::vector<StepUnit>> segments;
-  bool trains = false;                          // the program changes the weights
+  bool trains = false;                          // whether the program changes the weights
   std::vector<std::vector<CopyRange>> results;  // copies of the results to the host, by step buffer
 };
 
 // The memory of one step under way, and its state.
 struct Engine::StepBuffers {
-  Memory host;                  // staging buffer as MemoryPlan::staging lays it out; page-locked
-  std::byte* device = nullptr;  // the same buffer on the device; null where kernels read the host's memory
-  Memory results;               // host memory: the scalars, then the reduced tail of the gradient region
+  Memory host;                  // staging buffer with the layout of MemoryPlan::staging; page-locked
+  std::byte* device = nullptr;  // the same buffer on the device; null if kernels read the host's memory
+  Memory results;               // host memory: the scalars, then the sums at the end of the gradient region
   StepSources sources;
-  bool direct = false;            // inputs are copied from the batch's own memory
-  std::unique_ptr<Event> staged;  // recorded behind the copy to the device
+  bool direct = false;            // whether inputs are copied from the batch's own memory
+  std::unique_ptr<Event> staged;  // recorded after the copy to the device
   std::unique_ptr<Event> done;
   int program = 0;
   PhaseSeconds seconds{};

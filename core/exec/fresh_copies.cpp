@@ -1,4 +1,4 @@
-// Tracks which compute copies are equal to the present weights.
+// Tracks which compute copies are equal to the current weights.
 #include "core/exec/fresh_copies.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tracks which compute copies are equal to the present weights (fresh) and which are stale. Programs share copies of
+// Tracks which compute copies are equal to the current weights (fresh) and which are stale. Programs share copies of
 // equal layout.
 #pragma once
 
@@ -14,7 +14,8 @@ class FreshCopies {
   // All copies are stale at first.
   FreshCopies(const std::vector<PlacedProgram>& programs);
 
-  // Whether a copy of a program is fresh, and the report that it was written; by its number in PlacedProgram::copies.
+  // Whether a copy of a program is fresh, and the report that it was written; `copy` is its index in
+  // PlacedProgram::copies.
   bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).number]; }
   void written(int program, std::size_t copy) { fresh_[at(program, copy).number] = true; }
   // Reports that the program ran a training step: copies of trained parameters are stale, except those that its update

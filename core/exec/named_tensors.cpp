@@ -1,4 +1,4 @@
-// Named views of the tensors in flat regions.
+// Makes named views of the tensors in flat regions.
 #include "core/exec/named_tensors.h"
 
 #include <algorithm>
@@ -7,23 +7,23 @@
 namespace trainctl {
 namespace {
 
-// The tensor under a name, whose elements begin at `values`: those of `extent`, which is a range of what the program's
-// tensor holds, or all of it. That may be a part of the whole tensor.
+// Returns a named view of the elements of `extent`, which begin at `values`. The extent is a range of the program's
+// tensor or all of it; the program's tensor may itself be a shard of a whole tensor.
 NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
   const Shape& shape = tensor.type.shape;
   if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
-  const TensorShard& part = *tensor.part;
-  TensorExtent held = part.extent;
-  if (!extent.is_whole()) held = TensorExtent::range(part.whole, held, extent.offsets()[0], extent.sizes()[0]);
-  return {std::move(name), part.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};
+  const TensorShard& shard = *tensor.part;
+  TensorExtent held = shard.extent;
+  if (!extent.is_whole()) held = TensorExtent::range(shard.whole, held, extent.offsets()[0], extent.sizes()[0]);
+  return {std::move(name), shard.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};
 }
 
 void sort_by_name(std::vector<NamedTensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
 }
 
-// Appends what the rank holds of each trainable parameter, under its name after a prefix. `memory` is the region that
-// holds a quantity: all parameters, or the rank's shards of the buckets one after the other.
+// Appends the range that the rank holds of each trainable parameter, named by the prefix and the parameter's name.
+// `memory` is the region of the quantity: all parameters, or the rank's shards of the buckets one after the other.
 void add_trainable(const Program& program, const std::string& prefix, Quantity quantity, float* memory,
                    std::vector<NamedTensor>& tensors) {
   const ParameterLayout& flat = program.flat;
@@ -44,7 +44,7 @@ void add_trainable(const Program& program, const std::string& prefix, Quantity q
   }
 }
 
-// Appends the factors that an optimizer keeps of each trainable parameter, under its name behind a prefix.
+// Appends an optimizer's factors of each trainable parameter, named by the prefix and the parameter's name.
 void add_factors(const Program& program, const std::string& prefix, float* memory, std::vector<NamedTensor>& tensors) {
   for (const FlatEntry& entry : program.flat.parameters) {
     if (entry.offset >= program.flat.trainable_count) continue;

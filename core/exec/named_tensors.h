@@ -9,16 +9,16 @@
 namespace trainctl {
 
 // Parameters and running statistics, as views of memory in the flat layout: `trainable`, `frozen` and `statistics` are
-// the starts of what the rank holds of them.
+// the addresses of the values that the rank holds.
 std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics);
 
-// The optimizer's state of the trainable parameters, "momentum/conv1/kernel"; `states` holds the regions of the
-// program's states one behind the other. Where the weights are moving averages, also the parameters themselves,
-// "latest/conv1/kernel", which `latest` holds. Either may be null, and is then left out.
+// The optimizer's state of the trainable parameters, "momentum/conv1/kernel"; `states` holds the program's states one
+// after the other. If the weights are moving averages, also the parameters themselves, "latest/conv1/kernel", which
+// `latest` holds. Either pointer may be null; its tensors are then left out.
 std::vector<NamedTensor> name_state(const Program& program, float* states, float* latest);
 
-// The reduced gradients, by the names of their parameters. `gradients` holds those that the rank has: all in the flat
-// layout or, where replicas share the update, its parts of the buckets one behind the other.
+// The reduced gradients, by the names of their parameters. `gradients` holds the rank's gradients: all of them in the
+// flat layout or, if replicas share the update, the rank's shards of the buckets one after the other.
 std::vector<NamedTensor> name_gradients(const Program& program, float* gradients);
 
 }  // namespace trainctl

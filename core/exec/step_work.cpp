@@ -1,4 +1,4 @@
-// A step's units of work, their marks, and the ranges that are recorded.
+// Runs a step's units of work, sets their marks, and records ranges of units.
 #include "core/exec/step_work.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// An op of this many FLOPs or more takes a GPU much longer than a mark does: it gets a mark of its own.
+// On a GPU, an op with more FLOPs than this takes much longer than a mark, so that it gets a mark of its own.
 constexpr double long_op_flops = 1e10;
 
 bool is_long(const PlacedProgram& program, const StepUnit& unit) {
@@ -36,9 +36,9 @@ void StepWork::add(const StepUnit& unit) {
   if (ranges_.empty() || ranges_.back().recordable != unit.recordable) {
     ranges_.push_back({units_.size(), units_.size(), unit.recordable, {}});
   }
-  const bool new_part = units_.empty() || units_.back().part != unit.part || units_.back().segment != unit.segment;
-  if (new_part || (long_ops_ && is_long(program_, unit))) {
-    marks_.push_back({units_.size(), unit.part});
+  const bool new_phase = units_.empty() || units_.back().phase != unit.phase || units_.back().segment != unit.segment;
+  if (new_phase || (long_ops_ && is_long(program_, unit))) {
+    marks_.push_back({units_.size(), unit.phase});
   }
   if (sections_.empty()) sections_.emplace_back();
   std::vector<Units>& of_stream = sections_.back().of_stream;
@@ -46,7 +46,7 @@ void StepWork::add(const StepUnit& unit) {
   of_stream.resize(std::max(of_stream.size(), stream + 1));
   Units& units = of_stream[stream];
   if (units.first == units.end) units = {units_.size(), units_.size()};
-  require(units.end == units_.size(), "units of one compute stream are added one behind the other");
+  require(units.end == units_.size(), "units of one compute stream are added one after the other");
   ++units.end;
   units_.push_back(unit);
   ranges_.back().end = units_.size();
@@ -70,13 +70,13 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources, Queue&
     first.kernel->run(*in.stream, first.slot);
     return unit + 1;
   }
-  in.parts.clear();
+  in.copies.clear();
   for (; unit < units_.size() && units_[unit].kernel == nullptr; ++unit) {  // no mark is set between copies
     const StepUnit& copy = units_[unit];
     if (copy.stream != first.stream) break;
-    in.parts.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
+    in.copies.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
   }
-  backend_.copy_all(in.parts, *in.stream);
+  backend_.copy_all(in.copies, *in.stream);
   return unit;
 }
 
@@ -104,12 +104,12 @@ void StepWork::run_side_stream(void* side_stream) {
 
 void StepWork::run_units(Units units, const StepSources& sources, PhaseSeconds* seconds) {
   while (units.first < units.end) {
-    const StepPhase part = units_[units.first].part;
+    const StepPhase phase = units_[units.first].phase;
     const double start = seconds == nullptr ? 0 : seconds_now();
-    while (units.first < units.end && units_[units.first].part == part) {
+    while (units.first < units.end && units_[units.first].phase == phase) {
       units.first = queue(units.first, sources, main_);
     }
-    if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(part)] += seconds_now() - start;
+    if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(phase)] += seconds_now() - start;
   }
 }
 
@@ -136,7 +136,7 @@ void StepWork::run(const Section& section, const StepSources& sources, PhaseSeco
   try {
     run_units(section.of_stream[0], sources, seconds);
   } catch (...) {
-    join_side_streams();  // which use what the caller may free now
+    join_side_streams();  // they use memory that the caller may free after the error
     throw;
   }
   if (section.of_stream.size() == 1) return;
@@ -182,7 +182,7 @@ void StepWork::run(int buffer, const StepSources& sources, bool marked) {
 }
 
 void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& observer) {
-  const auto marks = backend_.marks(2);  // set before and after each op, so that its launch is not counted
+  const auto marks = backend_.marks(2);  // set before and after each op, so that the time of its launch is not counted
   for (std::size_t next = 0; next < units_.size();) {
     const StepUnit& unit = units_[next];
     const double start = seconds_now();
@@ -211,7 +211,7 @@ PhaseSeconds StepWork::seconds(int buffer) const {
   if (marked_[static_cast<std::size_t>(buffer)] == 0) return seconds;
   const Marks& marks = *set_[static_cast<std::size_t>(buffer)];
   for (std::size_t i = 0; i < marks_.size(); ++i) {
-    seconds[static_cast<std::size_t>(marks_[i].part)] +=
+    seconds[static_cast<std::size_t>(marks_[i].phase)] +=
         marks.seconds(static_cast<int>(i) + 1) - marks.seconds(static_cast<int>(i));
   }
   return seconds;
@@ -220,7 +220,7 @@ PhaseSeconds StepWork::seconds(int buffer) const {
 std::string StepWork::reached(int buffer) const {
   if (marked_[static_cast<std::size_t>(buffer)] == 0) return "";
   const int last = set_[static_cast<std::size_t>(buffer)]->last();
-  if (last < 0) return "nothing yet";
+  if (last < 0) return "no op yet";
   if (last >= static_cast<int>(marks_.size())) return "the end";
   const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];
   if (unit.segment < 0) return "the batch's copies";

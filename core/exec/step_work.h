@@ -1,5 +1,5 @@
-// A program's step as a flat list of work: copies from the host, kernels and marks, with their addresses bound once. It
-// runs unit by unit, or is recorded by the device and replayed as a whole.
+// A program's step as a flat list of work: copies from the host, kernels and marks, with their addresses bound once.
+// The list runs unit by unit, or the device records it and replays it as a whole.
 #pragma once
 
 #include <array>
@@ -13,28 +13,28 @@
 
 namespace trainctl {
 
-// The parts that a step's time is divided into.
+// The phases that a step's time is divided into.
 enum class StepPhase { upload, forward, backward, communication, update };
 inline constexpr int step_phases = 5;
 using PhaseSeconds = std::array<double, step_phases>;
 
-// One unit of work: a kernel; where that is null, a copy from a source; where its bytes are 0, nothing.
+// One unit of work: a kernel; if that is null, a copy from a source; if its bytes are 0, no work.
 struct StepUnit {
-  StepPhase part = StepPhase::upload;
+  StepPhase phase = StepPhase::upload;
   bool recordable = true;
   Kernel* kernel = nullptr;
   Slot slot;
-  int segment = -1;  // of the kernel: segment, and the op's number in it
+  int segment = -1;  // segment of the kernel's op, and the op's number in it
   int op = -1;
   std::size_t source = scalars_source;
   std::int64_t from = 0;  // offset in the source, in bytes
   std::byte* to = nullptr;
   std::int64_t bytes = 0;
-  int stream = 0;  // of compute
+  int stream = 0;  // number of the compute stream
 };
 
-// Is called after every op that runs, in a slot of the arena; for profiles and the search for NaNs. Costs one
-// synchronisation for each op.
+// Is called after every op with the op's slot; for profiles and the search for NaNs. Costs one synchronisation for each
+// op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -45,29 +45,31 @@ class OpObserver {
 class StepWork {
  public:
   // All references must outlive the work. `buffers` is the number of step buffers that may hold the host's values. With
-  // `long_ops`, ops that take long get marks too, so that reached() can name the op at which a peer was lost. `threads`
-  // are asynchronous streams for the compute streams behind stream 0: those that lack are added.
+  // `long_ops`, ops that take long get marks, too, so that reached() can name the op at which a peer was lost.
+  // `threads` are asynchronous streams for the compute streams after stream 0; missing ones are added.
   StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
            const PlacedProgram& program, int buffers, bool long_ops);
 
-  // Units of several compute streams run side by side; those of one stream are added one behind the other.
+  // Adds a unit. Units of several compute streams run side by side; units of one stream must be added one after the
+  // other.
   void add(const StepUnit& unit);
-  // The units that are added next run when all that were added before have run, in every compute stream.
+  // Units that are added later wait for all units that were added before, in every compute stream.
   void wait_for_all() { sections_.emplace_back(); }
-  // Call it after the last unit. `take_results(buffer)` queues the copies of the results to the host, behind all units.
+  // Must be called after the last unit was added. `take_results(buffer)` queues the copies of the results to the host,
+  // after all units.
   void complete(std::function<void(int buffer)> take_results);
 
-  // Queues the step. From the second run with the same buffer on the device replays what it recorded, where it can
-  // record. Without marks a small network's step is shorter by their cost, and seconds() and reached() have nothing to
-  // report.
+  // Queues the step. From the second run with the same buffer on, a device that can record replays its recording.
+  // Without marks, the step of a small network is faster, but seconds() and reached() have no values.
   void run(int buffer, const StepSources& sources, bool marked);
   // Runs unit by unit, waiting for each, and calls the observer after each op.
   void run_observed(int buffer, const StepSources& sources, OpObserver& observer);
-  // Runs unit by unit and sets `seconds` to the time of each part on the host's clock; for devices that run in the
-  // host's own time. With several compute streams: of stream 0, and the wait for the others as communication.
+  // Runs unit by unit and sets `seconds` to the time of each phase on the host's clock; for devices that run
+  // synchronously with the host. With several compute streams: the times of stream 0, and the wait for the others as
+  // communication.
   void run_timed(int buffer, const StepSources& sources, PhaseSeconds& seconds);
 
-  // The seconds of each part of the buffer's last run, by the device's clock. Valid after the run has ended; zeros
+  // The seconds of each phase of the buffer's last run, by the device's clock. Valid after the run has ended; zeros
   // without marks.
   PhaseSeconds seconds(int buffer) const;
   // The op whose mark the device passed last in the buffer's run: "conv2d 'c3' in backward". "" without marks.
@@ -78,31 +80,32 @@ class StepWork {
   struct Range {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // by buffer: one without marks, one with marks
+    std::vector<std::unique_ptr<Recording>> recordings;  // for each buffer: one without marks, one with marks
   };
   // A mark, set before the unit of this number.
   struct Mark {
     std::size_t unit = 0;
-    StepPhase part = StepPhase::upload;
+    StepPhase phase = StepPhase::upload;
   };
 
-  // A stream on which units are queued, and memory for that.
+  // A stream on which units are queued, and memory for queueing copies.
   struct Queue {
     Stream* stream = nullptr;
-    std::vector<CopyRange> parts;  // of copies that are queued as one
+    std::vector<CopyRange> copies;  // copies that are queued as one
   };
-  // Units that run side by side, by compute stream, when those of the section before have run.
+  // A range of units of one compute stream.
   struct Units {
     std::size_t first = 0, end = 0;
   };
+  // Units that run side by side, by compute stream, after the units of the previous section.
   struct Section {
     std::vector<Units> of_stream;
   };
-  // A compute stream behind stream 0, whose units run on a thread of its own.
+  // A compute stream after stream 0, whose units run on a thread of its own.
   struct SideStream {
-    Units units;  // of the section that runs
+    Units units;  // units of the current section
     Stream* thread = nullptr;
-    std::unique_ptr<Stream> compute;  // on that thread
+    std::unique_ptr<Stream> compute;  // used on that thread
     Queue queue;
     const StepWork* work = nullptr;
     const StepSources* sources = nullptr;
@@ -116,7 +119,7 @@ class StepWork {
   void make_side_streams();
   static void run_side_stream(void* side_stream);
   void join_side_streams();
-  // Runs the units of all streams, those of stream 0 on this thread; `seconds` as run_timed() has them, or null.
+  // Runs the units of all streams, those of stream 0 on this thread; `seconds` as in run_timed(), or null.
   void run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds);
   void run(const Section& section, const StepSources& sources, PhaseSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
@@ -133,7 +136,7 @@ class StepWork {
   std::vector<Section> sections_;
   std::vector<Range> ranges_;
   std::vector<Mark> marks_;
-  std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty where the device has no marks
+  std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty if the device has no marks
   std::function<void(int)> take_results_;
   std::vector<int> runs_;     // by buffer
   std::vector<char> marked_;  // by buffer: whether its last run set marks

@@ -28,7 +28,7 @@ struct ProgramSpec {
   std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
   std::vector<Output> outputs = {Output{}};
   Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
-  bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
+  bool is_masked = false;  // whether weights of positions are a mask: positions of weight 0 do not exist
   LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   Choice optimizer;
   std::optional<float> moving_average;  // momentum of the moving average of weights; empty: there is none

@@ -1,4 +1,4 @@
-// Shares of a batch.
+// Computes shares of a batch.
 #include "core/exec/interfaces/batch_source.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// Where the share of replica r begins; that of the last one ends where one behind it would begin.
+// The first sample of the share of replica r; r may be the number of replicas, for the end of the last share.
 std::int64_t begin_of(std::int64_t batch, const BatchDivision& division, std::int64_t r) {
   const std::int64_t replicas = division.rank.size(MeshAxis::data);
   if (division.speeds.empty()) return batch * r / replicas;
@@ -25,7 +25,7 @@ std::int64_t begin_of(std::int64_t batch, const BatchDivision& division, std::in
   return std::min(batch, static_cast<std::int64_t>(static_cast<double>(batch) * before / all));
 }
 
-// The logical shards that a replica holds of a batch, of which the batch's last one may be smaller.
+// The share that consists of the replica's logical shards of a batch; the batch's last shard may be smaller.
 Share share_of_shards(std::int64_t batch, const BatchDivision& division) {
   const LogicalShards& shards = division.shards;
   const int replica = division.rank.along(MeshAxis::data), replicas = division.rank.size(MeshAxis::data);
@@ -59,13 +59,13 @@ std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& 
 
 std::int64_t largest_share(std::int64_t batch, const BatchDivision& division) {
   if (division.shards.any()) {
-    const std::int64_t most = divide_up(division.shards.count, division.rank.size(MeshAxis::data));
-    return std::min(batch, most * division.shards.samples);
+    const std::int64_t largest = divide_up(division.shards.count, division.rank.size(MeshAxis::data));
+    return std::min(batch, largest * division.shards.samples);
   }
   if (division.speeds.empty()) return divide_up(batch, division.rank.size(MeshAxis::data));
   const double all = std::accumulate(division.speeds.begin(), division.speeds.end(), 0.0);
-  const double most = std::ranges::max(division.speeds) / all;
-  return std::min(batch, static_cast<std::int64_t>(std::ceil(static_cast<double>(batch) * most)));
+  const double largest = std::ranges::max(division.speeds) / all;
+  return std::min(batch, static_cast<std::int64_t>(std::ceil(static_cast<double>(batch) * largest)));
 }
 
 }  // namespace trainctl

@@ -18,20 +18,20 @@
 
 namespace trainctl {
 
-// The facts of a data set that the model needs, found by io or stated by the config.
+// Metadata of a data set that the model needs, found by io or set in the config.
 struct DataInfo {
   std::vector<ModelInput> inputs = {ModelInput{}};   // after the transforms
-  std::vector<TargetInfo> targets = {TargetInfo{}};  // by the model's outputs
+  std::vector<TargetInfo> targets = {TargetInfo{}};  // in the order of the model's outputs
   Shape weight;            // shape of one sample's weights: scalar, or [P...] of its positions
-  bool is_masked = false;  // weights of positions are a mask: positions of weight 0 are none
+  bool is_masked = false;  // whether weights of positions are a mask: positions of weight 0 do not exist
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
-  std::int64_t cached_bytes = 0;        // of all samples in `data.cache`; 0: there is none
-  std::string fingerprint;              // hash of the samples; a resume with another one warns
-  std::vector<std::string> warnings;    // of data that is not read or likely a mistake, each with its remedy
+  std::int64_t cached_bytes = 0;        // bytes of all samples in `data.cache`; 0: there is no cache
+  std::string fingerprint;              // hash of the samples; a resumed run with another hash warns
+  std::vector<std::string> warnings;    // unread data and likely mistakes, each with its remedy
 };
 
-// The position in the data, all that a resume needs. `offset` counts the epoch's samples over all ranks.
+// The position in the data from which a run resumes. `offset` counts the epoch's samples over all ranks.
 struct DataPosition {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
@@ -42,25 +42,25 @@ struct DataPosition {
 
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
-  std::vector<View> inputs;  // [n, sample...], in the dtypes of the formats that DataInfo states
-  // int32 [n, P...] or float32 [n, P..., K], of positions P (none for one target each), in the TargetEncodings asked
-  // for.
+  std::vector<View> inputs;  // [n, sample...], in the dtypes of the formats in DataInfo
+  // int32 [n, P...] or float32 [n, P..., K] with positions P (none if a sample has one target), in the requested
+  // TargetEncodings.
   std::vector<View> targets;
-  View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
-  View samples;            // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
-  std::int64_t count = 0;  // n: samples of this rank; may be 0
-  std::int64_t global_count = 0;
-  DataPosition position;  // of the first sample of the global batch
+  View weights;                   // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
+  View samples;                   // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
+  std::int64_t count = 0;         // n: number of samples of this rank; may be 0
+  std::int64_t global_count = 0;  // number of samples of the global batch
+  DataPosition position;          // position of the first sample of the global batch
   bool last_of_epoch = false;
   double waited_seconds = 0;  // how long next() waited for the data
-  bool host_memory = false;   // the inputs lie in memory of Backend::allocate_host()
-  // False where a stop was requested before the data came: inputs and targets are zero, weights are NaN, so that all
-  // ranks leave out a step with this batch. All later batches of the source are incomplete too.
+  bool host_memory = false;   // whether the inputs are in memory of Backend::allocate_host()
+  // False if a stop was requested before the data arrived: inputs and targets are zero, weights are NaN, so that all
+  // ranks skip the step with this batch. All later batches of the source are incomplete too.
   bool complete = true;
 };
 
-// Allocates memory for batches with Backend::allocate_host(), from which devices copy beside their work. Null: batches
-// lie in ordinary memory.
+// Allocates memory for batches with Backend::allocate_host(), from which devices copy while they compute. Null: batches
+// are in ordinary memory.
 using AllocateBatch = std::function<Memory(std::int64_t bytes)>;
 
 class BatchSource {
@@ -73,18 +73,18 @@ class BatchSource {
   // The position after the batch that next() returned last, as checkpoints keep it.
   virtual DataPosition position() const = 0;
   virtual std::int64_t samples_per_epoch() const = 0;
-  // Samples of a full global batch, and of the last global batch of an epoch (equal where that one is full).
+  // Number of samples of a full global batch, and of the last global batch of an epoch (equal if that one is full).
   virtual std::int64_t batch_size() const = 0;
   virtual std::int64_t last_batch_size() const = 0;
-  // Bytes of host memory that this rank's batches lie in, those prepared ahead included.
+  // Bytes of host memory of this rank's batches, including those prepared ahead.
   virtual std::int64_t batch_bytes() const = 0;
 };
 
-// Whose share of every batch: a rank's, which is its replica's. A rank alone stands for equal shares.
+// Determines a rank's share of every batch, which is the share of its replica. With a rank alone, shares are equal.
 struct BatchDivision {
   MeshRank rank;
-  std::vector<double> speeds;  // of each replica, more than 0, in proportion to its share; empty: all are equal
-  LogicalShards shards;        // of batches whose shares are whole logical shards
+  std::vector<double> speeds;  // speed of each replica, more than 0, which its share is proportional to; empty: equal
+  LogicalShards shards;        // if set, shares consist of whole logical shards
 
   BatchDivision(MeshRank r = {}, std::vector<double> s = {}, LogicalShards l = {})
       : rank(r), speeds(std::move(s)), shards(l) {}
@@ -92,26 +92,26 @@ struct BatchDivision {
 
 // A replica's share of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), where r is the rank's
 // position along the data axis; counts differ by one at most. With speeds the share ends at B * (speeds up to r) / (all
-// speeds), rounded down; with logical shards it is those that the replica holds, which may not follow each other. The
-// shares of all replicas make the batch.
+// speeds), rounded down; with logical shards it consists of the replica's shards, which may not be adjacent. The shares
+// of all replicas make up the batch.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::int64_t run = 0;   // of a share that is several ranges: samples of each but the last; 0: it is one range
-  std::int64_t step = 0;  // from the beginning of one range to that of the next
+  std::int64_t run = 0;   // samples of each range but the last, if the share has several ranges; 0: it has one range
+  std::int64_t step = 0;  // distance from the beginning of one range to the next
 
-  // The place in the batch of the i-th sample of the share.
+  // The index in the batch of the i-th sample of the share.
   std::int64_t at(std::int64_t i) const { return first + (run == 0 ? i : i / run * step + i % run); }
 };
 Share share_of(std::int64_t batch, const BatchDivision& division);
 
-// Whose share of batches of evaluation a rank computes whose share of training batches is given: the same or, with
-// logical shards, one shard of each batch, which has one for each replica.
+// Returns the division of evaluation batches for a division of training batches: the same or, with logical shards, one
+// shard for each replica.
 BatchDivision evaluation_division(BatchDivision training);
-// The samples of a batch of evaluation, beside training batches of so many.
+// The number of samples of an evaluation batch, given that of a training batch.
 std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& division);
 
-// The samples of the largest share of a batch: no share of a smaller batch has more.
+// The number of samples of the largest share of a batch: no share of a smaller batch has more.
 std::int64_t largest_share(std::int64_t batch, const BatchDivision& division);
 
 }  // namespace trainctl

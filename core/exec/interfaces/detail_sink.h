@@ -1,5 +1,5 @@
-// The sink of what a run shows of itself beside its numbers: distributions of tensors, and samples with predictions.
-// Implemented by io/metrics; used on rank 0 only.
+// The sink of a run's distributions of tensors and of samples with predictions. Implemented by io/metrics; used on rank
+// 0 only.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace trainctl {
 
-// A sample of the validation data and what the network takes it for.
+// A sample of the validation data and the network's prediction for it.
 struct JudgedSample {
-  std::int64_t number = 0;           // in the part of the data
-  int label = 0;                     // its class
-  std::vector<float> probabilities;  // of all classes
-  Shape shape;                       // of the pixels: height, width, 1 or 3 channels
-  std::vector<float> pixels;         // as the network gets them
+  std::int64_t number = 0;           // number of the sample in the split
+  int label = 0;                     // class of the sample
+  std::vector<float> probabilities;  // predicted probabilities of all classes
+  Shape shape;                       // shape of the pixels: height, width, 1 or 3 channels
+  std::vector<float> pixels;         // pixels as the network reads them
 };
 
 class DetailSink {
  public:
   virtual ~DetailSink() = default;
 
-  // The values of a tensor ("weights/conv1/kernel") after so many steps.
+  // Writes the distribution of a tensor's values ("weights/conv1/kernel") after `step` steps.
   virtual void histogram(std::int64_t step, const std::string& name, const Histogram& values) = 0;
-  // The same samples after each evaluation, in the order of their numbers.
+  // Writes the samples after an evaluation, always the same ones, in the order of their numbers.
   virtual void samples(std::int64_t step, std::span<const JudgedSample> judged) = 0;
 };
 

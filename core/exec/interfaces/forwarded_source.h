@@ -1,4 +1,4 @@
-// A base for sources that stand before another one and change nothing but what next() does.
+// A base for sources that wrap another source and only change next().
 #pragma once
 
 #include "core/exec/interfaces/batch_source.h"
@@ -14,7 +14,7 @@ class ForwardedSource : public BatchSource {
   std::int64_t batch_bytes() const override { return source_.batch_bytes(); }
 
  protected:
-  // The source outlives the object.
+  // The source must outlive the object.
   explicit ForwardedSource(BatchSource& source) : source_(source) {}
 
   BatchSource& source_;

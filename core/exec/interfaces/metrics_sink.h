@@ -36,31 +36,31 @@ struct StartEvent {
   std::vector<int> mesh;  // data, pipeline, tensor
   std::vector<std::string> hosts;
   std::string device;
-  std::string kernels = {};  // their hash (AgreedKernels)
+  std::string kernels = {};  // hash of the kernel choices (AgreedKernels)
   std::int64_t parameters = 0;
   std::string resumed_from;  // empty: a fresh start
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
-  double flops_per_sample = 0;  // of a training step's layers: three times those of the forward pass
-  double peak_flops = 0;        // FLOP/s of all ranks' GPUs by their data sheets; 0: not known
-  std::string monitor;          // "val_accuracy": decides which checkpoint is the best; empty: none does
-  bool monitor_maximum = true;  // more of it is better
-  std::vector<std::pair<std::string, std::int64_t>> memory = {};  // of rank 0: regions and their bytes
+  double flops_per_sample = 0;  // FLOPs of a training step's layers: three times those of the forward pass
+  double peak_flops = 0;        // FLOP/s of all ranks' GPUs according to their data sheets; 0: not known
+  std::string monitor;          // "val_accuracy": determines the best checkpoint; empty: nothing is monitored
+  bool monitor_maximum = true;  // whether larger values are better
+  std::vector<std::pair<std::string, std::int64_t>> memory = {};  // memory of rank 0: regions and their bytes
 };
 
-// Where the time since the last event went on rank 0: shares of it, 0 to 1. What is left went to the wait for data and
-// to the host's own work. On devices that compute beside the host the shares are of the device's time, and all 0 with
-// one rank.
+// Shares (0 to 1) of the time since the last event on rank 0. The remaining time is the wait for data and the host's
+// own work. On devices that compute in parallel to the host, these are shares of the device's time, and all 0 with one
+// rank.
 struct StepShares {
   double upload = 0;  // copies of the batch to the device
   double forward = 0;
   double backward = 0;
-  double communication = 0;  // the computation waited for other ranks
-  double update = 0;         // of the weights
+  double communication = 0;  // the computation's wait for other ranks
+  double update = 0;         // update of the weights
 };
 
-// The shares by the names that they have in metrics.jsonl.
+// The shares and their names in metrics.jsonl.
 inline constexpr std::pair<const char*, double StepShares::*> step_shares[] = {
     {"upload", &StepShares::upload},
     {"forward", &StepShares::forward},
@@ -69,8 +69,8 @@ inline constexpr std::pair<const char*, double StepShares::*> step_shares[] = {
     {"update", &StepShares::update}};
 
 struct StepEvent {
-  std::int64_t step = 0;  // steps done, from 1
-  double epoch = 0;       // 2.25: a quarter of the third epoch is done
+  std::int64_t step = 0;  // number of steps done, from 1
+  double epoch = 0;       // number of epochs done; 2.25: two epochs and a quarter of the third
   double loss = 0;        // mean over the global batch
   double learning_rate = 0;
   double samples_per_second = 0;
@@ -81,7 +81,7 @@ struct StepEvent {
 };
 
 struct EpochEvent {
-  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within an epoch
+  double epoch = 0;  // number of epochs done, from 1; a fraction if the run ends within an epoch
   std::int64_t step = 0;
   std::map<std::string, double> train;       // "loss", "accuracy", ...
   std::map<std::string, double> validation;  // empty without validation
@@ -92,14 +92,14 @@ struct EpochEvent {
 struct CheckpointEvent {
   std::int64_t step = 0;
   std::string path;
-  double seconds = 0;  // from the moment at which it was due until it was whole
+  double seconds = 0;  // from the moment at which it was due until it was complete
   std::int64_t bytes = 0;
-  double stall_seconds = 0;  // of these, training stood still
+  double stall_seconds = 0;  // part of `seconds` during which training waited
 };
 
 struct EndEvent {
   std::string status;  // completed, stopped, diverged, failed
-  std::string reason;  // why a completed run ended before its last epoch or step; empty: it did not
+  std::string reason;  // why a completed run ended before its last epoch or step; empty if it did not
   std::int64_t step = 0;
   double epoch = 0;
   std::string best_monitor;  // empty: nothing was monitored
@@ -107,7 +107,7 @@ struct EndEvent {
   std::int64_t best_step = 0;
   std::string weights_sha256;
   double seconds = 0;
-  std::map<std::string, double> train;  // of the last epoch, for the summary
+  std::map<std::string, double> train;  // results of the last epoch, for the summary
   std::map<std::string, double> validation;
   GpuSummary gpus;
 };
@@ -117,7 +117,7 @@ class MetricsSink {
   virtual ~MetricsSink() = default;
 
   virtual void start(const StartEvent& event) = 0;
-  virtual void step(const StepEvent& event) = 0;  // every step; the sink decides what it shows and writes
+  virtual void step(const StepEvent& event) = 0;  // called for every step; the sink decides what it prints and writes
   virtual void epoch(const EpochEvent& event) = 0;
   virtual void checkpoint(const CheckpointEvent& event) = 0;
   virtual void end(const EndEvent& event) = 0;

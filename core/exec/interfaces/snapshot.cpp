@@ -1,4 +1,4 @@
-// The hash of a run's weights, and the metadata of a snapshot as text.
+// Computes the hash of a run's weights, and writes and reads the metadata of a snapshot.
 #include "core/exec/interfaces/snapshot.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<std::string> read_class_names(const SnapshotMetadata& metadata) {
 }
 
 void WeightsHash::add(std::string_view name, const View& values) {
-  static_assert(std::endian::native == std::endian::little, "values are hashed as they lie in memory");
+  static_assert(std::endian::native == std::endian::little, "values are hashed in their memory layout");
   require(values.dtype == DType::float32, "weights_sha256 is defined on float32");
   hash_.update(name.data(), name.size());
   hash_.update("", 1);

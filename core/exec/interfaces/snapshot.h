@@ -1,5 +1,5 @@
-// What a checkpoint stores and restores: named tensors, whole or in parts, and the position of the run. io/checkpoint
-// reads and writes it.
+// The content of a checkpoint: named tensors, whole or in shards, and the position of the run. io/checkpoint reads and
+// writes it.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@
 
 namespace trainctl {
 
-// A float32 tensor in logical layout, or the part of it that a rank holds; its memory on the host is not owned.
+// A float32 tensor in logical layout, or a rank's shard of it; its memory on the host is not owned.
 struct NamedTensor {
   std::string name;
-  Shape shape;               // of the whole tensor
+  Shape shape;               // shape of the whole tensor
   View view;                 // float32: the elements of the extent
-  TensorExtent extent = {};  // the whole tensor, unless stated
+  TensorExtent extent = {};  // of the elements in the whole tensor; default: all of it
 };
 
 // The tensors by name, in bytewise order; the pointers point into `tensors`.
 std::map<std::string_view, const NamedTensor*> by_name(std::span<const NamedTensor> tensors);
 
-// The best value of the monitored metric so far, and the step that gave it.
+// The best value of the monitored metric so far, and its step.
 struct BestResult {
   std::string monitor;  // "val_accuracy"
   bool maximum = true;  // greater is better
@@ -38,17 +38,21 @@ struct BestResult {
   std::int64_t step = 0;
 };
 
-// The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are the parts that
-// this rank holds; all other members are equal on all ranks.
+// Short texts by name that a checkpoint contains in addition to its tensors: kernel choices, the fingerprint of the
+// data, the names of classes, the state of hooks.
+using SnapshotMetadata = std::map<std::string, std::string>;
+
+// The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are this rank's
+// shards; all other members are equal on all ranks.
 struct Snapshot {
-  std::int64_t step = 0;             // steps done
-  DataPosition position;             // of the next sample
+  std::int64_t step = 0;             // number of steps done
+  DataPosition position;             // position of the next sample
   std::vector<NamedTensor> weights;  // parameters and running statistics, bytewise by name
   std::vector<NamedTensor> state;    // optimizer state: "momentum/conv1/kernel", bytewise by name
-  std::vector<int> mesh;             // sizes of the data, pipeline and tensor axes when it was written
+  std::vector<int> mesh;             // sizes of the data, pipeline and tensor axes in the run that wrote the snapshot
   SnapshotMetadata metadata;
-  std::map<std::string, double> metrics;  // of the last epoch and evaluation
-  std::optional<BestResult> best;         // nothing before the first monitored value
+  std::map<std::string, double> metrics;  // results of the last epoch and evaluation
+  std::optional<BestResult> best;         // empty before the first monitored value
 };
 
 // SHA-256 over whole float32 tensors, added in bytewise order of their names: name, a zero byte, then the values,
@@ -74,46 +78,46 @@ std::vector<std::string> read_class_names(const SnapshotMetadata& metadata);
 
 enum class SnapshotContent { weights, state };
 
-// The number of one of the files that hold a snapshot's weights, or its state.
+// Identifies one of the files that hold a snapshot's weights or state.
 struct SnapshotFile {
   SnapshotContent content = SnapshotContent::weights;
   int number = 1;  // from 1 to `count`
-  int count = 1;   // files that hold this content together
+  int count = 1;   // number of files of this content
 };
 
 // A checkpoint that is being written, under a temporary name until it is complete.
 struct SnapshotTarget {
   std::string path;        // its final name, for messages
-  std::string address;     // what a sink finds it by on every rank: of a folder the absolute path
-  std::int64_t bytes = 0;  // of all tensors together
+  std::string address;     // where sinks find it on every rank: for a folder the absolute path
+  std::int64_t bytes = 0;  // bytes of all tensors together
 };
 
-// Takes the files of a snapshot, on every rank that reaches the place where they are kept: a folder that the hosts
-// share (io/checkpoint), the memory of a process, another host.
+// Stores the files of a snapshot, on every rank that can reach the storage: a folder that the hosts share
+// (io/checkpoint), the memory of a process, another host.
 class SnapshotSink {
  public:
   virtual ~SnapshotSink() = default;
 
-  // Takes the parts as one file; once it returns, the file outlives this process if the sink's files do. Returns a
-  // description of the file, with the hashes of its parts, for SnapshotStore::commit(). Throws Error{resource} that
-  // begins with the target's path (disk full, not writable).
+  // Writes the shards as one file. When it returns, the file is durable if the sink's files outlive the process.
+  // Returns a description of the file, with the hashes of its shards, for SnapshotStore::commit(). Throws
+  // Error{resource} that begins with the target's path (disk full, not writable).
   virtual std::string write(const SnapshotTarget& target, const SnapshotFile& file,
-                            std::span<const NamedTensor> parts) = 0;
+                            std::span<const NamedTensor> shards) = 0;
 };
 
-// Which snapshots a run has, used on rank 0 only: the files of each went to the sinks of all ranks. Used by one thread
-// at a time. Implemented by io/checkpoint.
+// The list of a run's snapshots, used on rank 0 only; the sinks of all ranks store their files. Used by one thread at a
+// time. Implemented by io/checkpoint.
 class SnapshotStore {
  public:
   virtual ~SnapshotStore() = default;
 
-  // Makes the place of a new checkpoint whose tensors need `bytes` bytes. Throws Error{resource}.
+  // Prepares the storage of a new checkpoint whose tensors need `bytes` bytes. Throws Error{resource}.
   virtual SnapshotTarget begin(std::int64_t step, std::int64_t bytes) = 0;
   // Removes the checkpoint that was begun and not committed, if there is one.
   virtual void abandon() = 0;
-  // Completes the checkpoint that was begun last, once all its files are written: `files` holds what the sinks
-  // returned. The checkpoint is the best one if the snapshot's `best` is of the snapshot's own step. The snapshot's
-  // tensors are not read. Returns the checkpoint's path. Throws Error{resource}; no checkpoint is then left.
+  // Completes the checkpoint that was begun last, once all its files are written: `files` holds the descriptions that
+  // the sinks returned. The checkpoint is the best one if the snapshot's `best` has the snapshot's own step. The
+  // snapshot's tensors are not read. Returns the checkpoint's path. Throws Error{resource}; no checkpoint is then left.
   virtual std::string commit(const Snapshot& snapshot, std::span<const std::string> files) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The search for the first tensor that holds a NaN or Inf.
+// Searches for the first tensor that holds a NaN or Inf.
 #include "core/exec/observe/not_finite.h"
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 namespace trainctl {
 namespace {
 
-// Whether an element is Inf or NaN, an exponent of all ones; float32 and bfloat16 (the upper half of a float32) alike.
+// Whether an element is Inf or NaN: its exponent has only ones. bfloat16 is the upper half of a float32, so that both
+// are checked in the same way.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
   if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
   const std::uint16_t exponent = dtype == DType::float16 ? 0x7C00 : 0x7F80;

@@ -1,4 +1,4 @@
-// The search for the first tensor that holds a NaN or Inf.
+// Searches for the first tensor that holds a NaN or Inf.
 #pragma once
 
 #include <limits>
@@ -12,15 +12,15 @@ namespace trainctl {
 // Searches a step op by op: set it with Engine::set_observer and repeat the step.
 class NotFiniteSearch final : public OpObserver {
  public:
-  // `rank`: whose program it is, of the stages of a pipeline one.
+  // `rank`: the rank that runs the program, which determines the stage of a pipeline.
   NotFiniteSearch(Engine& engine, int program, const MeshRank& rank)
       : engine_(engine), program_(program), rank_(rank) {}
 
   void ran(const PlacedProgram& program, int segment, int op, int slot, double start_seconds,
            double end_seconds) override;
-  // The name of the tensor and of the op that wrote it, other than by receiving it; "" where all values are finite.
+  // The name of the tensor and of the op that wrote it, which is not a receive; "" if all values are finite.
   const std::string& found() const { return found_; }
-  // The op's position in the step, by which ranks compare their findings; infinite where all values are finite.
+  // The op's position in the step, by which ranks compare their findings; infinite if all values are finite.
   double position() const { return position_; }
 
  private:

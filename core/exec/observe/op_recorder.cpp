@@ -1,4 +1,4 @@
-// The costs of ops from their recorded runs.
+// Computes the costs of ops from their recorded runs.
 #include "core/exec/observe/op_recorder.h"
 
 #include <map>

@@ -44,7 +44,7 @@ class OpRecorder final : public OpObserver {
 struct OpCost {
   OpRun op;
   double median_seconds = 0;
-  OpWork work;  // of one run
+  OpWork work;  // work of one run
 };
 
 // The costs of the ops, in the order of the first step, each with its median over the steps.

@@ -1,4 +1,4 @@
-// Gradients from the shards of buckets that a rank updates.
+// Reads gradients from the shards of buckets that a rank updates.
 #include "core/exec/observe/step_gradients.h"
 
 #include <cstring>

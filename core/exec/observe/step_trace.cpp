@@ -1,4 +1,4 @@
-// The trace of a step.
+// Records, writes and reads the trace of a step.
 #include "core/exec/observe/step_trace.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ std::vector<float> reordered(Backend& backend, const TensorType& type, const Lay
   return values;
 }
 
-// The tensor as float32 in logical layout, from the bytes that Engine::read_tensor() gave. Nothing if its elements are
-// whole numbers, or the backend has no way from its layout to the logical one.
+// Returns the tensor as float32 in logical layout, from the bytes of Engine::read_tensor(). Empty if its elements are
+// whole numbers, or if the backend cannot reorder its layout to the logical one.
 std::optional<std::vector<float>> logical_values(Backend& backend, const TensorType& type, const Layout& layout,
                                                  const std::vector<std::byte>& bytes) {
   if (!is_real(type.dtype) || !is_real(layout.dtype)) return {};
@@ -140,7 +140,7 @@ void StepTrace::ran(const PlacedProgram& placed, int segment, int op, int slot, 
   for (const TensorId output : done.outputs) record(placed, segment, op, output, slot);
 }
 
-// Whether dimension 0 runs over so many samples. Where several ranks have samples, the placement says so.
+// Whether dimension 0 has an entry for each of `samples` samples. If several ranks have samples, the placement decides.
 bool StepTrace::is_by_sample(const Tensor& tensor, std::size_t samples) const {
   if (tensor.role != Role::activation) return false;
   const Shape& shape = tensor.type.shape;
@@ -151,12 +151,12 @@ bool StepTrace::is_by_sample(const Tensor& tensor, std::size_t samples) const {
   return placed ? tensor.placements[data] == split_along(0) : shape[0] == count;
 }
 
-// The micro-batch's; of a gradient that micro-batches add to, all that were added so far.
+// The samples of the micro-batch or, for a gradient that micro-batches add to, all samples that were added so far.
 std::vector<std::int64_t> StepTrace::samples_of(const Program& program, const Tensor& tensor, Phase phase) {
   const auto all_samples = std::ssize(samples_);
   const std::int64_t first = program.schedule[item_].micro_batch * program.micro_batch_samples;
   const std::int64_t end = std::min(first + program.micro_batch_samples, all_samples);
-  require(first <= end, "a micro-batch is a part of the batch");
+  require(first <= end, "a micro-batch is a range of the batch");
   std::vector<std::int64_t> samples(samples_.begin() + first, samples_.begin() + end);
   if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.shares(Quantity::gradients))
     return samples;
@@ -172,13 +172,13 @@ void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorI
   const Tensor& tensor = program.tensor(output);
   const Phase phase = placed.segment(segment).phase;
   const auto along_tensor = static_cast<std::size_t>(MeshAxis::tensor);
-  const bool in_parts =
+  const bool is_sharded =
       tensor.part || (along_tensor < tensor.placements.size() && tensor.placements[along_tensor] != replicated);
   const auto is_gradient = [&](const FlatEntry& entry) { return entry.gradient == output; };
   const std::vector<FlatEntry>& parameters = program.flat.parameters;
   const bool compared = tensor.role == Role::gradient ? std::any_of(parameters.begin(), parameters.end(), is_gradient)
                                                       : tensor.role == Role::activation;
-  if (!compared || in_parts || !tensor.members.empty() || (!wanted_.empty() && tensor.name != wanted_)) return;
+  if (!compared || is_sharded || !tensor.members.empty() || (!wanted_.empty() && tensor.name != wanted_)) return;
   engine_.read_tensor(program_, output, bytes_, slot);
   std::optional<std::vector<float>> values =
       logical_values(backend_, tensor.type, placed.tensor(output).layout, bytes_);

@@ -1,5 +1,5 @@
-// Records what the ops of one step wrote, by the samples that it was computed from, so that the step can be compared
-// with the same step on another mesh.
+// Records the values that the ops of one step wrote, with the samples that they were computed from, so that the step
+// can be compared with the same step on another mesh.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace trainctl {
 
-// What an op of the forward or backward pass wrote on one rank for one micro-batch.
+// The values that an op of the forward or backward pass wrote on one rank for one micro-batch.
 struct TraceRecord {
   double position = 0;  // position of the op in the step; later ones are larger, on all stages of a pipeline
   std::string segment;  // "forward" or "backward"
   std::string op;       // "conv2d"
   std::string tensor;   // "conv1/output"
-  int write = 0;        // how many ops of the segment have written the tensor before, for the same micro-batch
-  std::vector<std::int64_t> samples;       // numbers of the samples that the values were computed from, in their order
-  std::uint64_t hash = 0;                  // of all values, float32 in logical layout
-  std::vector<std::uint64_t> sample_hash;  // of each sample's values; empty where the values are not one's for each
-  std::vector<float> values;               // where they were asked for
+  int write = 0;        // number of earlier writes of the tensor in the segment, for the same micro-batch
+  std::vector<std::int64_t> samples;  // numbers of the samples that the values were computed from, in their order
+  std::uint64_t hash = 0;             // hash of all values, float32 in logical layout
+  std::vector<std::uint64_t>
+      sample_hash;            // hash of each sample's values; empty if values do not belong to single samples
+  std::vector<float> values;  // only if the tensor was requested
 };
 
-// Records as text, a line of JSON for each with its values behind it, and back. Throws Error{data} where the text is
-// none.
+// Writes records as text, a line of JSON for each with its values after it, and reads them back. Throws Error{data} if
+// the text is not a trace.
 std::string to_text(const std::vector<TraceRecord>& records);
 std::vector<TraceRecord> parse_trace(std::string_view text);
 
@@ -35,7 +36,7 @@ std::vector<TraceRecord> parse_trace(std::string_view text);
 // holds whole, apart from what collectives write.
 class StepTrace final : public OpObserver {
  public:
-  // With a name of a tensor, only its records are kept, with values.
+  // If `tensor` is not empty, only the records of this tensor are kept, with values.
   StepTrace(Engine& engine, Backend& backend, const MeshRank& rank, std::string tensor = {})
       : engine_(engine), backend_(backend), rank_(rank), wanted_(std::move(tensor)) {}
 
@@ -45,8 +46,8 @@ class StepTrace final : public OpObserver {
            double end_seconds) override;
 
   const std::vector<TraceRecord>& records() const { return records_; }
-  // After the step: the reduced gradients that this rank holds, by the names of the parameters, bytewise. The values
-  // lie in `memory`.
+  // After the step: the reduced gradients that this rank holds, by the names of the parameters, sorted bytewise. The
+  // values are copied to `memory`.
   std::vector<NamedTensor> read_gradients(std::vector<float>& memory);
 
  private:
@@ -59,12 +60,12 @@ class StepTrace final : public OpObserver {
   Backend& backend_;
   MeshRank rank_;
   std::string wanted_;
-  int program_ = -1;  // of the step
+  int program_ = -1;  // index of the step's program
   std::vector<std::int64_t> samples_;
-  std::size_t item_ = 0;  // of the schedule, and the op of it that ran last
+  std::size_t item_ = 0;  // item of the schedule, and its op that ran last
   int last_op_ = -1;
   std::map<std::tuple<std::string, Phase, int>, int> writes_;          // by tensor, phase and micro-batch
-  std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // of gradients that micro-batches add to
+  std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // by gradient that micro-batches add to
   std::vector<std::byte> bytes_;
   std::vector<TraceRecord> records_;
 };

@@ -1,4 +1,4 @@
-// The comparison of traces: by what was written, then by the samples that it was computed from.
+// Compares traces: matches records by op and tensor, then by the samples that they were computed from.
 #include "core/exec/observe/trace_difference.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ namespace {
 
 using Samples = std::vector<std::int64_t>;
 
-// What all ranks and micro-batches wrote at one position of the program.
+// The records of all ranks and micro-batches for one position of the program.
 struct Written {
   double position = 0;
   bool by_sample = true;
   std::vector<const TraceRecord*> records;
 
-  // The hashes by samples: one for each sample, or one for each set of them.
+  // The hashes by samples: one for each sample, or one for each set of samples.
   std::map<Samples, std::uint64_t> hashes(bool each) const {
     std::map<Samples, std::uint64_t> all;
     for (const TraceRecord* record : records) {
@@ -29,7 +29,7 @@ struct Written {
     return all;
   }
 
-  // The values, likewise.
+  // The values by samples, in the same way.
   std::map<Samples, std::span<const float>> values(bool each) const {
     std::map<Samples, std::span<const float>> all;
     for (const TraceRecord* record : records) {
@@ -46,7 +46,7 @@ struct Written {
 
 using Key = std::tuple<std::string, std::string, std::string, int>;  // segment, tensor, op, write
 
-std::map<Key, Written> by_place(const std::vector<TraceRecord>& trace) {
+std::map<Key, Written> by_position(const std::vector<TraceRecord>& trace) {
   std::map<Key, Written> all;
   for (const TraceRecord& record : trace) {
     const auto [at, added] = all.try_emplace({record.segment, record.tensor, record.op, record.write});
@@ -61,7 +61,7 @@ std::map<Key, Written> by_place(const std::vector<TraceRecord>& trace) {
 }  // namespace
 
 TraceComparison compare(const std::vector<TraceRecord>& a, const std::vector<TraceRecord>& b) {
-  const std::map<Key, Written> in_a = by_place(a), in_b = by_place(b);
+  const std::map<Key, Written> in_a = by_position(a), in_b = by_position(b);
   std::vector<const std::pair<const Key, Written>*> order;
   for (const auto& entry : in_a) {
     if (in_b.contains(entry.first)) order.push_back(&entry);
@@ -92,7 +92,7 @@ TraceComparison compare(const std::vector<TraceRecord>& a, const std::vector<Tra
 Difference difference_of(const TraceDifference& found, const std::vector<TraceRecord>& a,
                          const std::vector<TraceRecord>& b) {
   const Key key{found.segment, found.tensor, found.op, found.write};
-  const std::map<Key, Written> in_a = by_place(a), in_b = by_place(b);
+  const std::map<Key, Written> in_a = by_position(a), in_b = by_position(b);
   Difference sum;
   if (!in_a.contains(key) || !in_b.contains(key)) return sum;
   const auto others = in_b.at(key).values(found.by_sample);

@@ -1,4 +1,4 @@
-// Where two traces of one step differ first.
+// Finds the first difference between two traces of one step.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,26 @@
 
 namespace trainctl {
 
-// What an op wrote otherwise in another trace.
+// A tensor that an op wrote with different values in two traces.
 struct TraceDifference {
   std::string segment, op, tensor;
-  int write = 0;                      // see TraceRecord
-  bool by_sample = false;             // samples are compared one by one; else values that several samples gave
-  std::vector<std::int64_t> samples;  // whose values differ
-  std::size_t compared = 0;           // samples, or sets of samples, for which both traces have the values
+  int write = 0;           // see TraceRecord
+  bool by_sample = false;  // whether samples are compared one by one; else values computed from several samples
+  std::vector<std::int64_t> samples;  // samples whose values differ
+  std::size_t compared = 0;           // number of samples, or sets of samples, whose values are in both traces
 };
 
 struct TraceComparison {
-  std::optional<TraceDifference> first;  // in the order of `a`
-  std::size_t equal = 0;                 // of what was written before it, how much is equal in both traces
-  std::size_t incomparable = 0;          // and how much both have, but from no samples in common
+  std::optional<TraceDifference> first;  // first difference in the order of `a`
+  std::size_t equal = 0;                 // number of earlier writes that are equal in both traces
+  std::size_t incomparable = 0;          // number of earlier writes without common samples
 };
 
-// Compares what ops wrote for the same samples. The records of a trace are those of all ranks, in any order. What only
-// one trace has (ops that a strategy adds, parts of tensors) is left out.
+// Compares the values that ops wrote for the same samples. The records of a trace are those of all ranks, in any order.
+// Records that only one trace has (ops that a strategy adds, shards of tensors) are left out.
 TraceComparison compare(const std::vector<TraceRecord>& a, const std::vector<TraceRecord>& b);
 
-// How much the values of that tensor differ, given traces that hold them.
+// Returns how much the values of that tensor differ, given traces that hold its values.
 Difference difference_of(const TraceDifference& found, const std::vector<TraceRecord>& a,
                          const std::vector<TraceRecord>& b);
 
