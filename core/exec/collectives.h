@@ -19,7 +19,7 @@ struct Collective;
 // One rank's communicators, one for each axis of the mesh. They must outlive the objects made with them.
 class MeshCommunicators {
  public:
-  // A mesh whose only axis is data.
+  // For a mesh that has only the data axis.
   MeshCommunicators(Communicator& data) : axes_{&data, nullptr, nullptr} {}
   // `axes` are the communicators by axis; null if the axis has one rank. `backward` is the communicator of the pipeline
   // axis for messages on the backward channel; null if both channels share a communicator, which then sends messages

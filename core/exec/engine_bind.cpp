@@ -1,4 +1,4 @@
-// Makes what an engine needs for its steps: memory, bound kernels, each program's work, step buffers.
+// Prepares an engine for its steps: allocates memory and step buffers, and binds kernels and each program's work.
 #include <algorithm>
 
 #include "core/exec/engine_parts.h"

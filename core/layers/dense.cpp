@@ -10,7 +10,7 @@ Keys<DenseOptions> DenseOptions::keys() {
   return linear_keys(
              layer_keys<O>("dense",
                            "A fully connected layer over the last dimension of its input: activation(x kernel + bias).")
-                 .required("units", &O::units, "Number of outputs.", between(1, most_channels)))
+                 .required("units", &O::units, "Number of outputs.", between(1, max_channels)))
       .shorthand("units");
 }
 

@@ -38,8 +38,8 @@ Section embedding() {
                        "Replaces each token by a vector. Tokens are whole numbers from 0, of any shape, which gets one "
                        "more dimension. An input of the model that this layer reads holds tokens.")
       .required("input_dim", &O::input_dim, "Size of the vocabulary: all tokens are below it.",
-                between(1, most_channels))
-      .required("output_dim", &O::output_dim, "Length of the vectors.", between(1, most_channels))
+                between(1, max_channels))
+      .required("output_dim", &O::output_dim, "Length of the vectors.", between(1, max_channels))
       .key("embeddings_initializer", &O::embeddings_initializer, "Initial values of the vectors.")
       .key("embeddings_regularizer", &O::embeddings_regularizer, "A penalty on the vectors.");
 }

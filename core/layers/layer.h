@@ -15,7 +15,7 @@
 namespace trainctl {
 
 // The largest number of channels of a layer: libraries count channels in 32 bits.
-inline constexpr double most_channels = 2'147'483'647;
+inline constexpr double max_channels = 2'147'483'647;
 
 // The output of a layer, or an input of the model. A feature is unknown after an error in its layer; layers with an
 // unknown input are not checked further.

@@ -98,7 +98,7 @@ template <class O>
 Keys<O> recurrent_keys(std::string kind, std::string meaning) {
   constexpr bool gated = !std::is_same_v<O, SimpleRnnOptions>;
   Keys<O> keys = layer_keys<O>(std::move(kind), std::move(meaning))
-                     .required("units", &O::units, "Number of outputs and of states.", between(1, most_channels))
+                     .required("units", &O::units, "Number of outputs and of states.", between(1, max_channels))
                      .key("activation", &O::activation,
                           gated ? "Activation of candidates and outputs; only tanh is supported."
                                 : "Activation of outputs; only tanh is supported.");

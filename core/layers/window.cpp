@@ -11,9 +11,9 @@ std::optional<std::string> resolve_padding(Window& window, const Padding& paddin
                                            const std::string& what) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t span = checked_add(checked_multiply(window.dilation[axis], window.size[axis] - 1), 1);
-    if (input[axis] > most_pixels || window.strides[axis] > most_pixels) {
-      return format("{} {} is more than {} pixels", input[axis] > most_pixels ? "input" : "stride",
-                    std::max(input[axis], window.strides[axis]), most_pixels);
+    if (input[axis] > max_pixels || window.strides[axis] > max_pixels) {
+      return format("{} {} is more than {} pixels", input[axis] > max_pixels ? "input" : "stride",
+                    std::max(input[axis], window.strides[axis]), max_pixels);
     }
     if (const auto* pixels = std::get_if<Size2d>(&padding)) {
       window.padding_before[axis] = window.padding_after[axis] = (*pixels)[axis];
@@ -26,9 +26,9 @@ std::optional<std::string> resolve_padding(Window& window, const Padding& paddin
     }
     const std::int64_t padding_sum = checked_add(window.padding_before[axis], window.padding_after[axis]);
     const std::int64_t padded = checked_add(input[axis], padding_sum);
-    if (padded > most_pixels && padding_sum > 0) {
+    if (padded > max_pixels && padding_sum > 0) {
       return format("input {} with padding {} is more than {} pixels", input[axis], window.padding_before[axis],
-                    most_pixels);
+                    max_pixels);
     }
     if (span <= padded) continue;
     std::string text = format("{} {}", what, span);

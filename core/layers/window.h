@@ -26,7 +26,7 @@ using Padding = std::variant<PaddingMode, Size2d>;
 
 // The largest number of pixels of an image's side, of a window's side, or between windows: libraries count pixels, and
 // sums of them, in 32 bits.
-inline constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+inline constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 // Sets the padding of `window`, whose other members are set, for images of size `input` (height, width); `valid` leaves
 // the window's padding unchanged. Returns the problem ("kernel 5 exceeds input 4" if `what` is "kernel"), or no value

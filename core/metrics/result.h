@@ -23,7 +23,7 @@ struct MetricResult {
   std::size_t columns = 0;  // of a result without a value that is the table of its sums, row by row; else 0
   bool derived = false;     // whether an earlier result includes the same sums
   bool by_weight = false;   // whether its count is the sum of the weights
-  std::string wants = {};   // what data a result needs that came out as NaN; "": unknown
+  std::string wants = {};   // the data that the result needs, for messages about NaN; "": any data
 
   // The value, given all sums of a step or an epoch, and their count. NaN if all weights are zero.
   double of(std::span<const double> all, double count) const {

@@ -1,4 +1,4 @@
-// The interface from which training takes its data: a source of batches, implemented by io/loader.
+// The interface for training data: a source of batches, implemented by io/loader.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ std::string weights_sha256(std::span<const NamedTensor> tensors);
 // The key of the names of classes, ordered by class number: a JSON list.
 inline constexpr const char* class_names_key = "class_names";
 std::string write_class_names(const std::vector<std::string>& names);
-// Returns an empty list where the key is absent or unreadable.
+// Returns an empty list if the key is absent or unreadable.
 std::vector<std::string> read_class_names(const SnapshotMetadata& metadata);
 
 enum class SnapshotContent { weights, state };

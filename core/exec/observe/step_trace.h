@@ -33,7 +33,7 @@ std::string to_text(const std::vector<TraceRecord>& records);
 std::vector<TraceRecord> parse_trace(std::string_view text);
 
 // Traces the step that runs while it is set with Engine::set_observer(). Records tensors of real numbers that this rank
-// holds whole, apart from what collectives write.
+// holds whole, except the outputs of collectives.
 class StepTrace final : public OpObserver {
  public:
   // If `tensor` is not empty, only the records of this tensor are kept, with values.

@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// The padding of sequences. causal: zeros in front only, so many that no output depends on a later step.
+// The padding of sequences. causal: zeros in front only, enough that no output depends on a later step.
 enum class SequencePadding { valid, same, causal };
 
 template <>
@@ -49,7 +49,7 @@ Section conv1d() {
   using O = Conv1dOptions;
   return linear_keys(
       layer_keys<O>("conv1d", "A convolution over sequences (steps, channels): activation(x * kernel + bias).")
-          .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
+          .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
           .required("kernel_size", &O::kernel_size, "Length of the window in steps.", at_least(1))
           .key("strides", &O::strides, "Steps from window to window.", at_least(1))
           .key("padding", &O::padding,

@@ -11,7 +11,7 @@ Keys<Conv2dOptions> Conv2dOptions::keys() {
   using O = Conv2dOptions;
   return linear_keys(
       layer_keys<O>("conv2d", "A convolution over images: activation(x * kernel + bias).")
-          .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
+          .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
           .required("kernel_size", &O::kernel_size, "Height and width of the window in pixels.", at_least(1))
           .key("strides", &O::strides, "Steps of the window down and right in pixels.", at_least(1))
           .key("padding", &O::padding,

@@ -32,8 +32,8 @@ struct Conv2dTransposeOptions final : LinearLayer {
     if (!is_image(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]), y{enlarged(x[0], 0), enlarged(x[1], 1), filters};
     Window window{kernel_size, strides, dilation_rate, {}, {}};
-    if (const std::int64_t longest = std::max(y[0], y[1]); longest > most_pixels) {
-      return layer.error(format("output {} is more than {} pixels", longest, most_pixels), inputs[0]);
+    if (const std::int64_t longest = std::max(y[0], y[1]); longest > max_pixels) {
+      return layer.error(format("output {} is more than {} pixels", longest, max_pixels), inputs[0]);
     }
     if (const auto wrong = resolve_padding(window, padding, {y[0], y[1]}, "kernel")) {
       return layer.error(*wrong, inputs[0]);
@@ -54,7 +54,7 @@ Section conv2d_transpose() {
       layer_keys<O>("conv2d_transpose",
                     "A transposed convolution, which enlarges images: each pixel adds its multiple of the kernel to "
                     "the output.")
-          .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
+          .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
           .required("kernel_size", &O::kernel_size, "Height and width of the kernel in pixels.", at_least(1))
           .key("strides", &O::strides, "Steps in the output, down and right, from one pixel of the input to the next.",
                at_least(1))

@@ -38,9 +38,9 @@ struct DepthwiseOptions : ChainedLayer {
     Window window{kernel_size, strides, dilation_rate, {}, {}};
     auto wrong = resolve_padding(window, padding, {x[0], x[1]}, "kernel");
     const std::int64_t out = checked_multiply(x[2], depth_multiplier);
-    if (!wrong && static_cast<double>(out) > most_channels) {
+    if (!wrong && static_cast<double>(out) > max_channels) {
       wrong = format("{} input channels times depth_multiplier {} are more than {:.0f} channels", x[2],
-                     depth_multiplier, most_channels);
+                     depth_multiplier, max_channels);
     }
     if (wrong) {
       layer.error(*wrong, input);
@@ -98,7 +98,7 @@ void add_keys(Keys<O>& keys) {
       .key("dilation_rate", &O::dilation_rate, "Distance between the window's elements in pixels.", at_least(1))
       .key("depth_multiplier", &O::depth_multiplier,
            "Number of output channels for each input channel; those of channel c begin at c * depth_multiplier.",
-           between(1, most_channels))
+           between(1, max_channels))
       .key("activation", &O::activation, "Activation of the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")
       .key("depthwise_initializer", &O::depthwise_initializer, "Initial values of the depthwise kernel.")
@@ -121,7 +121,7 @@ Section separable_conv2d() {
   Keys<O> keys = layer_keys<O>("separable_conv2d",
                                "A separate convolution of each channel of an image, then a 1x1 convolution over all "
                                "channels: activation(x * depthwise_kernel * pointwise_kernel + bias).")
-                     .required("filters", &O::filters, "Number of output channels.", between(1, most_channels));
+                     .required("filters", &O::filters, "Number of output channels.", between(1, max_channels));
   add_keys(keys);
   return std::move(keys)
       .key("pointwise_initializer", &O::pointwise_initializer, "Initial values of the pointwise kernel.")

@@ -36,10 +36,10 @@ Node own_options(const Choice& choice) {
 }
 
 // The largest number of layers of a network; each repetition of `repeat` counts.
-constexpr std::size_t most_layers = 5'000;
+constexpr std::size_t max_layers = 5'000;
 // The largest number of bytes of the forward pass; the backward pass, gradients and optimizer state need a few times as
 // much.
-constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
+constexpr std::int64_t max_bytes = Graph::most_bytes / 16;
 
 }  // namespace
 
@@ -158,9 +158,9 @@ bool Expansion::freezes(const std::string& path) {
 }
 
 Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs) {
-  if (++expanded_ > most_layers) {
-    if (expanded_ > most_layers + 1) return {};
-    return layer.error(format("the network has more than {} layers", most_layers), inputs[0]);
+  if (++expanded_ > max_layers) {
+    if (expanded_ > max_layers + 1) return {};
+    return layer.error(format("the network has more than {} layers", max_layers), inputs[0]);
   }
   for (const Feature& input : inputs) {
     if (layer.type(input).dtype == DType::int32 && layer_options.tokens() == 0) {
@@ -169,7 +169,7 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   }
   try {
     const Feature output = layer_options.expand(layer, inputs);
-    if (graph.bytes <= most_bytes) return output;
+    if (graph.bytes <= max_bytes) return output;
   } catch (const OverflowError&) {
   }
   if (std::exchange(too_large_, true)) return {};

@@ -24,7 +24,7 @@ class Expansion {
   // layer's output, unknown after an error.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
                  const std::vector<std::string>& taken);
-  // Reports inputs that no layer reads, and layers whose output no layer reads.
+  // Reports inputs and layer outputs that no layer reads.
   void check_all_used();
   // Reports patterns of `freeze` that name no layer, and a network without trainable parameters.
   void check_frozen();

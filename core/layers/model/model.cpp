@@ -28,9 +28,9 @@ std::vector<std::string> feature_names(const ModelOptions& model) {
 }
 
 void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
-  if (references.size() > most_outputs) {
+  if (references.size() > max_outputs) {
     reader.error(references[0].location,
-                 format("there are {} {}s, but at most {} are allowed", references.size(), what, most_outputs));
+                 format("there are {} {}s, but at most {} are allowed", references.size(), what, max_outputs));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
     if (!is_name(references[i].name)) {

@@ -19,7 +19,7 @@ namespace trainctl {
 struct ModelOptions;
 
 // The largest number of inputs and of outputs of a model: kernels accept at most this many tensors in a list.
-inline constexpr std::size_t most_outputs = 16;
+inline constexpr std::size_t max_outputs = 16;
 
 struct BuildOptions {
   std::int64_t batch = 1;                           // samples of one micro-batch

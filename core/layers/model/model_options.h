@@ -19,7 +19,7 @@ struct ModelOptions {
   Node replace;     // empty once replace_layers() has run (core/layers/model/replaced.h)
   LayerList layers;
   std::optional<WeightsOptions> weights;
-  std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
+  std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer reads
   std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
   // Names of layers, each of which means the last use of the layer; empty: the last layer is the only output.
   std::vector<Reference> outputs;

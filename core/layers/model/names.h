@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// "path/name", or the name alone where the path is empty.
+// "path/name", or just the name if the path is empty.
 std::string below(const std::string& path, const std::string& name);
 
 // Whether the name consists of letters of any script (in UTF-8), digits, '_', '-' and '.'.

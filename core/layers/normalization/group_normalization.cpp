@@ -48,7 +48,7 @@ Section group_normalization() {
           "gamma and shifts by beta. The result does not depend on the other samples; Wu and He (2018).")
           .key("groups", &O::groups,
                "Number of groups, which must divide the number of channels; -1: one group for each channel.",
-               between(-1, most_channels)));
+               between(-1, max_channels)));
 }
 
 }  // namespace trainctl

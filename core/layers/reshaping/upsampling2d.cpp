@@ -17,8 +17,8 @@ struct Upsampling2dOptions final : ChainedLayer {
     const Shape x = layer.shape(inputs[0]);
     for (std::size_t axis = 0; axis < 2; ++axis) {
       const std::int64_t pixels = x[static_cast<std::int64_t>(axis)];
-      if (checked_multiply(pixels, size[axis]) <= most_pixels) continue;
-      return layer.error(format("input {} enlarged by {} is more than {} pixels", pixels, size[axis], most_pixels),
+      if (checked_multiply(pixels, size[axis]) <= max_pixels) continue;
+      return layer.error(format("input {} enlarged by {} is more than {} pixels", pixels, size[axis], max_pixels),
                          inputs[0]);
     }
     return layer.output(layer.op(std::make_shared<Upsample2d>(size, interpolation), {inputs[0].tensor})[0]);
