@@ -10,7 +10,7 @@ class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  // These functions are those of Backend.
+  // These functions have the same meaning as in Backend.
   virtual void prepare(const Program& program) = 0;
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) = 0;
   virtual bool updates_copies() const = 0;

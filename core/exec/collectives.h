@@ -79,7 +79,7 @@ class CollectiveBinder {
   std::array<Lane, mesh_axes> lanes_;
   Lane backward_;  // lane of the pipeline's backward channel; no communicator if it shares the axis' lane
   std::vector<Stream*> streams_;                                      // the streams of all lanes
-  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output of the collective
+  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // ends by program and output of the collective
 };
 
 }  // namespace trainctl

@@ -112,7 +112,7 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   buffers.sources[scalars_source] = memory;
   const std::size_t inputs = program.batch.inputs.size();
   buffers.direct = copies_ != nullptr && batch.host_memory && bytes_of_inputs(program) >= direct_bytes;
-  std::int64_t bytes = plan_.of(Region::scalars);  // of the staging buffer, to be copied to the device
+  std::int64_t bytes = plan_.of(Region::scalars);  // bytes of the staging buffer that are copied to the device
   for (std::size_t number = 1; number < source_count(program.batch); ++number) {
     const TensorId id = part_at(program.batch, number);
     if (id == no_tensor) continue;

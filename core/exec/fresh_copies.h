@@ -33,7 +33,7 @@ class FreshCopies {
   const Copy& at(int program, std::size_t copy) const { return copies_[static_cast<std::size_t>(program)][copy]; }
 
   std::vector<std::vector<Copy>> copies_;  // by program
-  std::vector<char> fresh_;                // by number
+  std::vector<char> fresh_;                // by Copy::number
 };
 
 }  // namespace trainctl

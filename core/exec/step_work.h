@@ -138,7 +138,7 @@ class StepWork {
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty if the device has no marks
   std::function<void(int)> take_results_;
-  std::vector<int> runs_;     // by buffer
+  std::vector<int> runs_;     // number of runs by buffer
   std::vector<char> marked_;  // by buffer: whether its last run set marks
 };
 

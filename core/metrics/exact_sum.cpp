@@ -22,7 +22,7 @@ void ExactSum::add(float value) {
     return;
   }
   const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | 0x800000;
-  const std::uint32_t shift = exponent == 0 ? 0 : exponent - 1;  // from 2^-149 on
+  const std::uint32_t shift = exponent == 0 ? 0 : exponent - 1;  // position of the lowest bit; 0 is 2^-149
   const std::size_t limb = shift / limb_bits;
   const std::uint64_t shifted = mantissa << (shift % limb_bits);
   const std::int64_t sign = (bits >> 31) != 0 ? -1 : 1;

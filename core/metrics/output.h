@@ -14,7 +14,7 @@ struct ResolvedOutput {
   std::string name;  // name of the output's layer; empty: the only output
   ResolvedLoss loss;
   double weight = 1;                    // weight of the loss in the weighted sum of all outputs' losses
-  std::vector<ResolvedMetric> metrics;  // as in the config
+  std::vector<ResolvedMetric> metrics;  // in the order of the config
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count

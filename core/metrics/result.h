@@ -20,7 +20,7 @@ struct MetricResult {
   std::size_t first = 0;  // index of its first sum in a step: all losses, then all metrics, then the weights
   std::size_t sums = 1;   // number of its sums
   std::function<double(std::span<const double> sums, double count)> value;
-  std::size_t columns = 0;  // of a result without a value that is the table of its sums, row by row; else 0
+  std::size_t columns = 0;  // columns of the table of its sums, if the result is a table without a value; else 0
   bool derived = false;     // whether an earlier result includes the same sums
   bool by_weight = false;   // whether its count is the sum of the weights
   std::string wants = {};   // the data that the result needs, for messages about NaN; "": any data

@@ -80,7 +80,7 @@ class ParameterLayout {
   std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
   std::int64_t parameter_count = 0;   // elements of all parameters, gaps included
   std::int64_t trainable_count = 0;   // elements of the trainable ones, gaps included
-  std::vector<FlatBucket> buckets;    // of all trainable parameters
+  std::vector<FlatBucket> buckets;    // buckets of all trainable parameters
   // Parameters and shards begin at multiples of this number of elements.
   std::int64_t alignment = flat_alignment;
   std::vector<FlatTensor> statistics;

@@ -67,7 +67,7 @@ struct StepTensors {
   // Float32, reduced, read by the host: sums of metrics by output, in the order of the config, then the sum of the
   // weights, which is their divisor.
   std::vector<TensorId> metrics;
-  std::vector<TensorId> predictions;  // by output: float32 predictions, for eval and predict; no_tensor where unused
+  std::vector<TensorId> predictions;  // by output: float32 predictions, for eval and predict; no_tensor if unused
   TensorId gradients = no_tensor;     // the whole region; only in training programs, as `states`
   TensorId sums = no_tensor;  // evaluation only: the region of the sums, which follows the gradients in training
   TensorId parameters = no_tensor;

@@ -92,7 +92,7 @@ struct EpochEvent {
 struct CheckpointEvent {
   std::int64_t step = 0;
   std::string path;
-  double seconds = 0;  // from the moment at which it was due until it was complete
+  double seconds = 0;  // time from the moment at which it was due until it was complete
   std::int64_t bytes = 0;
   double stall_seconds = 0;  // part of `seconds` during which training waited
 };

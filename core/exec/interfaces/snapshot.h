@@ -24,7 +24,7 @@ struct NamedTensor {
   std::string name;
   Shape shape;               // shape of the whole tensor
   View view;                 // float32: the elements of the extent
-  TensorExtent extent = {};  // of the elements in the whole tensor; default: all of it
+  TensorExtent extent = {};  // range in the whole tensor; default: all of it
 };
 
 // The tensors by name, in bytewise order; the pointers point into `tensors`.
@@ -81,7 +81,7 @@ enum class SnapshotContent { weights, state };
 // Identifies one of the files that hold a snapshot's weights or state.
 struct SnapshotFile {
   SnapshotContent content = SnapshotContent::weights;
-  int number = 1;  // from 1 to `count`
+  int number = 1;  // number of the file, from 1 to `count`
   int count = 1;   // number of files of this content
 };
 

@@ -16,7 +16,7 @@ class OpObserver;  // core/exec/step_work.h
 // The results of a step. Sums are over all ranks after a training step, over this rank after an evaluation step.
 struct StepResult {
   double count = 0;          // divisor of the sums of losses
-  std::vector<double> sums;  // of losses by output, then of metrics, in the order of Program::results; then of weights
+  std::vector<double> sums;  // losses by output, then metrics, in the order of Program::results; then weights
   double gradient_norm = 0;  // training only
   bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was skipped
   bool stop = false;         // some rank was asked to stop

@@ -64,8 +64,8 @@ class StepTrace final : public OpObserver {
   std::vector<std::int64_t> samples_;
   std::size_t item_ = 0;  // item of the schedule, and its op that ran last
   int last_op_ = -1;
-  std::map<std::tuple<std::string, Phase, int>, int> writes_;          // by tensor, phase and micro-batch
-  std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // by gradient that micro-batches add to
+  std::map<std::tuple<std::string, Phase, int>, int> writes_;  // number of writes by tensor, phase and micro-batch
+  std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // samples by gradient that micro-batches add to
   std::vector<std::byte> bytes_;
   std::vector<TraceRecord> records_;
 };

@@ -26,7 +26,7 @@ struct BuildOptions {
   std::vector<ModelInput> inputs = {ModelInput{}};  // in the order of the model's inputs
   bool training = true;
   DType compute = DType::float32;  // dtype of activations: float32 or bfloat16
-  std::uint64_t seed = 0;          // for dropout
+  std::uint64_t seed = 0;          // seed of dropout
   // By output: whether the softmax or sigmoid at its end is left out because the loss takes logits. Empty: left out for
   // no output.
   std::vector<bool> logits;

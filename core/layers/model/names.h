@@ -27,8 +27,8 @@ std::string use_of(const std::string& name, int number);
 // "block@2/c1@3".
 std::string without_uses(const std::string& path);
 
-// Returns how many levels above a layer, which has this path, a pattern of layer names (`conv*`) matches a block: 0 if
-// it matches the layer itself; -1 if it matches nothing.
+// Returns the number of levels from the layer with this path up to the nearest block that a pattern of layer names
+// (`conv*`) matches: 0 if it matches the layer itself; -1 if it matches neither the layer nor a block around it.
 int blocks_above(const std::string& pattern, std::string path);
 
 // The names of the layers of one list: the name in the config, or the layer's kind, numbered from the second of its
