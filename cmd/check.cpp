@@ -41,7 +41,7 @@ void print_json(const Checked& checked) {
   Json memory;
   for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
   Json mesh = Json::array();
-  for (const CheckedPosition& part : checked.parts) {
+  for (const CheckedPosition& part : checked.positions) {
     mesh.push_back({{"stage", part.rank.along(MeshAxis::pipeline)},
                     {"part", part.rank.along(MeshAxis::tensor)},
                     {"ranks", ranks_of(part)},

@@ -98,7 +98,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   if (!stopped) {
     try {
       const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), context);
-      if (shows) add_room_problem(info.front(), checkpoint, problems);
+      if (shows) add_space_problem(info.front(), checkpoint, problems);
       stopped = any_rank(stops(problems), world.communicator(), host);
     } catch (const Error& error) {
       problems.push_back({true, "", error.what(), ""});

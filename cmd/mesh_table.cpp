@@ -40,7 +40,7 @@ std::string parts_table(const Checked& checked) {
   for (const char* title : {"ranks", "layers"}) columns.push_back({title});
   for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
   TextTable table(std::move(columns));
-  for (const CheckedPosition& part : checked.parts) {
+  for (const CheckedPosition& part : checked.positions) {
     std::vector<std::string> cells;
     if (stages) cells.push_back(std::to_string(part.rank.along(MeshAxis::pipeline)));
     if (parts) cells.push_back(format("{} of {}", part.rank.along(MeshAxis::tensor), checked.mesh.tensor));
@@ -59,14 +59,14 @@ std::string split_table(const Checked& checked) {
   const auto title = [](int part) { return format("on part {}", part); };
   TextTable table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
   std::set<std::string> shown;  // stages may share parameters
-  for (const CheckedPosition& first : checked.parts) {
+  for (const CheckedPosition& first : checked.positions) {
     if (first.rank.along(MeshAxis::tensor) != 0) continue;
     const CheckedPosition& last = *(&first + checked.mesh.tensor - 1);
     for (std::size_t i = 0; i < first.split.size(); ++i) {
       const Tensor& tensor = first.split[i];
       if (!shown.insert(tensor.name).second) continue;
-      table.add({tensor.name, to_string(tensor.part->whole), to_string(tensor.part->extent),
-                 to_string(last.split.at(i).part->extent)});
+      table.add({tensor.name, to_string(tensor.shard->whole), to_string(tensor.shard->extent),
+                 to_string(last.split.at(i).shard->extent)});
     }
   }
   return "\n" + table.text() + "all other parameters lie whole on each part\n";

@@ -126,9 +126,9 @@ PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, 
 // As a rank that the plan has started: measures.
 int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
   RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
-  command.stated_ranks.reset();  // fewer measure where not all could compute at once
+  command.requested_ranks.reset();  // fewer measure where not all could compute at once
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
-    const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
+    const int ranks = requested_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
     RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
     const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
@@ -151,7 +151,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.automatic = spec.strategy.automatic && request.ranks > 1;
   if (spec.strategy.automatic) {
     plan.alternatives = predict_alternatives(request, plan.target, 1);
-    if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use other ranks");
+    if (plan.alternatives.empty()) throw Error(ErrorKind::config, no_strategy_text, "use other ranks");
     spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
   }
   plan.prediction = predict(with_recomputed_blocks(request, stated_run(request), plan.target.compile), plan.target,
@@ -173,7 +173,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
 int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
   const Machine machine = load_machine(options.machine);
   const int ranks =
-      stated_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine.node.devices);
+      requested_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine.node.devices);
   Plan plan;
   const DataInfo data = known_data(spec, spec.train.global_batch(ranks), plan.data_at_hand);
   const int per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
@@ -220,7 +220,7 @@ int run_plan(PlanOptions& options) {
 // A check for CLI11: returns why the text is refused, or "".
 std::string check_nodes(const std::string& text) {
   const auto nodes = parse_integer(text);
-  return nodes && *nodes >= 1 && *nodes <= most_slots ? "" : format("wants a number from 1 to {}", most_slots);
+  return nodes && *nodes >= 1 && *nodes <= max_slots ? "" : format("wants a number from 1 to {}", max_slots);
 }
 
 }  // namespace

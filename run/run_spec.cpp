@@ -44,7 +44,7 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
     if (!problem.empty()) reader.error(stated != nullptr ? stated->location : section->location, problem);
   };
   const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
-  const auto& best = spec.checkpoint.monitor.stated;
+  const auto& best = spec.checkpoint.monitor.given;
   if (best) check(*best, checkpoint);
   if (spec.train.reduce_on_plateau) {
     check(spec.train.reduce_on_plateau->monitor.or_else("val_loss"), train->find("reduce_on_plateau"));
@@ -167,7 +167,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   section_of<RunSpec>().read(document, reader, &spec);
   if (spec.name.empty()) spec.name = std::filesystem::path(document.location.file).stem().string();
   if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
-  spec.cluster.most_ranks = most_ranks(spec.strategy);
+  spec.cluster.max_ranks = max_ranks(spec.strategy);
   return spec;
 }
 

@@ -29,7 +29,7 @@ int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
   }
   // GPUs decide before the config does: `cluster.ranks` is for the machine where it was written.
   const bool stated = !options.ranks.empty() || gpus == 0;
-  const std::optional<int> ranks = stated ? stated_ranks(cluster, options.ranks) : gpus;
+  const std::optional<int> ranks = stated ? requested_ranks(cluster, options.ranks) : gpus;
   if (!ranks && gpus > 0) return gpus;
   if (!ranks) {
     refuse("nothing says how many ranks the job has", "state --ranks N, or --gpus-per-node N for one on each GPU");

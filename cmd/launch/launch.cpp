@@ -23,7 +23,7 @@ struct LaunchOptions {
 // Checks for CLI11: return why a text is refused, or "".
 std::string check_count(const std::string& text) {
   const auto count = parse_integer(text);
-  return count && *count >= 1 && *count <= most_slots ? "" : format("wants a number from 1 to {}", most_slots);
+  return count && *count >= 1 && *count <= max_slots ? "" : format("wants a number from 1 to {}", max_slots);
 }
 
 int launch(LaunchOptions& options) {

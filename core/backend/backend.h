@@ -24,7 +24,7 @@ inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", t
 
 // Rounds the bytes of a section of a workspace up to a multiple of 256, so that the next section is aligned for every
 // kernel.
-constexpr std::int64_t workspace_part(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+constexpr std::int64_t workspace_section(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // Addresses of an op's tensors, in the op's order; `workspace` is scratch memory that belongs to the op only while it
 // runs.

@@ -80,7 +80,7 @@ Lowering lower_decomposed(const OpContext& context, std::vector<SubOp> sub_ops,
       require(number == types.size(), "tensors between sub-ops are not numbered in order of appearance");
       types.push_back(single.program.tensor(single.op.outputs[i]).type);
       offsets.push_back(bytes);
-      bytes += workspace_part(types.back().bytes());
+      bytes += workspace_section(types.back().bytes());
     }
     const OpContext inner{single.op, single.program, single.present, context.choices};
     Lowering lowering = lower(inner);

@@ -80,7 +80,7 @@ Failure described(const std::exception_ptr& exception) {
   } catch (const ConfigError& error) {
     return {exit_code(error.kind()), error.what(), error.diagnostics()};
   } catch (const Error& error) {
-    return {exit_code(error.kind()), error.what(), {{error.location(), without_place(error), SourceLocation{}, ""}}};
+    return {exit_code(error.kind()), error.what(), {{error.location(), without_location(error), SourceLocation{}, ""}}};
   } catch (const std::bad_alloc&) {
     return failure(ErrorKind::resource, "memory ran out on the host; use a smaller batch or fewer ranks on it");
   } catch (const std::length_error&) {
@@ -106,7 +106,7 @@ Failure described(const std::exception_ptr& exception) {
 
 }  // namespace
 
-std::string without_place(const Error& error) {
+std::string without_location(const Error& error) {
   const std::string text = error.what(), location = to_string(error.location()) + ": ";
   return location != ": " && text.starts_with(location) ? text.substr(location.size()) : text;
 }

@@ -23,7 +23,7 @@ struct Failure {
 Failure failure_of(const std::exception_ptr& exception);
 
 // The text of what() without the location at its beginning.
-std::string without_place(const Error& error);
+std::string without_location(const Error& error);
 
 // {ok: false, errors: [{file, line, column, message, related}], exit_code} as one line. Always valid JSON.
 std::string failure_json(const Failure& failure);

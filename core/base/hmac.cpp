@@ -20,7 +20,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return result;
 }
 
-bool equal_secretly(std::string_view a, std::string_view b) {
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

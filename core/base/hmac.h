@@ -11,7 +11,7 @@ namespace trainctl {
 std::string hmac_sha256(std::string_view key, std::string_view text);
 
 // Compares two texts in constant time, so that the time does not reveal where they differ.
-bool equal_secretly(std::string_view a, std::string_view b);
+bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 // `count` bytes from the system's random number generator. Throws Error{resource} if it fails.
 std::string random_bytes(std::size_t count);

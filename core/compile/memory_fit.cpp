@@ -49,9 +49,9 @@ void require_fit(const MemoryPlan& plan, const MemoryLimit& limit, const BatchCu
   const bool known = limit.bytes > 0;
   const std::int64_t allowed = known ? limit.bytes : max_memory;
   if (plan.total() <= allowed) return;
-  const std::string limit_text = !known         ? "no machine has more than " + byte_text(allowed)
-                                 : limit.stated ? "cluster.memory is " + byte_text(allowed)
-                                                : byte_text(allowed) + " are free";
+  const std::string limit_text = !known        ? "no machine has more than " + byte_text(allowed)
+                                 : limit.given ? "cluster.memory is " + byte_text(allowed)
+                                               : byte_text(allowed) + " are free";
   throw Error(ErrorKind::resource,
               format("a rank of this run needs {}{} of memory ({}), but {}", need == Need::least ? "at least " : "",
                      byte_text(plan.total()), regions_text(plan), limit_text),

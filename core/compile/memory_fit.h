@@ -17,7 +17,7 @@ struct BatchCut {
 // The memory that a rank may use, in bytes; 0: not known.
 struct MemoryLimit {
   std::int64_t bytes = 0;
-  bool stated = false;  // set by cluster.memory; otherwise it is the free memory
+  bool given = false;  // set by cluster.memory; otherwise it is the free memory
 };
 
 // The meaning of a plan's bytes: all bytes of a run, or the minimum for any choice of kernels.

@@ -91,7 +91,7 @@ void join_columns(Backend& backend, const View& shards, const PlacedView& one, c
   const std::int64_t ranks = joined.width / one.width, rows = one.count / one.width;
   auto* const to = static_cast<std::byte*>(joined.at(slot).data);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    const View from = shards.part(rank * one.count, one.count);
+    const View from = shards.slice(rank * one.count, one.count);
     backend.copy_rows(to + rank * width, stride, from.data, width, width, rows, stream);
   }
 }

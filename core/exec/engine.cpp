@@ -221,8 +221,8 @@ void Engine::read_phase_seconds(int buffer) {
                                    ? bound_[static_cast<std::size_t>(buffers.program)]->work->seconds(buffer)
                                    : buffers.seconds;
   const auto of = [&seconds](StepPhase phase) { return seconds[static_cast<std::size_t>(phase)]; };
-  parts_ = {of(StepPhase::forward), of(StepPhase::backward), of(StepPhase::communication), of(StepPhase::update),
-            of(StepPhase::upload)};
+  phases_ = {of(StepPhase::forward), of(StepPhase::backward), of(StepPhase::communication), of(StepPhase::update),
+             of(StepPhase::upload)};
 }
 
 void Engine::finish(StepResult& result) {

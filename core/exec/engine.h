@@ -53,7 +53,7 @@ class Engine final : public StepEngine {
   void repeat(int back, StepResult& result);
 
   void set_timing(bool on) override { timing_ = on; }
-  const Parts& parts() const override { return parts_; }
+  const Phases& phases() const override { return phases_; }
   // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) override { observer_ = observer; }
 
@@ -117,7 +117,7 @@ class Engine final : public StepEngine {
   std::vector<NamedTensor> state_;
   OpObserver* observer_ = nullptr;
   bool timing_ = false;
-  Parts parts_;
+  Phases phases_;
 };
 
 }  // namespace trainctl

@@ -11,8 +11,8 @@ namespace {
 // tensor or all of it; the program's tensor may itself be a shard of a whole tensor.
 NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
   const Shape& shape = tensor.type.shape;
-  if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
-  const TensorShard& shard = *tensor.part;
+  if (!tensor.shard) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
+  const TensorShard& shard = *tensor.shard;
   TensorExtent held = shard.extent;
   if (!extent.is_whole()) held = TensorExtent::range(shard.whole, held, extent.offsets()[0], extent.sizes()[0]);
   return {std::move(name), shard.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};

@@ -67,13 +67,13 @@ struct Graph {
 
   // The maximum of `bytes`, which exceeds the memory of any machine a thousandfold. Sums and small multiples of sizes
   // below it do not overflow.
-  static constexpr std::int64_t most_bytes = std::int64_t{1} << 56;
+  static constexpr std::int64_t max_bytes = std::int64_t{1} << 56;
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
-  // Appends a tensor. Throws OverflowError if the total size of the tensors exceeds most_bytes.
+  // Appends a tensor. Throws OverflowError if the total size of the tensors exceeds max_bytes.
   TensorId add_tensor(Tensor tensor) {
     bytes = checked_add(bytes, tensor.type.bytes());
-    if (bytes > most_bytes) throw_overflow();
+    if (bytes > max_bytes) throw_overflow();
     tensors.push_back(std::move(tensor));
     return static_cast<TensorId>(tensors.size() - 1);
   }

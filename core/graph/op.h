@@ -90,7 +90,7 @@ class OpDef {
   // such as ops of the backward pass and the update.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
   // Whether the op receives data from other ranks that need its gradient, even if this rank does not need it.
-  virtual bool peers_want_gradient() const { return false; }
+  virtual bool peers_need_gradient() const { return false; }
   // Whether the gradient of the op's output comes from another rank, so that it exists even if no op on this rank reads
   // the output.
   virtual bool begins_gradient() const { return false; }

@@ -50,7 +50,7 @@ struct Tensor {
   TensorId alias_of = no_tensor;      // the tensor whose memory this tensor shares, as a whole (reshape) or in part
   std::int64_t alias_offset = 0;      // offset of this tensor in that memory, in elements
   std::vector<TensorId> members;      // for a bucket: the tensors in it, one after the other
-  std::optional<TensorShard> part;    // the shard that this tensor is; empty: the tensor is whole
+  std::optional<TensorShard> shard;   // the shard that this tensor is; empty: the tensor is whole
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
   SourceLocation location;            // location of the layer in the config
 };

@@ -141,9 +141,9 @@ TensorType sample_target_type(TargetEncoding encoding, const TargetInfo& targets
     case TargetEncoding::class_number:
       return {targets.shape, DType::int32};
     case TargetEncoding::one_hot:
-      return {targets.shape.with_behind(targets.classes), DType::float32};
+      return {targets.shape.with_appended(targets.classes), DType::float32};
     case TargetEncoding::class_value:
-      return {targets.shape.with_behind(1), DType::float32};
+      return {targets.shape.with_appended(1), DType::float32};
     case TargetEncoding::values:
       break;
   }

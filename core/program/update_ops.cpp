@@ -99,7 +99,7 @@ void require_whole_parameters(const Program& program, const UpdateSpec& update) 
   if (!update.optimizer.by_parameter()) return;
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    if (entry.gradient == no_tensor || (!tensor.part && !program.flat.shares(Quantity::states))) continue;
+    if (entry.gradient == no_tensor || (!tensor.shard && !program.flat.shares(Quantity::states))) continue;
     throw Error(ErrorKind::config, update.location,
                 format("the optimizer needs norms of whole parameters, but ranks hold shards of '{}'", tensor.name),
                 "use another optimizer, such as adamw, or strategy.data alone");

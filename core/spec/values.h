@@ -33,10 +33,10 @@ struct Path {
 // An option that trainctl determines itself if the config sets `auto`.
 template <class T>
 struct Auto {
-  std::optional<T> stated;  // empty: auto
+  std::optional<T> given;  // empty: auto
 
-  bool is_auto() const { return !stated; }
-  T or_else(T found) const { return stated ? *stated : std::move(found); }
+  bool is_auto() const { return !given; }
+  T or_else(T found) const { return given ? *given : std::move(found); }
   bool operator==(const Auto&) const = default;
 };
 
@@ -171,14 +171,12 @@ template <class T>
 struct Value<Auto<T>> {
   static TypeInfo type() { return with_words(Value<T>::type(), {"auto"}); }
   static bool read(const Node& node, Reader& reader, Auto<T>& value) {
-    value.stated.reset();
+    value.given.reset();
     if (is_word(node, "auto")) return true;
     const ReadingContext context(reader, std::vector<std::string>{"auto"});
-    return Value<T>::read(node, reader, value.stated.emplace());
+    return Value<T>::read(node, reader, value.given.emplace());
   }
-  static Node write(const Auto<T>& value) {
-    return value.stated ? Value<T>::write(*value.stated) : scalar_node("auto");
-  }
+  static Node write(const Auto<T>& value) { return value.given ? Value<T>::write(*value.given) : scalar_node("auto"); }
 };
 
 template <class E, class T>

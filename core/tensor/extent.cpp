@@ -147,8 +147,8 @@ std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const Vi
     const std::int64_t first = std::max(have.first(), want.first());
     const std::int64_t count = std::min(have.end(), want.end()) - first;
     if (count > 0) {
-      const View common = source.part(have.before() + first - have.first(), count);
-      std::memcpy(target.part(want.before() + first - want.first(), count).data, common.data,
+      const View common = source.slice(have.before() + first - have.first(), count);
+      std::memcpy(target.slice(want.before() + first - want.first(), count).data, common.data,
                   static_cast<std::size_t>(common.bytes()));
       copied += count;
     }

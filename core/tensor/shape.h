@@ -36,7 +36,7 @@ class Shape {
     return Shape(std::move(sizes));
   }
   // This shape with an additional last dimension.
-  Shape with_behind(std::int64_t size) const {
+  Shape with_appended(std::int64_t size) const {
     std::vector<std::int64_t> sizes = sizes_;
     sizes.push_back(size);
     return Shape(std::move(sizes));

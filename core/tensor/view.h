@@ -17,7 +17,7 @@ struct View {
   std::int64_t bytes() const { return count * size_of(dtype); }
 
   // Elements [offset, offset + length).
-  View part(std::int64_t offset, std::int64_t length) const {
+  View slice(std::int64_t offset, std::int64_t length) const {
     return {static_cast<std::byte*>(data) + offset * size_of(dtype), dtype, length};
   }
 

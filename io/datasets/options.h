@@ -18,7 +18,7 @@ namespace trainctl {
 enum class SplitKind { training, validation, test };
 
 // The offset between the training, validation and test samples of a synthetic data set.
-inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
+inline constexpr std::int64_t max_synthetic_samples = std::int64_t{1} << 40;
 
 // The location of one piece of a split's samples. Each kind of data set reads some of these keys.
 struct DataLocation {

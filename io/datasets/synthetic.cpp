@@ -173,7 +173,7 @@ struct SyntheticOptions final : DatasetOptions {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
     // Offset of the split's samples in the endless sequence.
-    const std::int64_t first = static_cast<std::int64_t>(split) * most_synthetic_samples;
+    const std::int64_t first = static_cast<std::int64_t>(split) * max_synthetic_samples;
     return synthetic_dataset(*declared.sample, *declared.known_classes(), first, where.samples.value_or(*samples),
                              seed);
   }
@@ -191,7 +191,7 @@ Section synthetic_choice() {
   return Keys<SyntheticOptions>(
              "synthetic",
              "Generated samples that can be learnt, determined by the seed; needs `shape` and `classes` (0: values).")
-      .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, most_synthetic_samples));
+      .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, max_synthetic_samples));
 }
 
 }  // namespace trainctl

@@ -32,7 +32,7 @@ Keys<T> with_location(Keys<T> keys) {
       .key("y", &T::y, "npy: the file of targets, or one for each output.")
       .key("weights", &T::weights, "npy: the file of weights.")
       .key("masks", &T::masks, "segmentation_folder: the folder of masks.")
-      .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
+      .key("samples", &T::samples, "synthetic: the number of samples.", between(1, max_synthetic_samples));
 }
 
 }  // namespace

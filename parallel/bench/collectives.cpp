@@ -133,7 +133,7 @@ class Bench {
   // Writes the data that a rank sends: its own part, or parts for all ranks.
   void write_contribution(View data) {
     const std::int64_t part = data.count / ranks_, own = rank_ * part;
-    const View sent = options_.collective == CallKind::all_gather ? data.part(own, part) : data;
+    const View sent = options_.collective == CallKind::all_gather ? data.slice(own, part) : data;
     const std::int64_t first = options_.collective == CallKind::all_gather ? own : 0;
     backend_.copy(sent.data, input_.data() + first, sent.bytes(), stream_);
   }

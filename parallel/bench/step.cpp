@@ -37,18 +37,18 @@ double windowed_rate(const std::vector<StepTime>& steps) {
 using NamedPhases = std::vector<std::pair<std::string, double>>;
 
 NamedPhases phases_of(const StepFigures& figures) {
-  return {{"forward", figures.parts.forward},
-          {"backward", figures.parts.backward},
-          {"communication", figures.parts.communication},
-          {"update", figures.parts.update},
+  return {{"forward", figures.phases.forward},
+          {"backward", figures.phases.backward},
+          {"communication", figures.phases.communication},
+          {"update", figures.phases.update},
           {"data", figures.data},
           {"other", figures.other}};
 }
 
 // The fraction of the time of forward and backward passes of all ranks that they spend waiting for other stages and
 // exchanging tensors with them. Collective.
-double measured_bubble(const BenchedRun& run, const Engine::Parts& parts) {
-  double seconds[] = {parts.communication, parts.communication + parts.forward + parts.backward};
+double measured_bubble(const BenchedRun& run, const Engine::Phases& phases) {
+  double seconds[] = {phases.communication, phases.communication + phases.forward + phases.backward};
   run.world.all_reduce({seconds, DType::float64, 2}, Reduction::sum, run.host);
   run.host.synchronize();
   return seconds[1] > 0 ? seconds[0] / seconds[1] : 0;
@@ -82,13 +82,14 @@ StepFigures figures_of(const std::vector<StepTime>& steps) {
   figures.mean = mean([](const StepTime& step) { return step.seconds; });
   figures.waited = mean([](const StepTime& step) { return step.waited; });
   double work = 0;
-  for (double Engine::Parts::*part : {&Engine::Parts::forward, &Engine::Parts::backward, &Engine::Parts::communication,
-                                      &Engine::Parts::update, &Engine::Parts::upload}) {
-    work += figures.parts.*part = mean([part](const StepTime& step) { return step.parts.*part; });
+  for (double Engine::Phases::*part :
+       {&Engine::Phases::forward, &Engine::Phases::backward, &Engine::Phases::communication, &Engine::Phases::update,
+        &Engine::Phases::upload}) {
+    work += figures.phases.*part = mean([part](const StepTime& step) { return step.phases.*part; });
   }
   figures.idle = std::max(0.0, figures.mean - work);
   const double starved = std::min(figures.waited, figures.idle);
-  figures.data = figures.parts.upload + starved;
+  figures.data = figures.phases.upload + starved;
   figures.other = figures.idle - starved;
   return figures;
 }
@@ -108,7 +109,7 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
       engine.finish(result);
       const double end = seconds_now();
       started.front().seconds = end - last_end;
-      started.front().parts = engine.parts();
+      started.front().phases = engine.phases();
       if (counted != nullptr) counted->push_back(started.front());
       started.pop_front();
       last_end = end;
@@ -140,7 +141,7 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
                   asynchronous};
   bench.stages = run.programs.rank().size(MeshAxis::pipeline);
   bench.micro_batches = run.programs.programs().front().micro_batches;
-  if (bench.stages > 1) bench.bubble = measured_bubble(run, figures.parts);
+  if (bench.stages > 1) bench.bubble = measured_bubble(run, figures.phases);
   return bench;
 }
 
@@ -153,7 +154,7 @@ std::string to_json(const StepBench& bench) {
     pipeline = {{"stages", bench.stages},
                 {"micro_batches", bench.micro_batches},
                 {"bubble", bench.bubble},
-                {"least_bubble", bench.least_bubble()}};
+                {"ideal_bubble", bench.ideal_bubble()}};
   }
   return json_line({{"ranks", bench.ranks},
                     {"median_seconds", figures.median},
@@ -162,7 +163,7 @@ std::string to_json(const StepBench& bench) {
                     {"steps", bench.steps},
                     {"memory_bytes", bench.memory},
                     {"parts", parts},
-                    {"upload_seconds", figures.parts.upload},
+                    {"upload_seconds", figures.phases.upload},
                     {"waited_seconds", figures.waited},
                     {"gpu_idle_seconds", bench.own_clock ? Json(figures.idle) : Json()},
                     {"pipeline", pipeline}});
@@ -180,12 +181,12 @@ std::string to_text(const StepBench& bench) {
                  seconds_text(figures.median));
   if (bench.stages > 1) {
     text += format("bubble {:.1f} % of the passes; ideal: (stages - 1) / (micro-batches + stages - 1) = {:.1f} %\n",
-                   100 * bench.bubble, 100 * bench.least_bubble());
+                   100 * bench.bubble, 100 * bench.ideal_bubble());
   }
   if (bench.own_clock) {
     text +=
         format("GPU idle {} per step ({}), without gaps inside a replayed graph, which are not measured; upload {}\n",
-               seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
+               seconds_text(figures.idle), share(figures.idle), seconds_text(figures.phases.upload));
   }
   return text + format("the host waited {} per step for the loader\n", seconds_text(figures.waited));
 }

@@ -34,7 +34,7 @@ struct StepTime {
   double seconds = 0;
   std::int64_t samples = 0;  // number of samples on all ranks
   double waited = 0;         // time that the host waited for the loader
-  Engine::Parts parts;
+  Engine::Phases phases;
 };
 
 // Times of a step in seconds. They are means, so that the phases add up to the step.
@@ -43,7 +43,7 @@ struct StepFigures {
   double mean = 0;
   double samples_per_second = 0;  // over the elapsed time including waits: the median of five windows
   double waited = 0;              // time that the host waited for the loader, possibly while the device worked
-  Engine::Parts parts;
+  Engine::Phases phases;
   double idle = 0;   // time of the mean step that belongs to none of `parts`
   double data = 0;   // the upload, and the waits that left the device idle
   double other = 0;  // the rest of `idle`
@@ -64,7 +64,7 @@ struct StepBench {
   double bubble = 0;        // fraction of the passes of all ranks that the stages of a pipeline wait for each other
 
   // The bubble if all stages take equally long and communication takes no time.
-  double least_bubble() const { return (stages - 1.0) / (micro_batches + stages - 1.0); }
+  double ideal_bubble() const { return (stages - 1.0) / (micro_batches + stages - 1.0); }
 };
 
 // Runs steps with data for `seconds` seconds after a warm-up. `asynchronous`: the engine's device computes while the

@@ -23,7 +23,7 @@ void for_chunks(std::int64_t count, std::int64_t chunk_size, Body body) {
 
 // Elements [first, first + chunk_size) of a range of the data, clamped to the range.
 View chunk_of(View data, const ElementRange& range, std::int64_t first, std::int64_t chunk_size) {
-  return data.part(range.first + first, std::clamp<std::int64_t>(range.count - first, 0, chunk_size));
+  return data.slice(range.first + first, std::clamp<std::int64_t>(range.count - first, 0, chunk_size));
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void HostGroup::all_reduce(const Call& call) {
   if (data.bytes() <= small_bytes && data.bytes() * size() <= 16 * small_bytes) return all_reduce_small(call);
   if (exchange_calls(call)) return all_reduce_in_place(call, data.count);
   for_chunks(data.count, staging_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t count) {
-    const View chunk = data.part(first, count);
+    const View chunk = data.slice(first, count);
     copy(staging_buffer(rank_), chunk.data, chunk.bytes());
     synchronize();
     for (int rank = 0; rank < size(); ++rank) data_[rank] = staging_buffer(rank);
@@ -73,7 +73,7 @@ void HostGroup::all_reduce_across(const Call& call) {
     ranges_[shard] = range_of(data.count, shard, bridge_->shards());
   if (size() > 1) reduce_ranges(call, visible);
   if (rank_ < bridge_->shards()) {
-    bridge_->all_reduce(data.part(ranges_[rank_].first, ranges_[rank_].count), call.reduction, call);
+    bridge_->all_reduce(data.slice(ranges_[rank_].first, ranges_[rank_].count), call.reduction, call);
   }
   if (size() == 1) return;
   if (visible) synchronize();
@@ -134,7 +134,7 @@ void HostGroup::copy_ranges(const Call& call, bool visible) {
   const int ranges = static_cast<int>(ranges_.size());
   if (visible) {
     for (int rank = 0; rank < ranges; ++rank) {
-      const View part = data.part(ranges_[rank].first, ranges_[rank].count);
+      const View part = data.slice(ranges_[rank].first, ranges_[rank].count);
       if (rank != rank_) copy(part.data, data_[rank] + ranges_[rank].first * size_of(data.dtype), part.bytes());
     }
     return synchronize();
@@ -201,7 +201,7 @@ void HostGroup::broadcast(const Call& call) {
   }
   for_chunks(data.count, half_staging_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t length) {
     const std::uint64_t use = staging_uses_++;
-    const View chunk = data.part(first, length);
+    const View chunk = data.slice(first, length);
     if (rank_ == call.peer) copy(staging_buffer(rank_, use), chunk.data, chunk.bytes());
     synchronize();
     if (rank_ != call.peer) copy(chunk.data, staging_buffer(call.peer, use), chunk.bytes());

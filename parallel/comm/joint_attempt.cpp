@@ -33,7 +33,7 @@ void JointAttempt::throw_if_any_failed() {
     } catch (const Error& error) {
       kind = static_cast<std::int32_t>(error.kind());
       file = error.location().file;
-      message = without_place(error);
+      message = without_location(error);
     }
   }
   world_.broadcast({&kind, DType::int32, 1}, lowest, stream_);

@@ -29,9 +29,9 @@ class Loopback final : public Communicator {
   void reduce_scatter(View, Reduction, Stream&) override {}
   void all_gather(View data, Stream& stream) override {
     const std::int64_t count = data.count / size_;
-    const View own = data.part(rank_ * count, count);
+    const View own = data.slice(rank_ * count, count);
     for (int rank = 0; rank < size_; ++rank) {
-      if (rank != rank_) backend_.copy(data.part(rank * count, count).data, own.data, own.bytes(), stream);
+      if (rank != rank_) backend_.copy(data.slice(rank * count, count).data, own.data, own.bytes(), stream);
     }
   }
   void all_to_all(View send, View receive, Stream& stream) override {

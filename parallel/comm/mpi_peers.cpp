@@ -54,20 +54,20 @@ void MpiPeers::run(const Call& call) {
       for (int step = 1; step < size(); ++step) {
         const int to = (rank_ + step) % size();
         const int from = (rank_ + size() - step) % size();
-        post_receive(data.part(from * part, part), from);
-        post_send(data.part(rank_ * part, part), to);
+        post_receive(data.slice(from * part, part), from);
+        post_send(data.slice(rank_ * part, part), to);
       }
       return complete();
     case CallKind::all_to_all:
       for (int step = 1; step < size(); ++step) {
         const int to = (rank_ + step) % size();
         const int from = (rank_ + size() - step) % size();
-        post_receive(call.result.part(from * part, part), from);
-        post_send(data.part(to * part, part), to);
+        post_receive(call.result.slice(from * part, part), from);
+        post_send(data.slice(to * part, part), to);
       }
       if (part > 0) {
-        const View own = data.part(rank_ * part, part);
-        std::memcpy(call.result.part(rank_ * part, part).data, own.data, static_cast<std::size_t>(own.bytes()));
+        const View own = data.slice(rank_ * part, part);
+        std::memcpy(call.result.slice(rank_ * part, part).data, own.data, static_cast<std::size_t>(own.bytes()));
       }
       return complete();
     case CallKind::broadcast:
@@ -99,7 +99,7 @@ void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call) {
   // The number of elements of a range, such that the ranges of all ranks fit in the scratch memory.
   const std::int64_t capacity = std::max<std::int64_t>(16, scratch_.bytes / size() / size_of(data.dtype) / 16 * 16);
   for (std::int64_t first = 0; first < data.count; first += capacity * size()) {
-    all_reduce_ranges(data.part(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
+    all_reduce_ranges(data.slice(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
   }
 }
 
@@ -131,7 +131,7 @@ void MpiPeers::all_reduce_whole(View data, Reduction reduction) {
 void MpiPeers::all_reduce_ranges(View block, Reduction reduction, std::int64_t capacity) {
   const auto range = [&](int rank) {
     const ElementRange part = range_of(block.count, rank, size());
-    return block.part(part.first, part.count);
+    return block.slice(part.first, part.count);
   };
   const View own = range(rank_);
   for (int step = 1; step < size(); ++step) {

@@ -127,7 +127,7 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
   const auto fetch = [&](const Chunk& chunk, StagingBuffer& buffer) {
     each_part(reads, parts, [&](int part) {
       backend_.copy(buffer.sent.get() + part * chunk.count * width,
-                    call.data.part(part * part_count + chunk.first, chunk.count).data, chunk.count * width, stream);
+                    call.data.slice(part * part_count + chunk.first, chunk.count).data, chunk.count * width, stream);
     });
     buffer.fetched->record(stream);
     buffer.fetched->wait(*host_stream_);
@@ -139,7 +139,7 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
     buffer.done->wait(stream);
     const Memory& from = call.kind == CallKind::all_to_all ? buffer.received : buffer.sent;
     each_part(writes, parts, [&](int part) {
-      backend_.copy(call.result.part(part * part_count + chunk.first, chunk.count).data,
+      backend_.copy(call.result.slice(part * part_count + chunk.first, chunk.count).data,
                     from.get() + part * chunk.count * width, chunk.count * width, stream);
     });
   };

@@ -30,10 +30,10 @@ std::optional<int> whole_number(std::string_view text) {
   return value;
 }
 
-// Parses a number from 1 to most_slots; empty if the text is not one.
+// Parses a number from 1 to max_slots; empty if the text is not one.
 std::optional<int> positive(std::string_view text) {
   const std::optional<int> value = whole_number(text);
-  return value && *value >= 1 && *value <= most_slots ? value : std::nullopt;
+  return value && *value >= 1 && *value <= max_slots ? value : std::nullopt;
 }
 
 // Hosts in the order in which they are first named.
@@ -43,7 +43,7 @@ class HostList {
     const auto [location, is_new] = indices_.emplace(name, hosts_.size());
     if (is_new) hosts_.push_back({std::string(name), 0});
     int& sum = hosts_[location->second].slots;
-    sum = std::min(sum + slots, most_slots + 1);  // total_slots() reports an excess
+    sum = std::min(sum + slots, max_slots + 1);  // total_slots() reports an excess
   }
   std::vector<Host> take() { return std::move(hosts_); }
 
@@ -62,7 +62,7 @@ std::vector<std::string> words_of_line(const std::string& line) {
   return words;
 }
 
-enum class HostKey { slots, most_slots, user };
+enum class HostKey { slots, max_slots, user };
 
 // Recognizes the keys of OpenMPI's hostfiles that matter here. In "max-slots" and similar keys OpenMPI also accepts
 // '_'.
@@ -70,7 +70,7 @@ std::optional<HostKey> host_key(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   for (const std::string unit : {"slots", "cpus", "cpu", "count"}) {
     if (name == unit) return HostKey::slots;
-    if (name == "max-" + unit || name == unit + "-max") return HostKey::most_slots;
+    if (name == "max-" + unit || name == unit + "-max") return HostKey::max_slots;
   }
   if (name == "username" || name == "user-name" || name == "user") return HostKey::user;
   return {};
@@ -90,7 +90,7 @@ std::optional<Host> read_host_line(const std::string& line) {
     const std::optional<int> count = positive(value);
     if (key != HostKey::user && !count) {
       throw Error(ErrorKind::config,
-                  format("{} is '{}', but must be a number from 1 to {}", words[i], value, most_slots));
+                  format("{} is '{}', but must be a number from 1 to {}", words[i], value, max_slots));
     }
     if (key == HostKey::slots) host.slots = *count;
     if (key == HostKey::user) host.name = value + "@" + host.name;
@@ -127,9 +127,9 @@ std::string without_user(const std::string& host) { return host.substr(host.find
 int total_slots(const std::vector<Host>& hosts) {
   std::int64_t sum = 0;
   for (const Host& host : hosts) sum += host.slots;
-  if (sum <= most_slots) return static_cast<int>(sum);
+  if (sum <= max_slots) return static_cast<int>(sum);
   throw Error(ErrorKind::config,
-              format("the hosts have {} slots in total, but at most {} are allowed", sum, most_slots));
+              format("the hosts have {} slots in total, but at most {} are allowed", sum, max_slots));
 }
 
 std::vector<Host> parse_hosts(std::string_view text) {
@@ -186,7 +186,7 @@ std::optional<std::vector<int>> expand_counts(std::string_view text) {
       item = item.substr(0, repeat);
     }
     const std::optional<int> count = positive(item);
-    if (!count || !times || (sum += std::int64_t{*count} * *times) > most_slots) return {};
+    if (!count || !times || (sum += std::int64_t{*count} * *times) > max_slots) return {};
     counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
     begin = end + 1;
   }
@@ -210,7 +210,7 @@ std::vector<std::string> expand_names(std::string_view text) {
       const std::size_t dash = std::min(range.find('-'), range.size());
       const std::string first = range.substr(0, dash), last = dash < range.size() ? range.substr(dash + 1) : first;
       const auto low = whole_number(first), high = whole_number(last);
-      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > most_slots ||
+      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > max_slots ||
           stem.size() + first.size() > max_name_length) {
         return {};
       }
@@ -221,7 +221,7 @@ std::vector<std::string> expand_names(std::string_view text) {
     at = list_end + 1;
     if (at < text.size() && text[at++] != ',') return {};  // the rest of a name after ] is not supported
   }
-  const bool good = names.size() <= most_slots && std::all_of(names.begin(), names.end(), is_host_name);
+  const bool good = names.size() <= max_slots && std::all_of(names.begin(), names.end(), is_host_name);
   return good ? names : std::vector<std::string>{};
 }
 
@@ -237,9 +237,9 @@ std::vector<int> tasks_of_nodes(const Variables& variables) {
   constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
   const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);
   if (auto counts = expand_counts(tasks)) return std::move(*counts);
-  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has at most {} tasks", most_slots));
+  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has at most {} tasks", max_slots));
   const std::optional<int> count = nodes.empty() ? 1 : positive(nodes);
-  if (!count) refuse_variable(nodes_name, nodes, format("a job has 1 to {} nodes", most_slots));
+  if (!count) refuse_variable(nodes_name, nodes, format("a job has 1 to {} nodes", max_slots));
   return std::vector<int>(static_cast<std::size_t>(*count), 1);
 }
 

@@ -18,7 +18,7 @@ struct Host {
 };
 
 // The maximum number of slots of a host, and of all hosts together.
-inline constexpr int most_slots = 1 << 20;
+inline constexpr int max_slots = 1 << 20;
 
 // Whether a text is a valid name of a host, or of a user on a host as in "user@node1": each part has up to 255 letters,
 // digits, '-', '.' and '_', and does not start with '-', so that no program takes it for an option.
@@ -30,7 +30,7 @@ std::string this_host();
 // Returns "node1" for "user@node1" and for "node1".
 std::string without_user(const std::string& host);
 
-// The sum of the slots. Throws Error{config} if there are more than most_slots.
+// The sum of the slots. Throws Error{config} if there are more than max_slots.
 int total_slots(const std::vector<Host>& hosts);
 
 // Parses "node1:8,node2:8", the format of mpirun's -H: a host without a number has one slot for each time that it is
@@ -46,11 +46,11 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
 std::vector<Host> read_hostfile(const std::string& path);
 
 // Expands SLURM's short notation for counts per node: "2(x3),1" is 2, 2, 2, 1. Returns an empty optional if the text is
-// invalid or the sum exceeds most_slots.
+// invalid or the sum exceeds max_slots.
 std::optional<std::vector<int>> expand_counts(std::string_view text);
 
 // Expands SLURM's short notation for names: "n[1-2,08],login" is n1, n2, n08, login. Returns an empty list if the
-// notation is not supported, if there are more names than most_slots, or if a name is too long for a host.
+// notation is not supported, if there are more names than max_slots, or if a name is too long for a host.
 std::vector<std::string> expand_names(std::string_view text);
 
 // The nodes of the SLURM job that this process belongs to.

@@ -21,7 +21,7 @@ void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
 Keys<ClusterOptions> ClusterOptions::keys() {
   return Keys<ClusterOptions>("cluster", "How many ranks run, and on which devices and hosts.")
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks overrides it.",
-           between(1, most_slots))
+           between(1, max_slots))
       .key("device", &ClusterOptions::device, "The device that the ranks compute on; --device overrides it.")
       .key("communication", &ClusterOptions::communication,
            "How GPUs exchange data: nccl requires a GPU for each rank, staged copies through the hosts' memory, which "
@@ -36,7 +36,7 @@ Keys<ClusterOptions> ClusterOptions::keys() {
       .key("hosts", &ClusterOptions::hosts,
            "Hosts, each with its maximum number of ranks; empty: this host, or the nodes of the SLURM job. --hosts "
            "overrides it.",
-           between(1, most_slots))
+           between(1, max_slots))
       .key("hostfile", &ClusterOptions::hostfile,
            "A hostfile in OpenMPI's format (`node1 slots=8`), instead of `hosts`.")
       .check(check_host_names)

@@ -28,7 +28,7 @@ struct ClusterOptions {
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
   // The most ranks that `ranks: auto` starts, if the strategy limits them. It has no key of its own.
-  std::optional<int> most_ranks;
+  std::optional<int> max_ranks;
 
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));

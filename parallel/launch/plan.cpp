@@ -28,7 +28,7 @@ std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs",
 
 // The number of ranks. Throws Error{config} if the hosts cannot run that many.
 int count_ranks(const LaunchRequest& request) {
-  const auto automatic = [&](int found) { return std::min(found, request.most_ranks.value_or(found)); };
+  const auto automatic = [&](int found) { return std::min(found, request.max_ranks.value_or(found)); };
   const bool hosts_given = !request.hosts.empty();
   if (!hosts_given && !request.slurm) {
     const bool shared = request.ranks && request.gpus > 0 && *request.ranks > request.gpus;
@@ -43,7 +43,7 @@ int count_ranks(const LaunchRequest& request) {
   int slots = total_slots(request.hosts);
   if (!hosts_given) {
     slots = static_cast<int>(std::min<std::int64_t>(
-        std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), most_slots));
+        std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), max_slots));
   }
   const int ranks = request.ranks.value_or(automatic(slots));
   if (ranks <= slots) return ranks;
@@ -76,14 +76,13 @@ std::vector<Host> tf_hosts(const TfConfig& config, const std::optional<int>& ran
 
 int automatic_ranks(int usable_cores, int gpus) { return gpus > 0 ? gpus : usable_cores; }
 
-std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks) {
+std::optional<int> requested_ranks(const ClusterOptions& options, const std::string& ranks) {
   if (ranks == "auto") return {};
-  if (ranks.empty()) return options.ranks.stated;
+  if (ranks.empty()) return options.ranks.given;
   int number = 0;
   const auto [end, problem] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), number);
-  if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1 || number > most_slots) {
-    throw Error(ErrorKind::config,
-                format("--ranks must be auto or a number from 1 to {}, not '{}'", most_slots, ranks));
+  if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1 || number > max_slots) {
+    throw Error(ErrorKind::config, format("--ranks must be auto or a number from 1 to {}, not '{}'", max_slots, ranks));
   }
   return number;
 }
@@ -99,8 +98,8 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   LaunchRequest request;
   request.variables = Variables::of_process();
   request.mpi = mpi_library();
-  request.ranks = stated_ranks(options, flags.ranks);
-  request.most_ranks = options.most_ranks;
+  request.ranks = requested_ranks(options, flags.ranks);
+  request.max_ranks = options.max_ranks;
   request.communication = options.communication;
   request.start_timeout = options.deadline();
   if (!flags.hosts.empty()) {
@@ -164,9 +163,9 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
                                    request.cores.usable, request.cores.usable));
   }
-  if (!request.ranks && request.most_ranks == plan.ranks) {
+  if (!request.ranks && request.max_ranks == plan.ranks) {
     LaunchRequest unlimited = request;
-    unlimited.most_ranks.reset();
+    unlimited.max_ranks.reset();
     if (const int found = count_ranks(unlimited); found > plan.ranks) {
       plan.warnings.push_back(
           format("{} of {} possible ranks start: one for each logical shard (strategy.reproducible.shards)", plan.ranks,

@@ -17,7 +17,7 @@ namespace trainctl {
 // Everything that the plan depends on.
 struct LaunchRequest {
   std::optional<int> ranks;           // as given by the user; empty: auto
-  std::optional<int> most_ranks;      // limit for auto; empty: the number of cores, GPUs or slots
+  std::optional<int> max_ranks;       // limit for auto; empty: the number of cores, GPUs or slots
   std::vector<Host> hosts;            // as given by the user; empty: the nodes of the SLURM job, or this host
   std::optional<SlurmJob> slurm;      // the job that this process belongs to
   std::optional<TfConfig> tf_config;  // if it names the hosts, on which launch agents run
@@ -36,7 +36,7 @@ struct LaunchRequest {
 
 // The number of ranks that the user asks for: by --ranks ("4" or "auto"; empty if it is not given), otherwise by the
 // config; empty: auto. Throws Error{config}.
-std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks);
+std::optional<int> requested_ranks(const ClusterOptions& options, const std::string& ranks);
 
 // Options of a command line about its ranks. Each overrides the config; empty if it is not given.
 struct LaunchFlags {

@@ -133,7 +133,7 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
               format("let `trainctl run` start its ranks by itself, or use {}'s mpirun", own));
 }
 
-void require_stated_ranks(const Situation& situation, const std::optional<int>& stated) {
+void require_requested_ranks(const Situation& situation, const std::optional<int>& stated) {
   if (!situation.is_rank() || situation.supervised || !stated || *stated == situation.ranks) return;
   const char* launcher = situation.started_by == StartedBy::srun ? "srun" : "mpirun";
   throw CollectiveError(

@@ -41,7 +41,7 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
 
 // Throws CollectiveError{config} if the user's own launcher has started another number of ranks than the user asks for
 // (`stated`).
-void require_stated_ranks(const Situation& situation, const std::optional<int>& stated);
+void require_requested_ranks(const Situation& situation, const std::optional<int>& stated);
 
 // Throws Error{config} if MPI found another number of ranks than the launcher has started. Call it after MPI_Init.
 void require_world_size(const Situation& situation, int world_size);

@@ -114,7 +114,7 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
                     {"--ranks", flags.ranks.empty() ? "not given" : flags.ranks}};
   command.values.insert(command.values.end(), options.begin(), options.end());
   add_document(command.values, config);
-  command.stated_ranks = stated_ranks(cluster, flags.ranks);
+  command.requested_ranks = requested_ranks(cluster, flags.ranks);
   command.deadline = cluster.deadline();
   return command;
 }

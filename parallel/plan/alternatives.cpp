@@ -40,7 +40,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
       }
       if (stages == 1 || tensor > 1 || given.reproducible) continue;
       options.shard = Shard::none;
-      options.micro_batches.stated =
+      options.micro_batches.given =
           Located<int>(8 * stages, given.pipeline.location);  // twice the number that `auto` chooses
       all.push_back(options);
     }

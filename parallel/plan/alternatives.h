@@ -17,7 +17,7 @@ struct StrategyOptions;
 std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node);
 
 // The error text if there is no alternative.
-inline constexpr std::string_view takes_no_strategy = "the network supports no strategy on these ranks";
+inline constexpr std::string_view no_strategy_text = "the network supports no strategy on these ranks";
 
 // Returns, for example, "data 8 x pipeline 4 x tensor 2, shard optimizer".
 std::string describe(const StrategyOptions& options, const Mesh& mesh);

@@ -27,12 +27,12 @@ struct Average {
   double bytes_sent = 0;
 };
 
-// Returns the average of one stage, which is communicated in pieces of `most_averaged_values` values.
+// Returns the average of one stage, which is communicated in pieces of `max_averaged_values` values.
 Average average_of(const StageRank& stage, const Nodes& nodes, const Costs& costs) {
   Average average;
-  for (std::int64_t left = averaged_values(*stage.program); left > 0; left -= most_averaged_values) {
+  for (std::int64_t left = averaged_values(*stage.program); left > 0; left -= max_averaged_values) {
     const Communication piece{
-        .kind = Communication::Kind::all_reduce, .axis = MeshAxis::data, .count = std::min(left, most_averaged_values)};
+        .kind = Communication::Kind::all_reduce, .axis = MeshAxis::data, .count = std::min(left, max_averaged_values)};
     const Traffic traffic = traffic_of(piece, stage.rank, nodes);
     average.seconds += costs.communication_seconds(traffic).alone();
     average.bytes_sent += bytes_sent(traffic);

@@ -84,7 +84,7 @@ struct Prediction {
   // The number of bytes that the rank which sends most sends in a step.
   double bytes_sent() const;
   // The fraction of a pipeline's step that is lost if all stages take equally long and messages take no time.
-  double least_bubble() const { return (mesh().pipeline - 1.0) / (micro_batches() + mesh().pipeline - 1.0); }
+  double ideal_bubble() const { return (mesh().pipeline - 1.0) / (micro_batches() + mesh().pipeline - 1.0); }
 };
 
 // Returns the bytes of a checkpoint's tensors: all parameters and running statistics and, unless `weights_only`, all

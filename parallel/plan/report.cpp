@@ -77,21 +77,21 @@ std::string strategy_notes(const Plan& plan) {
 std::string step_text(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   const double whole = prediction.step.seconds;
-  const StepSeconds parts = prediction.step.parts();
+  const StepSeconds phases = prediction.step.phases();
   TextTable step({{"a step"}, {"time", Align::right}, {"share", Align::right}});
   const auto add = [&](std::string_view name, double seconds) {
     step.add({std::string(name), seconds_text(seconds), percent(seconds, whole)});
   };
-  add("compute", parts.compute);
-  add("exposed communication", parts.communication);
-  if (prediction.mesh().pipeline > 1) add("bubble", parts.bubble);
-  add("waiting for data", parts.data);
-  if (parts.host > 0) add("host", parts.host);
+  add("compute", phases.compute);
+  add("exposed communication", phases.communication);
+  if (prediction.mesh().pipeline > 1) add("bubble", phases.bubble);
+  add("waiting for data", phases.data);
+  if (phases.host > 0) add("host", phases.host);
   add("total", whole);
   std::string text = step.text();
   if (prediction.mesh().pipeline > 1) {
     text += format("the bubble of {} equal stages and {} micro-batches is {}\n", prediction.mesh().pipeline,
-                   prediction.micro_batches(), percent(prediction.least_bubble(), 1));
+                   prediction.micro_batches(), percent(prediction.ideal_bubble(), 1));
   }
   return text;
 }
@@ -146,12 +146,12 @@ std::string yaml_of(const Plan& plan, const Alternative& alternative) {
   return strategy == strategy_yaml(plan.prediction.strategy.options) ? train : train + strategy;
 }
 
-Json parts_json(const StepSeconds& parts) {
-  return {{"compute", parts.compute},
-          {"communication", parts.communication},
-          {"bubble", parts.bubble},
-          {"data", parts.data},
-          {"host", parts.host}};
+Json phases_json(const StepSeconds& phases) {
+  return {{"compute", phases.compute},
+          {"communication", phases.communication},
+          {"bubble", phases.bubble},
+          {"data", phases.data},
+          {"host", phases.host}};
 }
 
 Json mesh_json(const Mesh& mesh) { return {{"data", mesh.data}, {"pipeline", mesh.pipeline}, {"tensor", mesh.tensor}}; }
@@ -192,7 +192,7 @@ std::string to_json(const Plan& plan) {
   for (std::size_t s = 0; s < prediction.stages.size(); ++s) {
     stages.push_back({{"memory_bytes", prediction.stages[s].memory.total()},
                       {"communication_bytes", prediction.step.bytes_sent[s]},
-                      {"parts", parts_json(prediction.step.stages[s])}});
+                      {"parts", phases_json(prediction.step.stages[s])}});
   }
   Json alternatives = Json::array();
   for (const Alternative& a : plan.alternatives) {
@@ -213,7 +213,7 @@ std::string to_json(const Plan& plan) {
       {"micro_batches", prediction.micro_batches()},
       {"batch", prediction.sizes.training},
       {"step_seconds", prediction.step.seconds},
-      {"parts", parts_json(prediction.step.parts())},
+      {"parts", phases_json(prediction.step.phases())},
       {"samples_per_second", prediction.samples_per_second()},
       {"memory_bytes", memory},
       {"memory_exact", plan.target.exact},

@@ -115,7 +115,7 @@ bool SimulatedStage::waits_in(int lane) const {
 }
 
 void SimulatedStage::settle(double now) {
-  double& phase = computes ? busy : waits_for_running() ? parts.communication : parts.bubble;
+  double& phase = computes ? busy : waits_for_running() ? phases.communication : phases.bubble;
   phase += now - settled;
   settled = now;
 }

@@ -66,7 +66,7 @@ struct SimulatedStage {
   double settled = 0;                         // the time up to which `busy` and `parts` are counted
   double busy = 0;                            // seconds in which it has computed
   double began = 0;                           // when its current stretch of ops began
-  StepSeconds parts;
+  StepSeconds phases;
   double bytes_sent = 0;
 
   SimulatedStage(const StageRank& of, const Costs& costs);

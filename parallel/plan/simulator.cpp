@@ -177,7 +177,7 @@ class Simulation {
       computing_.erase(computing);
       SimulatedStage& stage = stages_[index(s)];
       stage.settle(work_.now());
-      stage.parts.compute += stage.actions[stage.next].seconds;
+      stage.phases.compute += stage.actions[stage.next].seconds;
       keep(s, stage.actions[stage.next]);
       stage.computes = false;
       ++stage.next;
@@ -234,10 +234,10 @@ class Simulation {
     const double busy = work_.now() + host.step;
     const double data = host.overlaps_loading ? std::max(loading - busy, 0.0) : loading;
     for (SimulatedStage& stage : stages_) {
-      stage.parts.communication += std::max(stage.busy - stage.parts.compute, 0.0);
-      stage.parts.host = host.step;
-      stage.parts.data = data;
-      step.stages.push_back(stage.parts);
+      stage.phases.communication += std::max(stage.busy - stage.phases.compute, 0.0);
+      stage.phases.host = host.step;
+      stage.phases.data = data;
+      step.stages.push_back(stage.phases);
       step.bytes_sent.push_back(stage.bytes_sent);
     }
     step.seconds = busy + data;
@@ -267,7 +267,7 @@ class Simulation {
 
 }  // namespace
 
-StepSeconds SimulatedStep::parts() const {
+StepSeconds SimulatedStep::phases() const {
   StepSeconds mean;
   for (const StepSeconds& stage : stages) {
     mean.compute += stage.compute / static_cast<double>(stages.size());

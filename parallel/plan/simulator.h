@@ -44,7 +44,7 @@ struct SimulatedStep {
   std::vector<SimulatedEvent> timeline;  // empty unless requested
 
   // Returns the mean over the stages, which all have the same number of ranks.
-  StepSeconds parts() const;
+  StepSeconds phases() const;
 };
 
 // Simulates one step. `stages`: one rank of each stage of the mesh, in order. A compute stream runs ops one after the

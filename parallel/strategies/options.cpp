@@ -108,7 +108,7 @@ Keys<ReproducibleOptions> ReproducibleOptions::keys() {
       .key("shards", &ReproducibleOptions::shards,
            "Number of equal logical shards of every batch, at least one for each replica: `ranks: auto` starts no more "
            "ranks. Results depend on this number, not on the number of ranks, threads or workers.",
-           between(1, most_summands));
+           between(1, max_summands));
 }
 
 Keys<StrategyOptions> StrategyOptions::keys() {
@@ -225,7 +225,7 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
     }
     return {ranks / ranks_of_replica, stages, tensor};
   }
-  const Located<int>& replicas = *options.data.stated;
+  const Located<int>& replicas = *options.data.given;
   if (static_cast<std::int64_t>(replicas.value) * ranks_of_replica != ranks) {
     refuse(replicas.location,
            ranks_of_replica == 1
@@ -238,7 +238,7 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
   return {.data = replicas.value, .pipeline = stages, .tensor = tensor};
 }
 
-std::optional<int> most_ranks(const StrategyOptions& options) {
+std::optional<int> max_ranks(const StrategyOptions& options) {
   if (!options.reproducible) return {};
   return options.reproducible->shards.value * options.stages() * options.tensor.value;
 }

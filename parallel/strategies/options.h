@@ -124,7 +124,7 @@ Mesh mesh_of(const StrategyOptions& options, int ranks);
 
 // Returns the largest number of ranks that the strategy supports: one replica for each logical shard; empty if it
 // supports any number.
-std::optional<int> most_ranks(const StrategyOptions& options);
+std::optional<int> max_ranks(const StrategyOptions& options);
 
 // Returns the speeds of the replicas that the config sets; empty if it sets none. Throws Error{config} with the line if
 // their number is not the number of replicas.

@@ -79,7 +79,7 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
     if (found == 0) check_divides(batch, least, mesh, speeds, "train.gradient_accumulation", {});
     return std::max(found, least);
   }
-  const Located<int>& given = *strategy.micro_batches.stated;
+  const Located<int>& given = *strategy.micro_batches.given;
   if (least > 1) {
     throw Error(ErrorKind::config, given.location,
                 "strategy.micro_batches and train.gradient_accumulation both divide the batch",
@@ -111,10 +111,10 @@ LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strate
         format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", shard_count,
                nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
   }
-  if (shard_count > most_summands) {
+  if (shard_count > max_summands) {
     throw Error(ErrorKind::config, shards.location,
                 format("{} logical shards of {} micro-batches are {}, but at most {} are supported", shards.value,
-                       train.gradient_accumulation, shard_count, most_summands),
+                       train.gradient_accumulation, shard_count, max_summands),
                 "set fewer shards, or less gradient_accumulation");
   }
   return {static_cast<int>(shard_count), batch / shard_count, !keeps_gradients(strategy.shard)};

@@ -52,7 +52,7 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vecto
     for (std::size_t i = 0; i < names.size(); ++i) {
       const DatasetInfo& info = kept[i].info;
       const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], info.dtype).plan;
-      const Shape sample = shape_behind(shape_behind(info.sample, plan.fixed), plan.augment);
+      const Shape sample = shape_after(shape_after(info.sample, plan.fixed), plan.augment);
       inputs.push_back(transformed_input({names[i], sample, {info.dtype, {}, {}}}));
     }
   } else {
@@ -84,11 +84,7 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
                 "export without it: the network then takes what the columns become, standardised");
   }
   const InputPlan plan = kept_plan(options, name, kept, kept.info.dtype);
-  StoredInput result{kept.info.sample,
-                     kept.info.dtype,
-                     false,
-                     {},
-                     {name, kept.info.sample, {kept.info.dtype, {}, {}}}};
+  StoredInput result{kept.info.sample, kept.info.dtype, false, {}, {name, kept.info.sample, {kept.info.dtype, {}, {}}}};
   Shape& image = result.input.sample;
   for (const auto* steps : {&plan.plan.fixed, &plan.plan.augment}) {
     for (const GeometryStep& step : *steps) {
@@ -97,7 +93,7 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
         image = {step.height, step.width, image[2]};
       } else if (step.kind == Kind::resize || step.kind == Kind::resize_short) {
         result.any_size = result.any_size || (result.steps.empty() && step.kind == Kind::resize);
-        image = shape_behind(image, {step});
+        image = shape_after(image, {step});
         result.steps.push_back({{}, image[0], image[1]});
         result.input.format.dtype = DType::float32;
       }

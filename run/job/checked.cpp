@@ -34,10 +34,10 @@ void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks,
 }
 
 // The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
-std::vector<CheckedPosition> parts_of(const Strategy& strategy, const BatchSizes& sizes,
-                                      const std::vector<RunPrograms>& programs) {
+std::vector<CheckedPosition> positions_of(const Strategy& strategy, const BatchSizes& sizes,
+                                          const std::vector<RunPrograms>& programs) {
   const Mesh& mesh = strategy.mesh;
-  std::vector<CheckedPosition> parts;
+  std::vector<CheckedPosition> positions;
   for (int i = 0; i < mesh.ranks_of_replica(); ++i) {
     CheckedPosition part;
     part.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
@@ -52,12 +52,12 @@ std::vector<CheckedPosition> parts_of(const Strategy& strategy, const BatchSizes
     for (const FlatEntry& entry : program.flat.parameters) {
       const Tensor& tensor = program.tensor(entry.parameter);
       part.parameters += entry.count;
-      if (tensor.part) part.split.push_back(tensor);
+      if (tensor.shard) part.split.push_back(tensor);
     }
     if (program.flat.shares(Quantity::parameters)) part.parameters = program.flat.local_count(Quantity::parameters);
-    parts.push_back(std::move(part));
+    positions.push_back(std::move(part));
   }
-  return parts;
+  return positions;
 }
 
 // The memory of the rank that needs most, of all and of each part.
@@ -72,7 +72,7 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
             .memory;
     const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
     keep_larger(checked.memory, memory);
-    keep_larger(checked.parts[static_cast<std::size_t>(part)].memory, memory);
+    keep_larger(checked.positions[static_cast<std::size_t>(part)].memory, memory);
   }
 }
 
@@ -114,7 +114,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.normalizes_own_samples =
       std::any_of(checked.programs.begin(), checked.programs.end(),
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
-  checked.parts = parts_of(strategy, checked.sizes, checked.programs);
+  checked.positions = positions_of(strategy, checked.sizes, checked.programs);
   const BatchCut cut{checked.sizes.training, checked.sizes.gradient_accumulation, checked.largest_share};
   const MemoryLimit limit = memory_of_rank(spec.cluster, *backend, plan);
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);

@@ -41,8 +41,8 @@ struct Checked {
   MemoryPlan memory;                  // of the rank that needs most
   Mesh mesh;
   BatchSizes sizes;
-  std::vector<CheckedPosition> parts;  // of a replica: stage by stage, in each the ranks along the tensor axis
-  std::set<std::string> recomputed;    // blocks that `recompute: auto` computes again
+  std::vector<CheckedPosition> positions;  // of a replica: stage by stage, in each the ranks along the tensor axis
+  std::set<std::string> recomputed;        // blocks that `recompute: auto` computes again
   std::size_t assumed = 0;   // kernels that are not chosen yet: compute copies and arena may come out otherwise
   bool automatic = false;    // the strategy is not chosen yet
   bool data_at_hand = true;  // else the config was believed

@@ -74,7 +74,7 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
   if (cluster.memory.is_auto()) return {available};
-  const std::int64_t stated = cluster.memory.stated->bytes;
+  const std::int64_t stated = cluster.memory.given->bytes;
   return available > 0 && available < stated ? MemoryLimit{available} : MemoryLimit{stated, true};
 }
 
@@ -115,8 +115,8 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
   const std::string mixed = different_models(ranks);
   if (!mixed.empty() && world.rank() == 0) log::warning(mixed + ": all wait for the slowest");
   const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
-  context.threads = take_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
-                                    near.index, near.count);
+  context.threads = apply_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
+                                     near.index, near.count);
   device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
   device.gpu_uuid = gpu->uuid;
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)

@@ -23,7 +23,7 @@ std::string seconds_of(const Alternative& alternative) {
 
 // On rank 0. Nothing fits: no choice, and why.
 std::pair<std::optional<Alternative>, std::string> choose(std::vector<Alternative> alternatives, std::int64_t memory) {
-  if (alternatives.empty()) return {{}, std::string(takes_no_strategy)};
+  if (alternatives.empty()) return {{}, std::string(no_strategy_text)};
   std::ranges::stable_sort(alternatives, is_preferred);
   const Alternative& best = alternatives.front();
   if (!best.fits) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 std::string mask_file(const OutputMeaning& meaning, const std::vector<float>& values) {
   std::vector<std::uint8_t> pixels;
   for (const std::size_t k : likeliest_classes(meaning, values)) pixels.push_back(static_cast<std::uint8_t>(k));
-  return encode_png(pixels.data(), meaning.positions.with_behind(1));
+  return encode_png(pixels.data(), meaning.positions.with_appended(1));
 }
 
 std::string image_file(const OutputMeaning& meaning, const std::vector<float>& values,

@@ -104,7 +104,7 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
       {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
       run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
-  const std::string shares = run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
+  const std::string shares = run.given.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
   plan.metadata =
       run_metadata(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
   plan.metadata[kept_input_key] = write_kept_inputs(run.data.kept_inputs());
@@ -121,7 +121,7 @@ class PhaseTraining {
  private:
   void open_batches(const DataPosition& start);
   void make_hooks();
-  LoopParts loop_parts();
+  LoopContext loop_parts();
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
   void write_observations();
 
@@ -229,7 +229,7 @@ void PhaseTraining::make_hooks() {
                              }});
 }
 
-LoopParts PhaseTraining::loop_parts() {
+LoopContext PhaseTraining::loop_parts() {
   MetricsSink* const sink = run_.files.sink.get();
   const TrainingRequest& request = run_.request;
   const int rank = world_.rank();
@@ -239,7 +239,7 @@ LoopParts PhaseTraining::loop_parts() {
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
-  LoopParts parts{
+  LoopContext parts{
       .engine = job_.engine(),
       .training = scaling_ ? static_cast<BatchSource&>(*scaling_) : *training_,
       .program_of = [this](std::int64_t samples) { return job_.programs().training(samples); },

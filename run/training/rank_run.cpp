@@ -26,7 +26,7 @@ void require_room(RankRun& run, const Job& job) {
   attempt.run([&] {
     if (!run.files.directory) return;
     const std::int64_t bytes =
-        checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + records_of_run;
+        checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + record_bytes_of_run;
     const std::string why = disk_space_problem(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
@@ -68,7 +68,7 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   require_room(run, job);
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
-                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic), run.data.info());
+                    with_findings(run.config, run.spec, run.data, job, run.given.strategy.automatic), run.data.info());
   }
   if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
     files.sink->add(std::make_unique<StepTeller>(situation.status_file));

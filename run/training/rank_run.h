@@ -23,8 +23,8 @@ struct TrainingPlan;
 struct TrainingRequest;
 
 struct RankRun {
-  RunSpec spec;           // of all phases, with the batch of all ranks together, and the strategy that `auto` stood for
-  const RunSpec& stated;  // as the config has it
+  RunSpec spec;          // of all phases, with the batch of all ranks together, and the strategy that `auto` stood for
+  const RunSpec& given;  // as the config has it
   const TrainingRequest& request;
   RankContext& context;
   RankDevice& device;

@@ -68,7 +68,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   spec = with_shares(std::move(spec), data, device, context, resumed);
 
   RankRun run{.spec = std::move(spec),
-              .stated = stated,
+              .given = stated,
               .request = request,
               .context = context,
               .device = device,

@@ -67,7 +67,7 @@ TEST_CASE("cuDNN has deterministic engines for every convolution") {
           CAPTURE(engine);
           const auto plan = Plan::make(graph, target, engine);
           REQUIRE(plan.has_value());
-          CHECK(plan->workspace_bytes() <= rules.most_workspace_bytes);
+          CHECK(plan->workspace_bytes() <= rules.max_workspace_bytes);
         }
       }
     }
@@ -125,7 +125,7 @@ TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and
   REQUIRE(first.finalize(target));
   const auto largest = [&](std::int64_t limit) {
     std::int64_t bytes = -1;
-    for (const std::string& engine : list_engines(first, target, {.most_workspace_bytes = limit})) {
+    for (const std::string& engine : list_engines(first, target, {.max_workspace_bytes = limit})) {
       bytes = std::max(bytes, Plan::make(first, target, engine).value().workspace_bytes());
     }
     return bytes;

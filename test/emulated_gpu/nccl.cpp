@@ -270,7 +270,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   if (config != nullptr && config->magic != 0xcafebeef) return fail(nullptr, ncclInvalidArgument, "the configuration");
-  if (ranks > static_cast<int>(Link::most_ranks) || rank < 0 || rank >= ranks) {
+  if (ranks > static_cast<int>(Link::max_ranks) || rank < 0 || rank >= ranks) {
     return fail(nullptr, ncclInvalidArgument, "ranks");
   }
   *made = new ncclComm;

@@ -10,7 +10,7 @@ namespace emulated {
 
 class Link {
  public:
-  static constexpr std::size_t most_ranks = 16, mailbox_bytes = 256 << 10;
+  static constexpr std::size_t max_ranks = 16, mailbox_bytes = 256 << 10;
 
   // A name that no other communicator has.
   static std::string unique_name();
@@ -48,7 +48,7 @@ class Link {
   };
   struct Shared {
     std::atomic<int> here, aborted;
-    char devices[most_ranks][64];
+    char devices[max_ranks][64];
     Mailbox mailboxes[];  // [from][to]
   };
   Mailbox& mailbox(int from, int to) const;

@@ -46,11 +46,11 @@ class StepEngine {
 
   // The seconds of each phase of the step that finished last; set while timing is on. On devices with a clock of their
   // own, `communication` counts only the time that the computation waited for it.
-  struct Parts {
+  struct Phases {
     double forward = 0, backward = 0, communication = 0, update = 0, upload = 0;
   };
   virtual void set_timing(bool on) = 0;
-  virtual const Parts& parts() const = 0;
+  virtual const Phases& phases() const = 0;
   // Sets the observer of all further steps, which then run op by op; null: none.
   virtual void set_observer(OpObserver* observer) = 0;
 

@@ -173,7 +173,7 @@ void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorI
   const Phase phase = placed.segment(segment).phase;
   const auto along_tensor = static_cast<std::size_t>(MeshAxis::tensor);
   const bool is_sharded =
-      tensor.part || (along_tensor < tensor.placements.size() && tensor.placements[along_tensor] != replicated);
+      tensor.shard || (along_tensor < tensor.placements.size() && tensor.placements[along_tensor] != replicated);
   const auto is_gradient = [&](const FlatEntry& entry) { return entry.gradient == output; };
   const std::vector<FlatEntry>& parameters = program.flat.parameters;
   const bool compared = tensor.role == Role::gradient ? std::any_of(parameters.begin(), parameters.end(), is_gradient)

@@ -129,7 +129,7 @@ struct Broadcast final : Collective {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
   OutputPlacements placements(const PlacementQuery& query) const override;
-  bool peers_want_gradient() const override { return differentiable; }
+  bool peers_need_gradient() const override { return differentiable; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -166,7 +166,7 @@ struct Receive final : Collective {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
   OutputPlacements placements(const PlacementQuery& query) const override;
-  bool peers_want_gradient() const override { return differentiable; }
+  bool peers_need_gradient() const override { return differentiable; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

@@ -27,10 +27,12 @@ struct RecurrentSizes {
   RecurrentSizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& attributes)
       : samples(x[0]), steps(x[1]), units(kernel[0]), columns(x[2]), a(attributes) {}
 
-  std::int64_t place_in_x(std::int64_t step) const { return a.backwards ? steps - 1 - step : step; }
+  std::int64_t position_in_x(std::int64_t step) const { return a.backwards ? steps - 1 - step : step; }
   bool has_y(std::int64_t step) const { return a.sequences || step + 1 == steps; }
   // Only for a step for which has_y() is true.
-  std::int64_t place_in_y(std::int64_t step) const { return !a.sequences ? 0 : a.reversed ? steps - 1 - step : step; }
+  std::int64_t position_in_y(std::int64_t step) const {
+    return !a.sequences ? 0 : a.reversed ? steps - 1 - step : step;
+  }
 };
 
 constexpr std::string_view name_of(RecurrentCell cell) {

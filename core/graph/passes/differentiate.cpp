@@ -103,7 +103,7 @@ class Tape final : public Differentiator {
   }
   bool reads_needed(const Op& op) const {
     const auto needed = [this](TensorId input) { return needs_gradient(input); };
-    return op.def->peers_want_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), needed);
+    return op.def->peers_need_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), needed);
   }
   // Whether the gradients of the op's parameters have already been written, by a later op of the forward pass that
   // shares these parameters.

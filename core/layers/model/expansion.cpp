@@ -39,7 +39,7 @@ Node own_options(const Choice& choice) {
 constexpr std::size_t max_layers = 5'000;
 // The largest number of bytes of the forward pass; the backward pass, gradients and optimizer state need a few times as
 // much.
-constexpr std::int64_t max_bytes = Graph::most_bytes / 16;
+constexpr std::int64_t max_bytes = Graph::max_bytes / 16;
 
 }  // namespace
 

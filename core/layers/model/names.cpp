@@ -78,7 +78,7 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
   };
   std::set<std::string> given;
   for (const Choice& choice : layers) {
-    const auto& name = choice.as<LayerOptions>().name.stated;
+    const auto& name = choice.as<LayerOptions>().name.given;
     if (!name) continue;
     const std::string what = format("{} '{}'", choice.name, below(path, *name));
     if (!is_name(*name)) {
@@ -91,7 +91,7 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
   std::vector<std::string> names;
   std::map<std::string, int> numbers, uses;
   for (const Choice& choice : layers) {
-    std::string name = choice.as<LayerOptions>().name.stated.value_or("");
+    std::string name = choice.as<LayerOptions>().name.given.value_or("");
     if (!name.empty()) name = use_of(name, ++uses[name]);
     while (name.empty()) {
       const int number = numbers[choice.name]++;

@@ -18,7 +18,7 @@ void Bytes::read(std::int64_t offset, void* to, std::int64_t count) const {
   }
 }
 
-Bytes Bytes::part(std::int64_t offset, std::int64_t count) const {
+Bytes Bytes::slice(std::int64_t offset, std::int64_t count) const {
   require(offset >= 0 && count >= 0 && offset <= size_ - count, "bytes that exist");
   Bytes bytes = *this;
   if (memory_) {
@@ -46,7 +46,7 @@ Bytes open_data(const std::string& path) {
 Bytes loaded_if_small(const Bytes& bytes) { return bytes.size() <= largest_in_memory ? bytes.loaded() : bytes; }
 
 Bytes prefix(const Bytes& bytes, std::int64_t max_bytes) {
-  return bytes.part(0, std::min(max_bytes, bytes.size())).loaded();
+  return bytes.slice(0, std::min(max_bytes, bytes.size())).loaded();
 }
 
 }  // namespace trainctl

@@ -28,7 +28,7 @@ class Bytes {
   // reading the file fails.
   void read(std::int64_t offset, void* to, std::int64_t count) const;
   // Returns bytes [offset, offset + count), which must exist, as an object that shares the memory or the file.
-  Bytes part(std::int64_t offset, std::int64_t count) const;
+  Bytes slice(std::int64_t offset, std::int64_t count) const;
   // Returns the same bytes, read into memory. Throws Error{data} if reading the file fails.
   Bytes loaded() const;
 

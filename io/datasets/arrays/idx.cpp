@@ -107,7 +107,7 @@ Array read_idx(const std::string& path) {
                       file.size() < header + values ? "is truncated" : "is too long", file.size(), header + values),
                "get the file again");
   }
-  array.bytes = loaded_if_small(file.part(header, values));
+  array.bytes = loaded_if_small(file.slice(header, values));
   return array;
 }
 

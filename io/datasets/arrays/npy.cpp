@@ -247,7 +247,7 @@ Array read_npy(const std::string& path) {
     data_error(path, format("has {} bytes of values, but its header says {}", file.size() - start, values),
                "get the file again");
   }
-  array.bytes = loaded_if_small(file.part(start, values));
+  array.bytes = loaded_if_small(file.slice(start, values));
   return array;
 }
 
@@ -270,7 +270,7 @@ Array read_npz(const std::string& path, const std::string& name) {
   if (member->size - start != values) {
     data_error(array.path, format("has {} bytes of values, but its header says {}", member->size - start, values));
   }
-  array.bytes = zip_bytes(file, *member, array.path).part(start, values);
+  array.bytes = zip_bytes(file, *member, array.path).slice(start, values);
   return array;
 }
 

@@ -144,18 +144,18 @@ std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
 }
 
 Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t max_bytes, const std::string& path) {
-  const Bytes stored = archive.part(member.offset, member.stored);
+  const Bytes stored = archive.slice(member.offset, member.stored);
   return member.deflated ? inflate_prefix(stored, Deflate::raw, max_bytes, path) : prefix(stored, max_bytes);
 }
 
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path) {
   constexpr std::int64_t piece = 1 << 20;
-  const Bytes stored = archive.part(member.offset, member.stored);
+  const Bytes stored = archive.slice(member.offset, member.stored);
   const Bytes bytes =
       member.deflated ? inflate_exactly(stored, Deflate::raw, member.size, path) : loaded_if_small(stored);
   uLong crc = 0;
   for (std::int64_t at = 0; at < bytes.size(); at += piece) {
-    const Bytes block = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();
+    const Bytes block = bytes.slice(at, std::min(piece, bytes.size() - at)).loaded();
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(block.in_memory()), static_cast<z_size_t>(block.size()));
   }
   if (crc != member.crc) data_error(path, "its checksum is wrong: the archive is damaged", "get the file again");

@@ -17,7 +17,7 @@ namespace trainctl {
 namespace {
 
 [[noreturn]] void refuse_braces(const std::string& path) {
-  data_error(path, format("its braces name more than {} files", most_shards), "use *, or join the files");
+  data_error(path, format("its braces name more than {} files", max_shards), "use *, or join the files");
 }
 
 // Returns the position after the brace that closes the one at `open`; npos if there is none.
@@ -58,7 +58,7 @@ std::optional<std::vector<std::string>> numbers(std::string_view text, const std
   };
   const auto first = number(text.substr(0, dots)), last = number(text.substr(dots + 2));
   if (!first || !last || *first > *last) return std::nullopt;
-  if (*last - *first >= static_cast<std::int64_t>(most_shards)) refuse_braces(path);
+  if (*last - *first >= static_cast<std::int64_t>(max_shards)) refuse_braces(path);
   std::vector<std::string> found;
   for (std::int64_t i = *first; i <= *last; ++i) found.push_back(format("{:0{}}", i, dots));
   return found;
@@ -76,7 +76,7 @@ std::vector<std::string> without_braces(const std::string& text, const std::stri
     std::vector<std::string> found;
     for (const std::string& choice : *choices) {
       for (std::string& whole : without_braces(text.substr(0, open) + choice + text.substr(end), path)) {
-        if (found.size() == most_shards) refuse_braces(path);
+        if (found.size() == max_shards) refuse_braces(path);
         found.push_back(std::move(whole));
       }
     }

@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // The largest number of files that braces may name.
-inline constexpr std::size_t most_shards = 100'000;
+inline constexpr std::size_t max_shards = 100'000;
 
 // Returns the files that `path` names, each once, in bytewise order. `path` is a file; a folder, whose files with
 // belongs(name) are returned; or a pattern with the shell's wildcards *, ? and [...], and with braces for alternatives

@@ -33,13 +33,13 @@ void check_factor(const std::string& key, const Factor& factor, const Node& sect
 }
 
 void check_value_range(const ValueRange& range, const Node& section, Reader& reader) {
-  if (range.is_auto() || (*range.stated)[0] < (*range.stated)[1]) return;
+  if (range.is_auto() || (*range.given)[0] < (*range.given)[1]) return;
   reader.error(location_of(section, "value_range"), "value_range needs [low, high] with low below high");
 }
 
 StoredRange stored_range(const ValueRange& range, const Affine& affine) {
   if (range.is_auto()) return {{0}, {255}};
-  return {stored_fill((*range.stated)[0], affine), stored_fill((*range.stated)[1], affine)};
+  return {stored_fill((*range.given)[0], affine), stored_fill((*range.given)[1], affine)};
 }
 
 std::vector<float> stored_fill(double value, const Affine& affine) {

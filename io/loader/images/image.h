@@ -16,7 +16,7 @@ struct ImageView {
 
   Shape shape() const { return {height, width, channels}; }
   // The rectangle of rows x columns pixels at row y and column x, which must be inside the image.
-  ImageView part(std::int64_t y, std::int64_t x, std::int64_t rows, std::int64_t columns) const {
+  ImageView crop(std::int64_t y, std::int64_t x, std::int64_t rows, std::int64_t columns) const {
     const std::int64_t offset = (y * stride + x * channels) * size_of(dtype);
     return {static_cast<const std::byte*>(data) + offset, dtype, rows, columns, channels, stride};
   }

@@ -47,7 +47,7 @@ std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::u
 
 }  // namespace
 
-Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
+Shape shape_after(Shape shape, const std::vector<GeometryStep>& steps) {
   for (const GeometryStep& step : steps) {
     if (shape.rank() != 3) {
       throw Error(ErrorKind::config, step.location,
@@ -76,8 +76,8 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
                      std::vector<GeometryStep> augment, const std::optional<Affine>& affine)
     : fixed_(std::move(fixed)),
       augment_(std::move(augment)),
-      prepared_(shape_behind(stored, fixed_)),
-      output_(shape_behind(prepared_, augment_)),
+      prepared_(shape_after(stored, fixed_)),
+      output_(shape_after(prepared_, augment_)),
       prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype),
       unscaled_(Affine{}, channels_of(output_), 0) {
   require(affine || stays_as_stored(dtype, fixed_, augment_), "values that can keep their stored type");
@@ -109,7 +109,7 @@ std::optional<ResizeTarget> Transform::first_resize() const {
 ImageView Transform::apply(const ImageView& image, const GeometryStep& step, const Shape& size, int& resizes,
                            Scratch& scratch) const {
   if (step.kind == Kind::center_crop) {
-    return image.part((image.height - size[0]) / 2, (image.width - size[1]) / 2, size[0], size[1]);
+    return image.crop((image.height - size[0]) / 2, (image.width - size[1]) / 2, size[0], size[1]);
   }
   ResizeScratch& memory = scratch.resize[resizes++ % 2];
   return masks_ ? resize_nearest(image, size[0], size[1], memory) : resize(image, size[0], size[1], memory);

@@ -43,7 +43,7 @@ struct GeometryStep {
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
 // Returns the shape of samples after steps. Throws Error{config} if a step cannot be applied to them.
-Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps);
+Shape shape_after(Shape shape, const std::vector<GeometryStep>& steps);
 
 class Transform {
  public:

@@ -69,10 +69,10 @@ MakeCache cache_for(const DataOptions& options, std::string key, bool reads) {
 }  // namespace
 
 void check_alike(const Dataset& held_out, const Shape& training, const std::vector<GeometryStep>& fixed) {
-  const Shape expected = shape_behind(training, fixed);
+  const Shape expected = shape_after(training, fixed);
   Shape shape;
   try {
-    shape = shape_behind(held_out.info().sample, fixed);
+    shape = shape_after(held_out.info().sample, fixed);
   } catch (const Error& error) {
     data_error(held_out.name_of(0), error.what());
   }
@@ -108,7 +108,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
     if (info.weight.rank() > 0) refuse("the weights are weights of positions");
     classes = classes < 0 ? own : std::min(classes, own);
   }
-  const Shape sample = shape_behind(shape_behind(training.inputs[0]->info().sample, plan.fixed), plan.augment);
+  const Shape sample = shape_after(shape_after(training.inputs[0]->info().sample, plan.fixed), plan.augment);
   return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
 }
 

@@ -190,7 +190,7 @@ void Nccl::reduce_scatter(View data, Reduction reduction, Stream& stream) {
   const std::int64_t part = data.count / size();
   submit({.kind = CallKind::reduce_scatter, .reduction = reduction, .data = data}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
-           return library_->reduce_scatter(data.data, data.part(rank() * part, part).data,
+           return library_->reduce_scatter(data.data, data.slice(rank() * part, part).data,
                                            static_cast<std::size_t>(part), type_of(data.dtype), operation_of(reduction),
                                            ranks, on);
          });
@@ -200,7 +200,7 @@ void Nccl::all_gather(View data, Stream& stream) {
   require(data.count % size() == 0, "all_gather needs size() equal parts");
   const std::int64_t part = data.count / size();
   submit({.kind = CallKind::all_gather, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
-    return library_->all_gather(data.part(rank() * part, part).data, data.data, static_cast<std::size_t>(part),
+    return library_->all_gather(data.slice(rank() * part, part).data, data.data, static_cast<std::size_t>(part),
                                 type_of(data.dtype), ranks, on);
   });
 }
@@ -218,9 +218,9 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
            ncclResult_t result = library_->group_start();
            const auto is_good = [&result] { return result == ncclSuccess || result == ncclInProgress; };
            for (int peer = 0; peer < size() && is_good(); ++peer) {
-             result = library_->send(send.part(peer * part, part).data, count, type, peer, ranks, on);
+             result = library_->send(send.slice(peer * part, part).data, count, type, peer, ranks, on);
              if (!is_good()) break;
-             result = library_->receive(receive.part(peer * part, part).data, count, type, peer, ranks, on);
+             result = library_->receive(receive.slice(peer * part, part).data, count, type, peer, ranks, on);
            }
            const ncclResult_t end = library_->group_end();
            return is_good() ? end : result;

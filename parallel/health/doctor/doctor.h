@@ -46,7 +46,7 @@ std::vector<Problem> find_problems(const std::vector<Json>& info, const std::str
 // Adds a problem if the file system of the run directory has too little space for the records of a run and a checkpoint
 // of `checkpoint_bytes`, or for two checkpoints, since both exist while a new one replaces an old one. `first`: the
 // information about rank 0.
-void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems);
+void add_space_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems);
 
 // The report as one line of JSON: {ok, ranks: [info...], problems: [{error, where, message, remedy}...]}.
 std::string doctor_json(const std::vector<Json>& info, const std::vector<Problem>& problems);

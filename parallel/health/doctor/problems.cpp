@@ -238,20 +238,20 @@ bool stops(const std::vector<Problem>& problems) {
   return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
 }
 
-void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems) {
+void add_space_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems) {
   const Json& folder = first["run_directory"];
   if (!folder["free_bytes"].is_number()) return;
   const auto free_bytes = folder["free_bytes"].get<std::int64_t>();
-  if (free_bytes < records_of_run) {
+  if (free_bytes < record_bytes_of_run) {
     problems.push_back({true, first["host"],
                         format("{} has {} left, but a run's log, metrics and report need {}", text_of(folder["path"]),
-                               byte_text(free_bytes), byte_text(records_of_run)),
+                               byte_text(free_bytes), byte_text(record_bytes_of_run)),
                         "free some space, or choose another run directory (--run-dir)"});
     return;
   }
-  if (free_bytes >= 2 * checkpoint_bytes + records_of_run) return;
+  if (free_bytes >= 2 * checkpoint_bytes + record_bytes_of_run) return;
   problems.push_back(
-      {free_bytes < checkpoint_bytes + records_of_run, first["host"],
+      {free_bytes < checkpoint_bytes + record_bytes_of_run, first["host"],
        format("{} has {} left; a checkpoint takes {}, and a new one is complete before an old one is deleted",
               text_of(folder["path"]), byte_text(free_bytes), byte_text(checkpoint_bytes)),
        "free some space, or choose another run directory"});

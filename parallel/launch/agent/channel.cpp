@@ -137,7 +137,7 @@ void AgentChannel::shake_hands(const std::string& agent, const std::string& secr
   if (side_ == Side::chief && !write_bytes(socket_, of_chief)) throw unproven;
   const std::string proof = read_bytes(socket_, code_bytes, deadline);
   if (proof.size() != code_bytes) throw unproven;
-  if (!equal_secretly(proof, side_ == Side::chief ? of_agent : of_chief)) {
+  if (!equal_in_constant_time(proof, side_ == Side::chief ? of_agent : of_chief)) {
     if (side_ == Side::agent) [[maybe_unused]]
       const bool told = write_bytes(socket_, refusal);
     throw wrong;
@@ -167,7 +167,7 @@ std::optional<Message> AgentChannel::receive() {
   if (rest.size() != size + code_bytes) return {};
   const Side from = side_ == Side::chief ? Side::agent : Side::chief;
   const std::string text = rest.substr(0, size);
-  if (!equal_secretly(rest.substr(size), code(from, received_++, head + text))) throw forged;
+  if (!equal_in_constant_time(rest.substr(size), code(from, received_++, head + text))) throw forged;
   return Message{static_cast<MessageKind>(head[0]), text};
 }
 

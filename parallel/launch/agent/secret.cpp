@@ -206,7 +206,7 @@ void write_private_file(const std::string& path, const std::string& text) {
   if (error != 0) throw_file_error(path, "cannot be written", error, {ErrorKind::resource});
 }
 
-std::optional<std::string> stated_secret(const Variables& variables) {
+std::optional<std::string> given_secret(const Variables& variables) {
   const std::string secret = without_space(variables.text(secret_variable));
   if (!secret.empty()) return hard_to_guess(secret, secret_variable);
   const std::string file = variables.text(secret_file_variable);
@@ -215,7 +215,7 @@ std::optional<std::string> stated_secret(const Variables& variables) {
 }
 
 std::string secret_for(const TfConfig& config, const Variables& variables) {
-  if (const auto given = stated_secret(variables)) return *given;
+  if (const auto given = given_secret(variables)) return *given;
   const bool local =
       std::all_of(config.tasks.begin(), config.tasks.end(), [](const TfTask& task) { return on_loopback(task.host); });
   if (local) return secret_of_user(variables);

@@ -28,9 +28,9 @@ inline constexpr std::string_view secret_file_variable = "TRAINCTL_SECRET_FILE";
 
 // The secret in TRAINCTL_SECRET, or in the file that TRAINCTL_SECRET_FILE names; empty if neither is set. Throws
 // Error{config} if it is too short or too simple, or if the file is not private (read_private_file).
-std::optional<std::string> stated_secret(const Variables& variables);
+std::optional<std::string> given_secret(const Variables& variables);
 
-// Returns stated_secret(). If it is empty and all tasks are on loopback (`localhost` or an address 127.*, no other
+// Returns given_secret(). If it is empty and all tasks are on loopback (`localhost` or an address 127.*, no other
 // name), returns a secret in the user's cache, which all processes of this user share. Throws Error{config} with the
 // remedy if a secret is missing and there are other hosts, or no cache folder is the user's own.
 std::string secret_for(const TfConfig& config, const Variables& variables);

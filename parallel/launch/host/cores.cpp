@@ -174,8 +174,8 @@ int take_share(const Situation& situation, const Variables& variables) {
   return apply(core_share_of(find_cores(variables), situation), variables);
 }
 
-int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
-                    const std::string& pci_bus_id, int index, int count) {
+int apply_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
+                     const std::string& pci_bus_id, int index, int count) {
   return apply(core_share_near(cores, situation, processors_near(pci_bus_id), index, count), variables);
 }
 

@@ -53,7 +53,7 @@ int take_share(const Situation& situation, const Variables& variables);
 
 // Does the same again once the PCI bus id of this rank's GPU and the number of ranks near it are known. `cores`: the
 // cores before take_share(). Binds this thread and all threads that it starts later.
-int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
-                    const std::string& pci_bus_id, int index, int count);
+int apply_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
+                     const std::string& pci_bus_id, int index, int count);
 
 }  // namespace trainctl

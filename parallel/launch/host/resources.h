@@ -17,7 +17,7 @@ struct ResourcesNeeded {
 ResourcesNeeded resources_needed(int ranks_here);
 
 // The size of the files of a short run without checkpoints: config, log, metrics and report.
-inline constexpr std::int64_t records_of_run = 128 << 10;
+inline constexpr std::int64_t record_bytes_of_run = 128 << 10;
 
 // The ranks of a host, as far as their start depends on them.
 struct RanksNeed {

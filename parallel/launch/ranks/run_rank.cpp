@@ -80,7 +80,7 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
   try {
     ImmediateStream host;
     require_same_on_all(command.values, context.world.hosts(), context.world.communicator(), host);
-    require_stated_ranks(context.situation, command.stated_ranks);
+    require_requested_ranks(context.situation, command.requested_ranks);
     const int code = work(context);
     finish_output();
     return {code};

@@ -26,7 +26,7 @@ struct RankContext {
 // The command that a rank runs.
 struct RankCommand {
   RankValues values;                      // must be equal on all ranks, otherwise the run ends before its work
-  std::optional<int> stated_ranks;        // number of ranks that the user asks for
+  std::optional<int> requested_ranks;     // number of ranks that the user asks for
   std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: no deadline
   std::chrono::milliseconds ending{0};    // time beyond the deadline that rank 0 may need at the end of a run
 };

@@ -127,7 +127,7 @@ std::set<TensorId> trained_tensors(const Graph& graph) {
   }
   for (const Op& op : graph.ops) {
     const bool depends =
-        op.def->peers_want_gradient() ||
+        op.def->peers_need_gradient() ||
         std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return trained.contains(id); });
     if (depends) trained.insert(op.outputs.begin(), op.outputs.end());
   }

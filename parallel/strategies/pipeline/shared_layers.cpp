@@ -59,7 +59,7 @@ void add_up(Program& program, const SharedGradient& shared, int own, std::vector
   Tensor summand = program.tensor(shared.sum);
   summand.name += "/summand";
   summand.role = Role::activation;
-  summand.part.reset();
+  summand.shard.reset();
   program.tensors.push_back(std::move(summand));
   const auto received = static_cast<TensorId>(program.tensors.size() - 1);
   for (std::size_t i = 1; i < shared.stages.size(); ++i) {

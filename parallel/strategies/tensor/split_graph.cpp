@@ -94,7 +94,7 @@ TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
   std::vector<std::int64_t> offsets(shape.sizes().size(), 0);
   shard.type.shape = divided(shape, dimension, ranks_.count);
   offsets[static_cast<std::size_t>(dimension)] = shard.type.shape[dimension] * ranks_.index;
-  shard.part = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), shard.type.shape.sizes())};
+  shard.shard = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), shard.type.shape.sizes())};
   shard.placements = split_on_tensor_axis(dimension);
   versions(id).dimension = dimension;
   return versions(id).shard = to_.add_tensor(std::move(shard));

@@ -16,7 +16,7 @@ namespace {
 // The values before the sums in `since_`.
 enum Flag : std::size_t { not_finite, stop, count, flags };
 
-constexpr auto max_values = static_cast<std::size_t>(most_averaged_values);
+constexpr auto max_values = static_cast<std::size_t>(max_averaged_values);
 
 // Returns the names of trained parameters and of running statistics that the program updates.
 std::set<std::string> updated_by(const PlacedProgram& placed) {

@@ -20,7 +20,7 @@ class StepReports;
 class Stream;
 
 // The largest number of values that are averaged at once, in memory in addition to the engine's.
-inline constexpr std::int64_t most_averaged_values = 4 << 20;
+inline constexpr std::int64_t max_averaged_values = 4 << 20;
 
 // When replicas are averaged: after every `every` steps, and at the end of an epoch and of the run. Reports,
 // checkpoints, comparisons of replicas and stops that are due in between wait for the next average.

@@ -14,32 +14,32 @@
 
 namespace trainctl {
 
-std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts) {
+std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookContext& context) {
   std::vector<std::unique_ptr<TrainingHook>> hooks;
-  const bool logs = parts.world.rank() == 0;
-  const Program& program = parts.programs.programs().front();
-  if (parts.replicas != nullptr && parts.replicas->size() > 1) {
-    hooks.push_back(std::make_unique<ReplicaComparison>(plan.verify_every, parts.engine, *parts.replicas,
-                                                        parts.world.rank(), parts.stream));
+  const bool logs = context.world.rank() == 0;
+  const Program& program = context.programs.programs().front();
+  if (context.replicas != nullptr && context.replicas->size() > 1) {
+    hooks.push_back(std::make_unique<ReplicaComparison>(plan.verify_every, context.engine, *context.replicas,
+                                                        context.world.rank(), context.stream));
     if (plan.sync_every > 1) {
       const Averaging averaging{plan.sync_every, plan.loop.steps_per_epoch, plan.loop.total_steps};
       hooks.push_back(
-          std::make_unique<LocalSteps>(averaging, parts.engine, *parts.replicas, parts.stream, &parts.reports));
+          std::make_unique<LocalSteps>(averaging, context.engine, *context.replicas, context.stream, &context.reports));
     }
   }
   if (plan.histograms_every > 0) {
-    hooks.push_back(std::make_unique<HistogramPass>(plan.histograms_every, parts.engine, parts.weights, parts.world,
-                                                    parts.stream, parts.details));
+    hooks.push_back(std::make_unique<HistogramPass>(plan.histograms_every, context.engine, context.weights,
+                                                    context.world, context.stream, context.details));
   }
-  hooks.push_back(std::make_unique<RegularizationLoss>(parts.engine, parts.engine.program(0).program,
-                                                       parts.programs.rank(), parts.world, parts.stream));
+  hooks.push_back(std::make_unique<RegularizationLoss>(context.engine, context.engine.program(0).program,
+                                                       context.programs.rank(), context.world, context.stream));
   if (plan.reduce_on_plateau) {
-    hooks.push_back(std::make_unique<Plateau>(*plan.reduce_on_plateau, &parts.warnings, logs));
+    hooks.push_back(std::make_unique<Plateau>(*plan.reduce_on_plateau, &context.warnings, logs));
   }
   if (plan.early_stopping) {
     hooks.push_back(std::make_unique<EarlyStopping>(
         *plan.early_stopping,
-        EarlyStopping::Actions{.warnings = &parts.warnings, .logs = logs, .restore_best = parts.restore_best}));
+        EarlyStopping::Actions{.warnings = &context.warnings, .logs = logs, .restore_best = context.restore_best}));
   }
   if (logs) hooks.push_back(std::make_unique<ScaleHint>(program.chance_loss, plan.sync_every));
   return hooks;

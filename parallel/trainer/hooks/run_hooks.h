@@ -20,7 +20,7 @@ class Stream;
 struct TrainingPlan;
 
 // The objects that the hooks use; all of them must outlive the hooks.
-struct HookParts {
+struct HookContext {
   Engine& engine;
   const RunPrograms& programs;
   const ShardPlan& weights;  // plan of the engine's weights
@@ -36,6 +36,6 @@ struct HookParts {
 
 // Returns the hooks in the order in which the loop calls them, without `warnings`, which the loop calls after them.
 // Collective.
-std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookParts& parts);
+std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookContext& parts);
 
 }  // namespace trainctl

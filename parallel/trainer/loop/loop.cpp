@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-TrainingLoop::TrainingLoop(LoopParts parts, LoopPlan plan)
+TrainingLoop::TrainingLoop(LoopContext parts, LoopPlan plan)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
       state_(parts_.results, parts_.training.position()),

@@ -24,7 +24,7 @@ struct EndEvent;
 struct Evaluation;
 
 // The objects that the loop uses; all of them must outlive the loop.
-struct LoopParts {
+struct LoopContext {
   StepEngine& engine;
   BatchSource& training;
   StepQueue::ProgramOf program_of;
@@ -49,7 +49,7 @@ struct LoopParts {
 
 class TrainingLoop {
  public:
-  TrainingLoop(LoopParts parts, LoopPlan plan);
+  TrainingLoop(LoopContext parts, LoopPlan plan);
 
   // Resumes from a snapshot whose weights and state the engine already has. `is_stored`: whether it is a checkpoint of
   // this run's store, so that it need not be saved again if no step follows.
@@ -82,7 +82,7 @@ class TrainingLoop {
   void require_weight() const;
   [[noreturn]] void diverged(const StartedStep& step, const std::string& cause);
 
-  LoopParts parts_;
+  LoopContext parts_;
   LoopPlan plan_;
   TrainingState state_;
   StepQueue queue_;

@@ -29,7 +29,7 @@ void TrainingLoop::finish_step() {
   ++state_.step;
   state_.data = step.data;
   is_best_ = false;
-  parts_.reports.add(step, parts_.engine.parts());
+  parts_.reports.add(step, parts_.engine.phases());
   if (!combined_) return;
   state_.epoch_means.add(result_.sums, result_.count);
   for (TrainingHook* hook : parts_.hooks) hook->on_step_end(state_, step_loss());

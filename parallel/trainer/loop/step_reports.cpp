@@ -16,14 +16,14 @@ void StepReports::restart() {
   shares_ = {};
 }
 
-void StepReports::add(const StartedStep& step, const StepEngine::Parts& parts) {
+void StepReports::add(const StartedStep& step, const StepEngine::Phases& phases) {
   samples_ += step.samples;
   waited_ += step.waited_seconds;
-  shares_.upload += parts.upload;
-  shares_.forward += parts.forward;
-  shares_.backward += parts.backward;
-  shares_.communication += parts.communication;
-  shares_.update += parts.update;
+  shares_.upload += phases.upload;
+  shares_.forward += phases.forward;
+  shares_.backward += phases.backward;
+  shares_.communication += phases.communication;
+  shares_.update += phases.update;
 }
 
 void StepReports::report(StepEvent event) {

@@ -21,7 +21,7 @@ class StepReports {
   // Restarts the means, so that evaluations and checkpoints before this call are not counted.
   void restart();
   // Adds a finished step.
-  void add(const StartedStep& step, const StepEngine::Parts& parts);
+  void add(const StartedStep& step, const StepEngine::Phases& phases);
   // Adds the time of communication outside of the engine.
   void add_communication(double seconds) { shares_.communication += seconds; }
   // Reports a step; sets speed and shares of `event`. Called on all ranks, which exchange the readings of their GPUs.

@@ -26,8 +26,8 @@ TEST_CASE("the checkpoint section is read and bounded") {
       read("{every: 500 steps, monitor: val_accuracy, mode: max, keep: 1, weights_only: true}", reader);
   CHECK(reader.ok());
   CHECK(options.every == Duration::steps(500));
-  CHECK(options.monitor.stated == "val_accuracy");
-  CHECK(options.mode.stated == MonitorMode::maximum);
+  CHECK(options.monitor.given == "val_accuracy");
+  CHECK(options.mode.given == MonitorMode::maximum);
   CHECK(options.keep == 1);
   CHECK(options.weights_only);
   for (const char* wrong : {"keep: 0", "every: 0 steps", "mode: most", "weights_only: 3", "kept: 3"}) {

@@ -130,7 +130,7 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
       ResizeScratch scratch;
       ImageView expected =
           square ? resize(whole, 32, 30, scratch) : resize(whole, scaled(whole.height), scaled(whole.width), scratch);
-      if (!square) expected = expected.part((expected.height - 32) / 2, (expected.width - 30) / 2, 32, 30);
+      if (!square) expected = expected.crop((expected.height - 32) / 2, (expected.width - 30) / 2, 32, 30);
       std::vector<float> rows;
       for (std::int64_t y = 0; y < 32; ++y) {
         const float* row = static_cast<const float*>(expected.data) + y * expected.stride;
@@ -157,7 +157,7 @@ TEST_CASE("images are decoded whole where something else comes before the resize
     const ImageView whole = as_image(sample.values, sample.dtype, sample.shape);
     ResizeScratch scratch;
     const ImageView expected =
-        resize(whole.part((whole.height - 128) / 2, (whole.width - 128) / 2, 128, 128), 32, 32, scratch);
+        resize(whole.crop((whole.height - 128) / 2, (whole.width - 128) / 2, 128, 128), 32, 32, scratch);
     const std::int64_t each = 32 * 32 * 3;
     CHECK(difference(found.data() + i * each, static_cast<const float*>(expected.data), each).largest == 0);
   }

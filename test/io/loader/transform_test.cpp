@@ -226,7 +226,7 @@ TEST_CASE("samples that nothing resizes or pads stay bytes, and are scaled elsew
   std::mt19937 random(4);
   std::vector<std::uint8_t> pixels(9 * 8 * 3);
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
-  const ImageView image = as_image(pixels.data(), DType::uint8, {9, 8, 3}).part(1, 1, 7, 6);
+  const ImageView image = as_image(pixels.data(), DType::uint8, {9, 8, 3}).slice(1, 1, 7, 6);
   const Affine affine{{0.5, 2, 3}, {1, -1, 0.25}};
   const Transform floats({9, 8, 3}, DType::uint8, fixed, augment, affine);
   const Transform bytes({9, 8, 3}, DType::uint8, fixed, augment, {});

@@ -44,7 +44,7 @@ class HeldEngine final : public StepEngine {
   void finish(StepResult&) override {}
   int steps_at_once() const override { return 1; }
   void set_timing(bool) override {}
-  const Parts& parts() const override { return parts_; }
+  const Phases& phases() const override { return phases_; }
   void set_observer(OpObserver*) override {}
   void download() override {
     for (const auto* tensors : {&weights(), &state()}) {
@@ -64,7 +64,7 @@ class HeldEngine final : public StepEngine {
  private:
   RankTensors weights_, state_;
   std::map<const void*, std::vector<float>> device_;  // by the place of the host's views
-  Parts parts_;
+  Phases phases_;
 };
 
 }  // namespace trainctl::test

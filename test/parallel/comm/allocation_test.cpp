@@ -36,7 +36,7 @@ TEST_CASE("collectives allocate nothing") {
     const long before = allocations;
     for (int step = 0; step < 100; ++step) {
       communicator.all_reduce(data, Reduction::maximum, stream);
-      communicator.all_reduce(data.part(0, 100), Reduction::maximum, stream);
+      communicator.all_reduce(data.slice(0, 100), Reduction::maximum, stream);
       communicator.reduce_scatter(data, Reduction::maximum, stream);
       communicator.all_gather(data, stream);
       communicator.all_to_all(data, result, stream);

@@ -193,7 +193,7 @@ void same_bits(const Subject& subject) {
   const auto count = static_cast<std::int64_t>(hashes.size());
   const Memory memory = self.communicator.allocate(2 * count * 8);
   const View least{memory.get(), DType::int64, count};
-  const View most = View{memory.get(), DType::int64, 2 * count}.part(count, count);
+  const View most = View{memory.get(), DType::int64, 2 * count}.slice(count, count);
   for (const View view : {least, most}) self.backend.copy(view.data, hashes.data(), view.bytes(), self.stream);
   self.communicator.all_reduce(least, Reduction::minimum, self.stream);
   self.communicator.all_reduce(most, Reduction::maximum, self.stream);
@@ -212,7 +212,7 @@ void reduce_scatter(const Subject& subject) {
         self.communicator.reduce_scatter(view, Reduction::sum, self.stream);
         const std::int64_t first = self.rank() * size;
         self.compare(
-            view.part(first, size), [&](std::int64_t i) { return reduced(Reduction::sum, ranks, first + i); },
+            view.slice(first, size), [&](std::int64_t i) { return reduced(Reduction::sum, ranks, first + i); },
             "reduce_scatter");
       }
     }
@@ -303,7 +303,7 @@ void many_messages(const Subject& subject) {
   const auto exchange = [&](auto call) {
     std::int64_t first = 0;
     for (const std::int64_t count : counts) {
-      call(all.part(first, count));
+      call(all.slice(first, count));
       first += count;
     }
     stream->synchronize();
@@ -329,7 +329,7 @@ void asynchronous(const Subject& subject) {
   const View all{memory.get(), DType::float32, buckets * size};
   self.fill(all, [&](std::int64_t i) { return value_of(self.rank(), i); });
   for (std::int64_t bucket = 0; bucket < buckets; ++bucket) {
-    self.communicator.all_reduce(all.part(bucket * size, size), Reduction::sum, *stream);
+    self.communicator.all_reduce(all.slice(bucket * size, size), Reduction::sum, *stream);
     if (bucket % 50 == 0) self.communicator.barrier(*stream);
   }
   self.compare(

@@ -163,7 +163,7 @@ TEST_CASE("room for one checkpoint and a run's records is needed, room for two c
   const auto with = [&](double free) {
     first["run_directory"]["free_bytes"] = free;
     std::vector<Problem> found;
-    add_room_problem(first, 1'500'000'000, found);
+    add_space_problem(first, 1'500'000'000, found);
     return found;
   };
   CHECK(with(3.001e9).empty());
@@ -174,7 +174,7 @@ TEST_CASE("room for one checkpoint and a run's records is needed, room for two c
   CHECK(contains(with(1.4e9)[0].message, "/data has 1.4 GB left; a checkpoint takes 1.5 GB"));
   first["run_directory"]["free_bytes"] = 4096;
   std::vector<Problem> found;
-  add_room_problem(first, 0, found);  // of no config, or of a network whose checkpoint would fit
+  add_space_problem(first, 0, found);  // of no config, or of a network whose checkpoint would fit
   REQUIRE(found.size() == 1);
   CHECK(found[0].stops_a_run);
   CHECK(contains(found[0].message, "/data has 4.1 kB left, but a run's log"));

@@ -67,9 +67,9 @@ TEST_CASE("HMAC-SHA-256 gives the values of RFC 4231") {
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   CHECK(hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")) ==
         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-  CHECK(equal_secretly("ab", "ab"));
-  CHECK_FALSE(equal_secretly("ab", "ac"));
-  CHECK_FALSE(equal_secretly("ab", "abc"));
+  CHECK(equal_in_constant_time("ab", "ab"));
+  CHECK_FALSE(equal_in_constant_time("ab", "ac"));
+  CHECK_FALSE(equal_in_constant_time("ab", "abc"));
   CHECK(random_bytes(32) != random_bytes(32));
 }
 
@@ -252,7 +252,7 @@ struct Folder {
 };
 
 std::optional<std::string> secret_in(const std::string& file) {
-  return stated_secret(Variables{{"TRAINCTL_SECRET_FILE", file}});
+  return given_secret(Variables{{"TRAINCTL_SECRET_FILE", file}});
 }
 
 // The words with which the file is refused.
@@ -278,8 +278,8 @@ TEST_CASE("the secret comes from a variable or a file that nobody else can read"
   }
   REQUIRE(chmod(file.c_str(), 0400) == 0);
   CHECK(secret_in(file) == "0123456789abcdef");
-  CHECK(stated_secret(Variables{{"TRAINCTL_SECRET", "another-secret-that-is-long"}}) == "another-secret-that-is-long");
-  CHECK_FALSE(stated_secret(Variables()));
+  CHECK(given_secret(Variables{{"TRAINCTL_SECRET", "another-secret-that-is-long"}}) == "another-secret-that-is-long");
+  CHECK_FALSE(given_secret(Variables()));
   CHECK(secret_for(tasks_on("h2"), Variables{{"TRAINCTL_SECRET_FILE", file}}) == "0123456789abcdef");
   CHECK(has(refusal_of(folder.path + "/absent"), "No such file"));
 }
@@ -311,7 +311,7 @@ TEST_CASE("a file of a secret that another user may have supplied is refused") {
 TEST_CASE("a secret that can be guessed is none") {
   const auto taken = [](const std::string& secret) {
     try {
-      return stated_secret(Variables{{"TRAINCTL_SECRET", secret}}).has_value();
+      return given_secret(Variables{{"TRAINCTL_SECRET", secret}}).has_value();
     } catch (const Error&) {
       return false;
     }

@@ -106,9 +106,9 @@ TEST_CASE("a SLURM job tells its tasks") {
 }
 
 TEST_CASE("slots add up without overflow") {
-  CHECK(total_slots({{"a", 3}, {"b", most_slots - 3}}) == most_slots);
-  CHECK_THROWS_AS(total_slots({{"a", most_slots}, {"b", 1}}), Error);
-  CHECK_THROWS_AS(total_slots(std::vector<Host>(5000, {"a", most_slots})), Error);
+  CHECK(total_slots({{"a", 3}, {"b", max_slots - 3}}) == max_slots);
+  CHECK_THROWS_AS(total_slots({{"a", max_slots}, {"b", 1}}), Error);
+  CHECK_THROWS_AS(total_slots(std::vector<Host>(5000, {"a", max_slots})), Error);
   std::string many = "n1:1048576";
   for (int i = 0; i < 3000; ++i) many += ",n1:1048576";
   CHECK_THROWS_AS(total_slots(parse_hosts(many)), Error);

@@ -47,7 +47,7 @@ TEST_CASE("auto takes a rank for each GPU, else for each core") {
 
 TEST_CASE("auto takes no more ranks than the strategy goes with, and stated ranks stay") {
   LaunchRequest request = on_cores(6);
-  request.most_ranks = 4;
+  request.max_ranks = 4;
   CHECK(plan_launch(request).ranks == 4);
   REQUIRE(plan_launch(request).warnings.size() == 1);
   CHECK(plan_launch(request).warnings[0].find("4 of 6 possible ranks start") == 0);
@@ -259,7 +259,7 @@ TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the node
 
 TEST_CASE("the command line wins over the config") {
   ClusterOptions options;
-  options.ranks.stated = 3;
+  options.ranks.given = 3;
   options.hosts = {{"n1", 2}, {"n2", 4}};
   LaunchRequest request = launch_request(options, {});
   CHECK(request.ranks == 3);

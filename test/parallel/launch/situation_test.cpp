@@ -54,18 +54,18 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
 TEST_CASE("ranks that are asked for and ranks that the user's own launcher starts must agree") {
   Variables::Map values = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
   const Situation own = situation_of(Variables(values));
-  CHECK_NOTHROW(require_stated_ranks(own, {}));
-  CHECK_NOTHROW(require_stated_ranks(own, 3));
+  CHECK_NOTHROW(require_requested_ranks(own, {}));
+  CHECK_NOTHROW(require_requested_ranks(own, 3));
   try {
-    require_stated_ranks(own, 2);
+    require_requested_ranks(own, 2);
     FAIL("nothing was thrown");
   } catch (const CollectiveError& error) {
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()).find("2 ranks are asked for, but mpirun has started 3") == 0);
   }
-  CHECK_NOTHROW(require_stated_ranks(situation_of(Variables{}), 2));  // which trainctl will start
+  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables{}), 2));  // which trainctl will start
   values["TRAINCTL_STATUS_FILE"] = "/tmp/x/status";
-  CHECK_NOTHROW(require_stated_ranks(situation_of(Variables(values)), 2));  // it has decided
+  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables(values)), 2));  // it has decided
 }
 
 TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launcher") {

@@ -5,8 +5,8 @@
 #include "core/compile/compile.h"
 #include "parallel/strategies/strategy.h"
 #include "test/catch.h"
-#include "test/parallel/plan/hand_written_step.h"
 #include "test/core/program/job.h"
+#include "test/parallel/plan/hand_written_step.h"
 
 namespace trainctl::pipeline_test {
 namespace {
@@ -71,9 +71,9 @@ TEST_CASE("the bubble of equal stages with free messages is (p - 1) / (m + p - 1
   const SimulatedStep step = pipeline.simulate(equal_passes(1, 2));
   CAPTURE(stages, micro_batches, schedule == PipelineSchedule::gpipe);
   CHECK(step.seconds == Approx(3.0 * (micro_batches + stages - 1)));
-  CHECK(step.parts().compute == Approx(3.0 * micro_batches));
-  CHECK(step.parts().communication == Approx(0).margin(1e-9));
-  CHECK(step.parts().bubble / step.seconds == Approx((stages - 1.0) / (micro_batches + stages - 1)));
+  CHECK(step.phases().compute == Approx(3.0 * micro_batches));
+  CHECK(step.phases().communication == Approx(0).margin(1e-9));
+  CHECK(step.phases().bubble / step.seconds == Approx((stages - 1.0) / (micro_batches + stages - 1)));
 }
 
 TEST_CASE("messages make a pipeline slower, at most by as long as they take one behind the other") {

@@ -24,9 +24,9 @@ TEST_CASE("a rank alone computes, and waits for what it reduces at once") {
   const HandWrittenStep step = HandWrittenStep().compute(2).reduce("a", false).compute(3);
   const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.25, 0.5));
   CHECK(result.seconds == Approx(5.75));
-  CHECK(result.parts().compute == Approx(5));
-  CHECK(result.parts().communication == Approx(0.75));
-  CHECK(result.parts().bubble == 0);
+  CHECK(result.phases().compute == Approx(5));
+  CHECK(result.phases().communication == Approx(0.75));
+  CHECK(result.phases().bubble == 0);
   CHECK(result.bytes_sent[0] == Approx(2 * 3.0 / 4 * 400));
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("an asynchronous reduction hides behind what is computed before its wa
   const HandWrittenStep step = HandWrittenStep().compute(1).reduce("a", true).compute(beside).wait("a").compute(1);
   const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1.5));
   CHECK(result.seconds == Approx(2 + std::max(beside, 2.0)));
-  CHECK(result.parts().communication == Approx(std::max(2.0 - beside, 0.0)).margin(1e-12));
+  CHECK(result.phases().communication == Approx(std::max(2.0 - beside, 0.0)).margin(1e-12));
 }
 
 // Asynchronous reductions follow each other on a stream of their own: the time of random steps is found out a second
@@ -118,8 +118,8 @@ TEST_CASE("communication that takes cores slows what is computed beside it") {
   const HandWrittenStep step = HandWrittenStep().reduce("a", true).compute(3).wait("a");
   const SimulatedStep result = simulate({2, 1, 1}, {step}, costs);
   CHECK(result.seconds == Approx(4));
-  CHECK(result.parts().compute == Approx(3));
-  CHECK(result.parts().communication == Approx(1));
+  CHECK(result.phases().compute == Approx(3));
+  CHECK(result.phases().communication == Approx(1));
 }
 
 TEST_CASE("what the host does adds to the step, batches only where they come too late") {

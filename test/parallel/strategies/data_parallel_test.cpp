@@ -247,7 +247,7 @@ TEST_CASE("the mesh numbers ranks with tensor innermost") {
 TEST_CASE("strategy.data must be the number of ranks") {
   StrategyOptions options;
   CHECK(mesh_of(options, 3) == Mesh{3, 1, 1});
-  options.data.stated = 2;
+  options.data.given = 2;
   CHECK(mesh_of(options, 2) == Mesh{2, 1, 1});
   CHECK_THROWS_AS(mesh_of(options, 3), Error);
 }

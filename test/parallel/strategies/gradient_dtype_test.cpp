@@ -42,10 +42,10 @@ struct Samples {
   Batch share(const Share& share) {
     const auto count = static_cast<std::int64_t>(targets.size());
     Batch batch;
-    batch.inputs = {View{inputs.data(), DType::float32, count * width}.part(share.first * width, share.count * width)};
-    batch.targets = {View{targets.data(), DType::int32, count}.part(share.first, share.count)};
-    batch.weights = View{weights.data(), DType::float32, count}.part(share.first, share.count);
-    batch.samples = View{numbers.data(), DType::int64, count}.part(share.first, share.count);
+    batch.inputs = {View{inputs.data(), DType::float32, count * width}.slice(share.first * width, share.count * width)};
+    batch.targets = {View{targets.data(), DType::int32, count}.slice(share.first, share.count)};
+    batch.weights = View{weights.data(), DType::float32, count}.slice(share.first, share.count);
+    batch.samples = View{numbers.data(), DType::int64, count}.slice(share.first, share.count);
     batch.count = share.count;
     return batch;
   }

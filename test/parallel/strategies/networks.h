@@ -162,12 +162,12 @@ struct Network {
       const ModelInput& input = job.spec.inputs[i];
       const std::int64_t each = input.sample.count();
       part.inputs.push_back(
-          View{inputs[i].data(), input.format.dtype, batch * each}.part(share.first * each, share.count * each));
+          View{inputs[i].data(), input.format.dtype, batch * each}.slice(share.first * each, share.count * each));
     }
-    part.targets = {View{targets.data(), DType::int32, batch * targets_each}.part(share.first * targets_each,
-                                                                                  share.count * targets_each)};
-    part.weights = View{weights.data(), DType::float32, batch}.part(share.first, share.count);
-    part.samples = View{numbers.data(), DType::int64, batch}.part(share.first, share.count);
+    part.targets = {View{targets.data(), DType::int32, batch * targets_each}.slice(share.first * targets_each,
+                                                                                   share.count * targets_each)};
+    part.weights = View{weights.data(), DType::float32, batch}.slice(share.first, share.count);
+    part.samples = View{numbers.data(), DType::int64, batch}.slice(share.first, share.count);
     part.count = share.count;
     return part;
   }

@@ -40,10 +40,10 @@ struct Samples {
   }
   Batch share(std::int64_t first, std::int64_t count) {
     Batch batch;
-    batch.inputs = {View{inputs.data(), DType::float32, 33 * width}.part(first * width, count * width)};
-    batch.targets = {View{targets.data(), DType::int32, 33}.part(first, count)};
-    batch.weights = View{weights.data(), DType::float32, 33}.part(first, count);
-    batch.samples = View{numbers.data(), DType::int64, 33}.part(first, count);
+    batch.inputs = {View{inputs.data(), DType::float32, 33 * width}.slice(first * width, count * width)};
+    batch.targets = {View{targets.data(), DType::int32, 33}.slice(first, count)};
+    batch.weights = View{weights.data(), DType::float32, 33}.slice(first, count);
+    batch.samples = View{numbers.data(), DType::int64, 33}.slice(first, count);
     batch.count = count;
     return batch;
   }

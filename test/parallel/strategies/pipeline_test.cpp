@@ -165,7 +165,7 @@ class Samples {
 
   Batch share(std::int64_t first, std::int64_t count) {
     const auto part = [&](auto& values, DType dtype, std::int64_t each) {
-      return View{values.data(), dtype, std::ssize(values)}.part(first * each, count * each);
+      return View{values.data(), dtype, std::ssize(values)}.slice(first * each, count * each);
     };
     Batch batch;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -350,7 +350,7 @@ TEST_CASE("replicas of stages share optimizer, gradients and parameters, and lea
 
 TEST_CASE("a stage behind one that has nothing to train sends no gradients, and learns the same") {
   const Setup setup{
-      .mesh = {1, 3, 1}, .micro_batches = 4, .location = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
+      .mesh = {1, 3, 1}, .micro_batches = 4, .place = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
   compare(on_one_rank(tasks[0], setup), train_on(tasks[0], setup));
 }
 
@@ -362,7 +362,7 @@ TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the sched
       for (const int micro_batches : {1, 2, 4, 8}) {
         const Setup setup{.mesh = {1, 3, 1},
                           .schedule = schedule,
-                          .location = mlp ? "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}" : ""};
+                          .place = mlp ? "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}" : ""};
         for (int stage = 0; stage < 3; ++stage) {
           CAPTURE(task.name, static_cast<int>(schedule), micro_batches, stage);
           Reader reader;

@@ -130,7 +130,7 @@ class Samples {
   Batch share(const MeshRank& rank) {
     const Share share = share_of(batch, rank);
     const auto part = [&](auto& values, DType dtype, std::int64_t each) {
-      return View{values.data(), dtype, std::ssize(values)}.part(share.first * each, share.count * each);
+      return View{values.data(), dtype, std::ssize(values)}.slice(share.first * each, share.count * each);
     };
     Batch own;
     const std::int64_t each = task_.sample.count();

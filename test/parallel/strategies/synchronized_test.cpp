@@ -85,10 +85,10 @@ struct Samples {
   Batch share(const Share& share) {
     Batch batch;
     const std::int64_t first = share.first, count = share.count;
-    batch.inputs = {View{inputs.data(), DType::float32, largest * width}.part(first * width, count * width)};
-    batch.targets = {View{targets.data(), DType::int32, largest}.part(first, count)};
-    batch.weights = View{weights.data(), DType::float32, largest}.part(first, count);
-    batch.samples = View{numbers.data(), DType::int64, largest}.part(first, count);
+    batch.inputs = {View{inputs.data(), DType::float32, largest * width}.slice(first * width, count * width)};
+    batch.targets = {View{targets.data(), DType::int32, largest}.slice(first, count)};
+    batch.weights = View{weights.data(), DType::float32, largest}.slice(first, count);
+    batch.samples = View{numbers.data(), DType::int64, largest}.slice(first, count);
     batch.count = count;
     return batch;
   }

@@ -187,9 +187,9 @@ TEST_CASE("parts of all ranks make the whole, and each gradient counts once in t
     for (const FlatEntry& entry : program.flat.parameters) {
       const Tensor& tensor = program.tensor(entry.parameter);
       CAPTURE(rank, tensor.name);
-      if (!tensor.part) continue;
-      CHECK(tensor.part->extent.shape(tensor.part->whole).count() == tensor.type.shape.count());
-      CHECK(tensor.type.shape.count() * 3 == tensor.part->whole.count());
+      if (!tensor.shard) continue;
+      CHECK(tensor.shard->extent.shape(tensor.shard->whole).count() == tensor.type.shape.count());
+      CHECK(tensor.type.shape.count() * 3 == tensor.shard->whole.count());
       CHECK(tensor.placements[2].kind == Placement::Kind::split);
     }
   }
@@ -222,7 +222,7 @@ TEST_CASE("the mesh leaves to data what layers are not shared by, and layers sta
     CAPTURE(ranks);
     CHECK_THROWS_AS(mesh_of(options, ranks), Error);
   }
-  options.data.stated = 2;
+  options.data.given = 2;
   CHECK(mesh_of(options, 4) == Mesh{2, 1, 2});
   CHECK_THROWS_AS(mesh_of(options, 6), Error);
   const Mesh mesh{2, 1, 2};

@@ -135,9 +135,9 @@ Found run(const Tied& tied, Communicator& world) {
   const auto expected = tied.gradients();
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    const Shape whole = tensor.part ? tensor.part->whole : tensor.type.shape;
-    const TensorExtent extent = tensor.part ? tensor.part->extent : TensorExtent();
-    found.in_parts += tensor.part.has_value();
+    const Shape whole = tensor.shard ? tensor.shard->whole : tensor.type.shape;
+    const TensorExtent extent = tensor.shard ? tensor.shard->extent : TensorExtent();
+    found.in_parts += tensor.shard.has_value();
     std::vector<std::byte> bytes;
     engine.read_tensor(0, entry.gradient, bytes);
     std::vector<float> gradient(static_cast<std::size_t>(entry.count)), wanted(gradient.size());

@@ -20,8 +20,8 @@
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/initial_weights.h"
 #include "test/catch.h"
-#include "test/parallel/comm/on_threads.h"
 #include "test/core/program/job.h"
+#include "test/parallel/comm/on_threads.h"
 
 namespace trainctl::local_steps_test {
 namespace {
@@ -56,10 +56,10 @@ struct Samples {
     const auto count = static_cast<std::int64_t>(targets.size());
     Batch batch;
     batch.inputs = {
-        View{values.data(), DType::float32, count * inputs}.part(share.first * inputs, share.count * inputs)};
-    batch.targets = {View{targets.data(), DType::int32, count}.part(share.first, share.count)};
-    batch.weights = View{weights.data(), DType::float32, count}.part(share.first, share.count);
-    batch.samples = View{numbers.data(), DType::int64, count}.part(share.first, share.count);
+        View{values.data(), DType::float32, count * inputs}.slice(share.first * inputs, share.count * inputs)};
+    batch.targets = {View{targets.data(), DType::int32, count}.slice(share.first, share.count)};
+    batch.weights = View{weights.data(), DType::float32, count}.slice(share.first, share.count);
+    batch.samples = View{numbers.data(), DType::int64, count}.slice(share.first, share.count);
     batch.count = share.count;
     return batch;
   }

@@ -51,7 +51,7 @@ class FakeEngine final : public StepEngine {
   }
   int steps_at_once() const override { return at_once_; }
   void set_timing(bool) override {}
-  const Parts& parts() const override { return parts_; }
+  const Phases& phases() const override { return phases_; }
   void set_observer(OpObserver*) override {}
   void download() override {}
   const std::vector<NamedTensor>& weights() const override { return weights_; }
@@ -73,7 +73,7 @@ class FakeEngine final : public StepEngine {
   std::vector<float> values_;  // the first grows by 1 in each step
   std::vector<NamedTensor> weights_, state_;
   std::vector<StepInput> started_;
-  Parts parts_;
+  Phases phases_;
 };
 
 // Batches of 4 samples, 5 in an epoch.

@@ -45,7 +45,7 @@ TEST_CASE("early stopping ends a run where Keras does, also when it goes on from
   for (unsigned seed = 0; seed < 60; ++seed) {
     EarlyStoppingOptions options;
     const bool maximum = seed % 2 == 1;
-    options.monitor.stated = maximum ? "val_accuracy" : "val_loss";
+    options.monitor.given = maximum ? "val_accuracy" : "val_loss";
     options.patience = 1 + seed % 4;
     options.min_delta = seed % 3 == 0 ? 0.05 : 0;
     options.start_from_epoch = seed % 5;

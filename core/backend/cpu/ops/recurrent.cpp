@@ -22,10 +22,10 @@ struct Sizes : RecurrentSizes {
   using RecurrentSizes::RecurrentSizes;
 
   // The row of x, as [N * T, columns], that holds a step of a sample.
-  std::int64_t row(std::int64_t sample, std::int64_t step) const { return sample * steps + place_in_x(step); }
+  std::int64_t row(std::int64_t sample, std::int64_t step) const { return sample * steps + position_in_x(step); }
   // The row of y or dy that holds a step of a sample, or -1 if there is none.
   std::int64_t row_of_y(std::int64_t sample, std::int64_t step) const {
-    return has_y(step) ? sample * (a.sequences ? steps : 1) + place_in_y(step) : -1;
+    return has_y(step) ? sample * (a.sequences ? steps : 1) + position_in_y(step) : -1;
   }
   // The smallest number of samples that is worth a thread.
   std::int64_t grain() const { return std::max<std::int64_t>(1, 16 * element_grain / (steps * units * columns)); }

@@ -122,7 +122,7 @@ std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& tar
       const auto engine = configuration.children(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
       if (engine.empty() || !obeys(engine[0], rules)) continue;
       const auto workspace = configuration.find<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
-      if (workspace.value_or(0) > rules.most_workspace_bytes) continue;
+      if (workspace.value_or(0) > rules.max_workspace_bytes) continue;
       const std::string text = text_of(configuration, engine[0]);
       if (std::find(engines.begin(), engines.end(), text) != engines.end()) continue;
       if (++variants[engine[0].value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)] > most_variants) continue;

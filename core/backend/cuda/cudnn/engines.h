@@ -16,7 +16,7 @@ namespace trainctl::cuda {
 struct EngineRules {
   bool deterministic = true;
   bool tensor_cores = true;  // if false, float32 products keep all of their bits
-  std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
+  std::int64_t max_workspace_bytes = std::int64_t{256} << 20;
   int most = 14;  // largest number of engines in the list; each variant of an engine counts
 };
 

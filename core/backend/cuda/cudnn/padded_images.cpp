@@ -63,7 +63,7 @@ Lowering lower_forward(const LowerContext& context) {
   lowering.implementation += ", padded";
   lowering.inputs[0] = padded_layout(x);
   lowering.inputs[1] = {wanted.dtype, wanted.format, kernel.shape.count() * size_of(wanted.dtype)};
-  const std::int64_t kernel_bytes = workspace_part(wanted.bytes);
+  const std::int64_t kernel_bytes = workspace_section(wanted.bytes);
   lowering.workspace_bytes += kernel_bytes;
   lowering.bind = [=, dtype = wanted.dtype, bind = inner.bind](const Binding& binding) {
     Binding inside = binding;
@@ -95,7 +95,7 @@ Lowering lower_gradient(const LowerContext& context) {
   std::int64_t bytes = 0;
   for (const Layout& output : inner.outputs) {
     offsets.push_back(bytes);
-    bytes += workspace_part(output.bytes);
+    bytes += workspace_section(output.bytes);
   }
   lowering.workspace_bytes += bytes;
   const Shape& kernel = context.output(0).shape;

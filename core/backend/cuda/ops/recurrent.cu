@@ -23,7 +23,7 @@ class WorkspaceLayout {
  public:
   std::int64_t add(std::int64_t values, DType dtype) {
     const std::int64_t offset = bytes_;
-    bytes_ += workspace_part(values * size_of(dtype));
+    bytes_ += workspace_section(values * size_of(dtype));
     return offset;
   }
   std::int64_t bytes() const { return bytes_; }
@@ -153,7 +153,7 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
       if (step > 0) {
         product.run(p.stream, p.workspace<void>(h), p.in<void>(1), result, nullptr, p.workspace<void>(scratch));
       }
-      const std::int64_t position = s.place_in_x(step), y_position = s.place_in_y(step);
+      const std::int64_t position = s.position_in_x(step), y_position = s.position_in_y(step);
       ForwardStep<T> tensors{};
       tensors.x = p.in<T>(0) + position * s.columns;
       tensors.product = step > 0 ? result : nullptr;
@@ -183,13 +183,13 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
   const StepGrid grid(s);
   return lower_steps(context, 4, dtype, product, layout, [=](const Buffers& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
-      const std::int64_t position = s.place_in_x(step), y_position = s.place_in_y(step);
+      const std::int64_t position = s.position_in_x(step), y_position = s.position_in_y(step);
       const bool last = step + 1 == s.steps;
       GradientStep<T> tensors{};
       if (s.has_y(step)) tensors.dy = p.in<T>(0) + y_position * s.units;
       tensors.gates = p.in<T>(1) + position * s.columns;
       tensors.memories = p.in<T>(2) + position * s.units;
-      if (step > 0) tensors.memories_before = p.in<T>(2) + s.place_in_x(step - 1) * s.units;
+      if (step > 0) tensors.memories_before = p.in<T>(2) + s.position_in_x(step - 1) * s.units;
       tensors.before = p.in<T>(3) + position * s.units;
       tensors.dh = last ? nullptr : p.workspace<float>(dh);
       tensors.dcarry = p.workspace<float>(dcarry);

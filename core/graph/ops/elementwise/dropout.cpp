@@ -11,7 +11,7 @@ std::string Dropout::attributes() const {
   AttributeText text;
   text.value("rate", rate).value("seed", seed).value("layer", layer).flag("by_channel", unit == DropoutUnit::channel);
   text.flag("by_sample", unit == DropoutUnit::sample);
-  if (part) text.word(to_string(*part));
+  if (columns) text.word(to_string(*columns));
   return text.text();
 }
 
@@ -21,7 +21,7 @@ OutputPlacements Dropout::placements(const PlacementQuery& query) const {
   // The mask is a function of the index of an element in the whole sample, which the op can compute only for these
   // shards.
   const TensorType& type = query.input_types[0];
-  const std::string x = (part ? samples_and_channels(type) : samples(type)) + "+S";
+  const std::string x = (columns ? samples_and_channels(type) : samples(type)) + "+S";
   return place_by({{x, "a", ""}, {x}}, query);
 }
 

@@ -22,11 +22,11 @@ struct Dropout final : OpDef {
   std::uint64_t seed = 0;
   std::uint32_t layer = 0;  // name_hash of the layer's path
   DropoutUnit unit = DropoutUnit::element;
-  std::optional<ColumnRange> part;  // the columns of a shard x; empty: x is whole
+  std::optional<ColumnRange> columns;  // the columns of a shard x; empty: x is whole
 
   Dropout(float r, std::uint64_t s, std::uint32_t l, DropoutUnit u = DropoutUnit::element,
           std::optional<ColumnRange> p = {})
-      : rate(r), seed(s), layer(l), unit(u), part(p) {}
+      : rate(r), seed(s), layer(l), unit(u), columns(p) {}
   std::string_view kind() const override { return "dropout"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

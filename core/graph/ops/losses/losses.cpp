@@ -40,7 +40,7 @@ std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
 std::string ClassSums::attributes() const {
   AttributeText text;
   std::visit([&](const auto& r) { text.rule(r); }, rule);
-  return text.word(to_string(part)).text();
+  return text.word(to_string(columns)).text();
 }
 
 std::vector<TensorType> ClassSums::outputs(std::span<const TensorType> inputs) const {
@@ -61,7 +61,7 @@ std::string Loss::attributes() const {
   AttributeText text;
   std::visit([&](const auto& r) { text.rule(r); }, rule);
   if (scale != 1) text.value("scale", scale);
-  if (part) text.word(to_string(*part));
+  if (columns) text.word(to_string(*columns));
   return text.flag("uncounted", !counts).flag("training", training).flag("accumulate", accumulate).text();
 }
 
@@ -81,9 +81,9 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  const std::string last = part ? classes_name(query) : ".";
+  const std::string last = columns ? classes_name(query) : ".";
   PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
-  if (part) rule.inputs.push_back(row + ".");
+  if (columns) rule.inputs.push_back(row + ".");
   if (counts) rule.outputs.push_back("+" + weights);
   if (training) rule.outputs.push_back(row + last);
   OutputPlacements result = place_by(rule, query);

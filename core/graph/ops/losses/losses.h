@@ -54,9 +54,9 @@ bool is_over_classes(const LossRule& rule);
 // class_sums].
 struct ClassSums final : OpDef {
   LossRule rule;
-  ColumnRange part;  // range of the classes
+  ColumnRange columns;  // range of the classes
 
-  ClassSums(LossRule r, ColumnRange p) : rule(std::move(r)), part(p) {}
+  ClassSums(LossRule r, ColumnRange p) : rule(std::move(r)), columns(p) {}
   std::string_view kind() const override { return "class_sums"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -71,13 +71,13 @@ struct ClassSums final : OpDef {
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
-  bool accumulate = false;          // add to the sums instead of overwriting them
-  float scale = 1;                  // factor of the gradient only
-  bool counts = true;               // whether it sums the weights; if samples have several losses, one of them does
-  std::optional<ColumnRange> part;  // range of the classes; empty: predictions are for all classes
+  bool accumulate = false;             // add to the sums instead of overwriting them
+  float scale = 1;                     // factor of the gradient only
+  bool counts = true;                  // whether it sums the weights; if samples have several losses, one of them does
+  std::optional<ColumnRange> columns;  // range of the classes; empty: predictions are for all classes
 
   Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {})
-      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), part(p) {}
+      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), columns(p) {}
   // The number of sums, which are the outputs before the gradient.
   int sums() const { return counts ? 2 : 1; }
   std::string_view kind() const override { return "loss"; }

@@ -21,7 +21,7 @@ std::string TreeSum::attributes() const {
 }
 
 std::vector<TensorType> TreeSum::outputs(std::span<const TensorType> inputs) const {
-  require(!summands.empty() && std::ssize(summands) <= most_summands, "tree_sum: from 1 to 256 summands");
+  require(!summands.empty() && std::ssize(summands) <= max_summands, "tree_sum: from 1 to 256 summands");
   const std::int64_t all = inputs.back().shape.count(), count = all / parts;
   require(all % parts == 0, "tree_sum: the parts have the same length");
   for (const TensorType& input : inputs) {

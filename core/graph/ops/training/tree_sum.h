@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // The maximum number of summands of one sum.
-inline constexpr int most_summands = 256;
+inline constexpr int max_summands = 256;
 
 // A summand: an input or a part of an input. The sum is evaluated with a stack: each summand is pushed, and then,
 // `merges` times, the two values on top are replaced by their sum.

@@ -61,8 +61,9 @@ Lowering lower_dropout(const LowerContext& context) {
   // Elements are dropped in runs, whose elements have consecutive numbers: a whole sample, or, for a column range, each
   // row of it. If channels are dropped, the runs are rows that all have the same numbers.
   const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
-  const std::int64_t run = def.part || by_channel ? x_shape.back() : count, first = def.part ? def.part->first : 0;
-  const std::int64_t stride = def.part && !by_channel ? def.part->of : 0;
+  const std::int64_t run = def.columns || by_channel ? x_shape.back() : count,
+                     first = def.columns ? def.columns->first : 0;
+  const std::int64_t stride = def.columns && !by_channel ? def.columns->of : 0;
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {

@@ -242,8 +242,8 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const ColumnRange range = def.part.value_or(ColumnRange{0, n});
-  const std::int64_t ranks = def.part ? context.input(3).shape.back() / class_sums : 0;
+  const ColumnRange range = def.columns.value_or(ColumnRange{0, n});
+  const std::int64_t ranks = def.columns ? context.input(3).shape.back() / class_sums : 0;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
                     gradient = static_cast<std::size_t>(def.sums())](const Buffers& buffers) {
     const T* x = buffers.in<T>(0);
@@ -311,7 +311,7 @@ Lowering lower_class_sums(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
-          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.columns, rule);
           require(false, "class_sums of a loss that is not over classes");
           return {};
         },

@@ -15,8 +15,8 @@ constexpr std::size_t max_stack = 18;
 
 // The summands of a sum: their addresses, and the number of additions after each.
 struct Summands {
-  std::array<const float*, most_summands> from;
-  std::array<int, most_summands> merges;
+  std::array<const float*, max_summands> from;
+  std::array<int, max_summands> merges;
   std::size_t count = 0;
 };
 

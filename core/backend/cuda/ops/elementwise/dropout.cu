@@ -79,14 +79,14 @@ Lowering lower_dropout(const LowerContext& context) {
     setting.run = 1;  // all elements have number 0
   } else {
     const bool by_channel = def.unit == DropoutUnit::channel;
-    if (def.part || by_channel) setting.run = narrow(context.input(0).shape.back());
-    if (def.part && !by_channel) setting.stride = narrow(def.part->of);
-    if (def.part) setting.first = narrow(def.part->first);
+    if (def.columns || by_channel) setting.run = narrow(context.input(0).shape.back());
+    if (def.columns && !by_channel) setting.stride = narrow(def.columns->of);
+    if (def.columns) setting.first = narrow(def.columns->first);
   }
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     setting.scattered =
-        (def.part || def.unit != DropoutUnit::element) &&
+        (def.columns || def.unit != DropoutUnit::element) &&
         (setting.run % widest<T> != 0 || setting.stride % philox_words != 0 || setting.first % philox_words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Buffers& p) {

@@ -107,7 +107,7 @@ std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPoint
                             const std::string& name) {
   if (!graph || !name.starts_with(prefix)) return {};
   auto plan = context.plans.get({graph, name.substr(prefix.size())});
-  if (plan && plan->workspace_bytes() > EngineRules{}.most_workspace_bytes) return {};
+  if (plan && plan->workspace_bytes() > EngineRules{}.max_workspace_bytes) return {};
   return plan;
 }
 

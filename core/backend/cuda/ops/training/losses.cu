@@ -61,7 +61,7 @@ struct LossRow {
   }
 };
 
-// A rank's part of a row of classes, and the class sums of all ranks that have parts of the row.
+// A rank's range of a row of classes, and the class sums of all ranks that have parts of the row.
 template <class T>
 struct PartOfRow {
   const LossRow<T>& own;
@@ -128,18 +128,18 @@ struct SampleRow {
   }
 };
 
-// The target of row `row`, from the first column of this rank's part on. Sets `valid` to false if a class number is
+// The target of row `row`, from the first column of this rank's range on. Sets `valid` to false if a class number is
 // outside of the classes.
 template <class Rule>
-__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnRange& part,
+__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnRange& range,
                                   const Smoothing& smoothing, bool& valid) {
   LossTarget target{nullptr, 0, smoothing};
   if constexpr (Rule::targets == LossTargets::class_numbers) {
     const int label = static_cast<const std::int32_t*>(targets)[row];
-    valid = label >= 0 && label < part.of;
-    target.label = label - static_cast<int>(part.first);
+    valid = label >= 0 && label < range.of;
+    target.label = label - static_cast<int>(range.first);
   } else {
-    target.row = static_cast<const float*>(targets) + row * part.of + part.first;
+    target.row = static_cast<const float*>(targets) + row * range.of + range.first;
   }
   return target;
 }
@@ -164,7 +164,7 @@ __device__ float row_loss(const Rule& rule, const R& row, int values, const Loss
 // dx is null in evaluation, `count` if another loss counts the samples, `of_all` if predictions are of all classes. A
 // row of weight 0 may hold any values. A label outside of the classes makes the loss NaN.
 template <class T, class Rule>
-__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange part, bool accumulate, float scale,
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange range, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights,
                        const float* of_all, int ranks, T* dx, float* of_rows, unsigned* counter, float* sum,
                        float* count) {
@@ -176,7 +176,7 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
       bool valid = true;
-      const LossTarget target = loss_target<Rule>(targets, row, part, smoothing, valid);
+      const LossTarget target = loss_target<Rule>(targets, row, range, smoothing, valid);
       if (!valid) weight = NAN;
       if constexpr (Rule::over != LossOver::classes) {
         loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
@@ -245,12 +245,12 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const RowGrid grid(shape.rows(), shape.back());
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const ColumnRange part = def.part.value_or(ColumnRange{0, grid.values});
-  const int ranks = def.part ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
-  const auto run = [=, smoothing = rule.smoothing(part.of), training = def.training, accumulate = def.accumulate,
+  const ColumnRange range = def.columns.value_or(ColumnRange{0, grid.values});
+  const int ranks = def.columns ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
+  const auto run = [=, smoothing = rule.smoothing(range.of), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
                     counter = make_counters(1)](const Buffers& p) {
-    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, part, accumulate, scale,
+    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, range, accumulate, scale,
            rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(3) : nullptr, ranks,
            training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
            counts ? p.out<float>(1) : nullptr);
@@ -259,7 +259,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
 }
 
 template <class T, class Rule>
-__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnRange part, const T* x, const void* targets,
+__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnRange range, const T* x, const void* targets,
                             float* sums) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -271,22 +271,22 @@ __global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnRange part,
     });
     best = team.smallest(best);
     bool valid = true;
-    const Sums<3> found = Rule::class_sums(own, loss_target<Rule>(targets, row, part, smoothing, valid), top);
+    const Sums<3> found = Rule::class_sums(own, loss_target<Rule>(targets, row, range, smoothing, valid), top);
     if (!team.leads()) continue;
     float* const to = sums + row * class_sums;
     to[class_largest] = top;
-    to[class_best] = static_cast<float>(part.first + (best == INT_MAX ? 0 : best));
+    to[class_best] = static_cast<float>(range.first + (best == INT_MAX ? 0 : best));
     for (int i = 0; i < 3; ++i) to[class_exponentials + i] = found.of[i];
   }
 }
 
 template <class T, class Rule>
-Lowering lower_sums(const LowerContext& context, const ColumnRange& part, const Rule& rule) {
+Lowering lower_sums(const LowerContext& context, const ColumnRange& range, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   const RowGrid grid(shape.rows(), shape.back());
-  return own_kernel(context, [=, smoothing = rule.smoothing(part.of)](const Buffers& p) {
-    launch(sum_classes<T, Rule>, grid.blocks, block_threads, p.stream, grid, smoothing, part, p.in<T>(0), p.in<void>(1),
-           p.out<float>(0));
+  return own_kernel(context, [=, smoothing = rule.smoothing(range.of)](const Buffers& p) {
+    launch(sum_classes<T, Rule>, grid.blocks, block_threads, p.stream, grid, smoothing, range, p.in<T>(0),
+           p.in<void>(1), p.out<float>(0));
   });
 }
 
@@ -297,7 +297,7 @@ Lowering lower_class_sums(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
-          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.columns, rule);
           require(false, "class_sums has the rule of a loss over classes");
           return {};
         },

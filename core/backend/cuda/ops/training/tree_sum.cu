@@ -15,9 +15,9 @@ constexpr int most_inputs = 32;
 // additions after it.
 struct Summands {
   const float* inputs[most_inputs];
-  std::uint8_t input[most_summands];
-  std::uint8_t merges[most_summands];
-  std::uint16_t part[most_summands];
+  std::uint8_t input[max_summands];
+  std::uint8_t merges[max_summands];
+  std::uint16_t part[max_summands];
   int count = 0;
 };
 
