@@ -14,7 +14,7 @@ class Stream;
 class World;
 struct RankContext;
 
-// The information about every rank on rank 0, in the order of ranks, with the fields of facts.cpp; empty on the other
+// The information about every rank on rank 0, in the order of ranks, with the fields of info.cpp; empty on the other
 // ranks. Missing parts are recorded as such, and throw no error. `run_directory`: that of rank 0, in whose parent
 // folder a file is written for a moment. Collective.
 std::vector<Json> gather_info(const std::string& run_directory, const RankContext& context, Stream& stream);
