@@ -17,6 +17,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
+#include "core/metrics/choices.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/monitor.h"

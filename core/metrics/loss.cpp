@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/metrics/choices.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

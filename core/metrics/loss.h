@@ -3,6 +3,7 @@
 
 #include "core/graph/ops/losses/losses.h"
 #include "core/layers/model/model.h"
+#include "core/metrics/choices.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {
@@ -17,9 +18,6 @@ struct LossOptions : Options {
 
   virtual LossRule rule() const = 0;
 };
-
-// The table of losses, one for each rule: sparse_categorical_crossentropy, mean_squared_error, ...
-const ChoiceTable& loss_choices();
 
 // A loss, resolved against the network's output.
 struct ResolvedLoss {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/metrics/choices.h"
 #include "core/metrics/loss.h"
 
 namespace trainctl {
@@ -13,9 +14,6 @@ namespace trainctl {
 struct MetricOptions : Options {
   virtual MetricRule rule() const = 0;
 };
-
-// The table of metrics, one for each rule: accuracy, top_k_categorical_accuracy, ...
-const ChoiceTable& metric_choices();
 
 struct ResolvedMetric {
   std::string name;             // as in the config: "accuracy"

@@ -1,6 +1,7 @@
 // The options of all optimizers, made from their rules.
 #include "core/optim/optimizer.h"
 
+#include "core/optim/choices.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

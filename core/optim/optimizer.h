@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/ops/optimizers/optimizers.h"
+#include "core/optim/choices.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {
@@ -30,8 +31,5 @@ struct OptimizerOptions : Options {
   // normalisation.
   bool decays(bool plain) const { return plain || exclude_from_weight_decay == DecayExclusion::none; }
 };
-
-// The table of optimizers, one choice for each rule: sgd, adam, ...
-const ChoiceTable& optimizer_choices();
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #include "core/optim/schedule.h"
 
 #include "core/base/format.h"
+#include "core/optim/choices.h"
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {

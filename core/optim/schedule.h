@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/optim/choices.h"
 #include "core/spec/values.h"
 
 namespace trainctl {
@@ -36,8 +37,5 @@ double steps_of(const Duration& duration, const ScheduleTime& time);
 // Returns a warning if the run ends within the warm-up, so that the learning rate never reaches its full value; "" if
 // it does, or if total_steps is not known.
 std::string why_warmup_is_cut(const ScheduleOptions& options, const ScheduleTime& time);
-
-// The table of schedules: constant, step, cosine, ...
-const ChoiceTable& schedule_choices();
 
 }  // namespace trainctl

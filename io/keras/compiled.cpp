@@ -6,8 +6,10 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/metrics/choices.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
+#include "core/optim/choices.h"
 #include "core/optim/optimizer.h"
 #include "io/keras/values.h"
 

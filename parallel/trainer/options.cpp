@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/metrics/metric.h"
+#include "core/optim/schedule.h"
 #include "core/spec/suggestion.h"
 
 namespace trainctl {

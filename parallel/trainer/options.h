@@ -8,13 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "core/metrics/choices.h"
 #include "core/metrics/class_weights.h"
-#include "core/metrics/loss.h"
 #include "core/metrics/loss_reduction.h"
-#include "core/metrics/metric.h"
+#include "core/optim/choices.h"
 #include "core/optim/moving_average.h"
-#include "core/optim/optimizer.h"
-#include "core/optim/schedule.h"
 #include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"

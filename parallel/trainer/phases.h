@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/layers/model/reference.h"
-#include "core/optim/optimizer.h"
+#include "core/optim/choices.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

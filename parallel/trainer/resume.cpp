@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/optim/schedule.h"
 #include "core/spec/units.h"
 #include "parallel/comm/text.h"
 #include "parallel/trainer/options.h"

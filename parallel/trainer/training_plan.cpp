@@ -7,6 +7,8 @@
 
 #include "core/base/checked.h"
 #include "core/exec/interfaces/batch_source.h"
+#include "core/optim/optimizer.h"
+#include "core/optim/schedule.h"
 #include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
 

@@ -4,6 +4,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
+#include "core/metrics/choices.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/checkpoint/staged_saver.h"
@@ -95,8 +96,8 @@ std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& opt
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division) {
   if (data.training_samples > 0) compiled.memory.staged = staged_bytes(compiled, spec.checkpoint, division.rank);
-  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(division.rank.mesh.ranks()), division,
-                                           compiled.programs.front().program.target_encodings);
+  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(division.rank.mesh.ranks()),
+                                           division, compiled.programs.front().program.target_encodings);
   return compiled;
 }
 

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/optim/schedule.h"
 #include "io/loader/data.h"
 #include "parallel/comm/joint_attempt.h"
 #include "parallel/launch/host/resources.h"

@@ -1,4 +1,5 @@
 // Losses and metrics: how they meet the network, and means over an epoch.
+#include "core/metrics/choices.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/targets.h"
 

@@ -1,5 +1,6 @@
 // Optimizers: Keras' names and defaults, and the update ops that they become.
 #include "core/optim/optimizer.h"
+#include "core/optim/choices.h"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 // Learning-rate schedules against closed forms.
 #include "core/optim/schedule.h"
+#include "core/optim/choices.h"
 
 #include <algorithm>
 #include <cmath>

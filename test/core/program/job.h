@@ -4,7 +4,9 @@
 #include <string>
 
 #include "core/layers/model/model_options.h"
+#include "core/metrics/choices.h"
 #include "core/metrics/metric.h"
+#include "core/optim/choices.h"
 #include "core/optim/optimizer.h"
 #include "core/program/build.h"
 #include "io/yaml/presets.h"

@@ -1,6 +1,7 @@
 // Programs of networks with several inputs and outputs.
 #include <random>
 
+#include "core/metrics/choices.h"
 #include "test/catch.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"

@@ -1,5 +1,6 @@
 // Values for the only one of their kind, or for each by name.
 #include "core/spec/by_name.h"
+#include "core/metrics/choices.h"
 
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"

@@ -1,5 +1,6 @@
 // Data parallelism: buckets cover every gradient exactly once, and every element is reduced after it is final and
 // before it is used.
+#include "core/optim/choices.h"
 #include "parallel/strategies/data.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Stages on several ranks learn what one rank learns on the same micro-batches.
 #include "parallel/strategies/pipeline/pipeline.h"
+#include "core/metrics/choices.h"
 
 #include <algorithm>
 #include <map>
