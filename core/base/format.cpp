@@ -1,4 +1,4 @@
-// Writes a number of bytes with a unit.
+// Formats a number of bytes with its unit.
 #include "core/base/format.h"
 
 namespace trainctl {

@@ -35,7 +35,8 @@ struct SubOp {
   std::vector<int> inputs, outputs;
 };
 
-// The ranks among which the tensors of an op are divided into equal shards: their number, and the index of one of them.
+// The position of a shard: the number of ranks among which the tensors of an op are divided into equal shards, and the
+// index of the shard's rank.
 struct ShardPosition {
   int count = 1;
   int index = 0;
@@ -49,9 +50,9 @@ class OpDef {
  public:
   virtual ~OpDef() = default;
 
-  // "conv2d": the key of kernel tables, dumps and `bench ops`.
+  // The kind of the op, such as "conv2d": the key of kernel tables, dumps and `bench ops`.
   virtual std::string_view kind() const = 0;
-  // The attributes as text: "strides=2x2 activation=relu". Ops with equal kind and attributes compute the same.
+  // The attributes as text, such as "strides=2x2 activation=relu". Ops with equal kind and attributes compute the same.
   virtual std::string attributes() const { return {}; }
   virtual OpTrait trait() const { return OpTrait::kernel; }
   // Whether the first output is an alias of the first input.
@@ -80,8 +81,8 @@ class OpDef {
   // Simpler ops that compute the same result when run in order, except for the order of additions in sums. Devices
   // without a kernel for this op use them. By default none.
   virtual std::vector<SubOp> decomposition() const { return {}; }
-  // The fused op that computes this op and then `reader`, whose input number `operand` is this op's first output, which
-  // no other op reads. Empty (the default) if there is no such op.
+  // Returns the fused op that computes `op`, which has this definition, and then `reader`; empty (the default) if there
+  // is none. `reader` is the only op that reads the first output of `op`: it is input number `operand` of `reader`.
   virtual std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const;
   // Whether kernels may turn a NaN in the inputs into a number, as the matrix product with a fused relu does in some
   // libraries.

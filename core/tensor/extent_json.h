@@ -8,8 +8,8 @@
 
 namespace trainctl {
 
-// Returns null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a
-// range, and a box with "range": {"offset": ..., "count": ...} for a range of the box.
+// Returns null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, and {"offset": ..., "count": ...}
+// for a range. For a range within a box, the object of the box also has "range": {"offset": ..., "count": ...}.
 Json to_json(const TensorExtent& extent);
 
 // Reads the JSON that to_json() wrote; empty if it is not an extent within a tensor of this shape.

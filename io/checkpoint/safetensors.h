@@ -31,7 +31,7 @@ struct StoredTensor {
 };
 
 struct SafetensorsHeader {
-  std::vector<StoredTensor> tensors;            // in the order of their bytes
+  std::vector<StoredTensor> tensors;            // in the order of their data in the file
   std::map<std::string, std::string> metadata;  // "__metadata__"
 
   // Returns null if there is no tensor of this name.

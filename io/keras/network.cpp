@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t max_uses = 5'000;
 constexpr int max_nesting = 32;
 
-// Whether layers of this class change their input only in training; they are left out.
+// Whether layers of this class change their input only in training, so that the import leaves them out.
 bool does_nothing_in_prediction(const std::string& kind) {
   static const std::set<std::string> kinds{"RandomFlip",
                                            "RandomRotation",
@@ -58,9 +58,8 @@ class Walk {
   KerasNetwork run(const Json& saved) {
     const std::string kind = saved.at("class_name").get<std::string>();
     if (!is_keras_network(kind)) {
-      reader_.error(
-          {path_},
-          format("the network is a {}: only Sequential and Functional networks describe what they compute", kind));
+      reader_.error({path_},
+                    format("the network is a {}, but only Sequential and Functional networks can be imported", kind));
       return {};
     }
     network_.outputs = expand(saved, "", "", {}, 0);
@@ -78,7 +77,7 @@ class Walk {
   // Adds the uses of a network and returns its outputs. `inputs` are the inputs of a nested network; the outermost
   // network adds its own.
   Uses expand(const Json& saved, const std::string& prefix, const std::string& location, Uses inputs, int level) {
-    if (level > max_nesting) damaged("its networks are nested too deep");
+    if (level > max_nesting) damaged("its networks are nested too deeply");
     count();
     const Json& config = saved.at("config");
     return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, location, inputs, level)
@@ -89,7 +88,7 @@ class Walk {
                          Uses last, int level) {
     // In Keras 1 the config is the list of layers itself.
     const Json& layers = config.is_array() ? config : config.at("layers");
-    if (!layers.is_array()) damaged("its layers are no list");
+    if (!layers.is_array()) damaged("its layers are not a list");
     const bool has_input_layer = !layers.empty() && layers.at(0).at("class_name") == "InputLayer";
     if (level == 0 && !has_input_layer) last = {add_input("input", open_shape(saved, config, layers))};
     for (const Json& layer : layers) {
@@ -145,7 +144,8 @@ class Walk {
     const std::vector<LayerOutput> listed_inputs = outputs_in(config.at("input_layers"));
     for (std::size_t i = 0; i < listed_inputs.size(); ++i) {
       const auto layer = layers.find(listed_inputs[i].layer);
-      if (layer == layers.end() || (level > 0 && i >= inputs.size())) damaged("an input has no layer");
+      if (layer == layers.end() || (level > 0 && i >= inputs.size()))
+        damaged("an input refers to a missing layer, or is not connected");
       done[{listed_inputs[i].layer, listed_inputs[i].node}] = {
           level > 0 ? inputs[i] : add_input(listed_inputs[i].layer, shape_of(layer->second->at("config")))};
     }
@@ -189,9 +189,9 @@ class Walk {
     return outputs;
   }
 
-  // Returns the numbers by which Keras refers to the calls of each layer, in their order. They may have gaps, since
-  // some versions also count the creation of a network or calls in other networks. As every saved call is referred to,
-  // the numbers are those that occur in references.
+  // Returns, for each layer, the numbers that Keras gave to its saved calls, in ascending order. The numbers may have
+  // gaps, since some versions of Keras also count the creation of a network or calls in other networks. They are not
+  // saved, but every saved call is referred to by its number.
   template <class References>
   static std::map<std::string, std::vector<std::size_t>> call_numbers(const References& for_each_reference) {
     std::map<std::string, std::set<std::size_t>> found;
@@ -262,8 +262,8 @@ class Walk {
     return {add({config_name(prefix, location, name), network_.made_layers.back().get(), both})};
   }
 
-  // Returns the name in the config of the layer `name` in the network at `location` ("outer/inner/", or ""). It is the
-  // same for each use, also of a layer that several networks share.
+  // Returns the name in the config of the layer `name` in the network at `location` ("outer/inner/", or ""). All uses
+  // of a layer have the same name, even if several networks share the layer.
   std::string config_name(const std::string& prefix, const std::string& location, const std::string& name,
                           const std::string& shared = "") {
     const auto [known, is_new] = names_.try_emplace(shared.empty() ? location + "\n" + name : "\n" + shared);
@@ -295,7 +295,7 @@ class Walk {
     for (std::size_t i = 1; i < shape.size(); ++i) {
       const std::int64_t open_size = is_given && fits ? given[static_cast<std::int64_t>(i) - 1] : assumed_size;
       sizes.push_back(shape[i].is_null() ? open_size : whole_number(shape[i]));
-      if (sizes.back() < 1) damaged(format("input '{}' has a dimension {}", name, sizes.back()));
+      if (sizes.back() < 1) damaged(format("input '{}' has a dimension of size {}", name, sizes.back()));
       fits = fits && (!is_given || sizes.back() == open_size);
     }
     if (!fits) {
@@ -308,7 +308,7 @@ class Walk {
     return add({own, nullptr, {}, Shape(std::move(sizes)), is_open && !is_given});
   }
 
-  // Limits the work: a nested network may be used many times, and the networks nested in it again many times.
+  // Limits the work: a nested network may be used many times, and so may each network that is nested in it.
   void count() {
     if (++visited_ > max_uses) damaged(format("it has more than {} layers", max_uses));
   }
@@ -343,7 +343,7 @@ class Walk {
   }
 
   [[noreturn]] void damaged(const std::string& what) const {
-    throw Error(ErrorKind::data, SourceLocation{path_}, "not a network as Keras saves it: " + what,
+    throw Error(ErrorKind::data, SourceLocation{path_}, "not a network saved by Keras: " + what,
                 "save the network again, with model.save(\"network.keras\")");
   }
 

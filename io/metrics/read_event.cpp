@@ -26,7 +26,7 @@ std::map<std::string, double> metrics_of(const Json& json, std::map<std::string,
   return values;
 }
 
-// Returns the bits for which throttle_words() has these words.
+// Returns the bits of these words: the inverse of throttle_words().
 std::uint64_t throttle_bits(const Json& words) {
   std::uint64_t bits = 0;
   for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {

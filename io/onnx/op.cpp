@@ -1,4 +1,4 @@
-// Adds nodes and constants of an op.
+// Adds the ONNX nodes and constants of an op.
 #include "io/onnx/op.h"
 
 #include <algorithm>

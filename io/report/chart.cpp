@@ -13,7 +13,7 @@ namespace {
 
 constexpr double width = 420, height = 220;  // size of the drawing in SVG units
 constexpr double left = 52, right = 410, top = 10, bottom = 186;
-constexpr std::size_t max_points = 600;  // of a curve whose points are all drawn
+constexpr std::size_t max_points = 600;  // a curve with more points is thinned out
 constexpr std::size_t max_marks = 200;
 
 bool is_drawn(const CurvePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }

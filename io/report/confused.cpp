@@ -1,4 +1,4 @@
-// Writes cards of samples, with pictures as data URLs.
+// Writes HTML cards of samples, with pictures as data URLs.
 #include "io/report/confused.h"
 
 #include "core/base/format.h"

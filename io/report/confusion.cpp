@@ -12,7 +12,7 @@ namespace {
 
 using namespace html;
 
-constexpr std::size_t max_classes = 25;  // of a matrix that is shown as a table
+constexpr std::size_t max_classes = 25;  // a matrix of more classes is not shown as a table
 constexpr std::size_t max_pairs = 10;
 
 std::string count_of(double count) { return grouped(std::llround(count)); }

@@ -78,7 +78,7 @@ class Groups {
     std::vector<std::string> paths;  // "outer/dense"; several if the layer is in several networks
     std::optional<std::size_t> variables;
   };
-  std::map<std::string, Layer> layers;  // by group
+  std::map<std::string, Layer> layers;  // key: name of the group
 
  private:
   void walk(const Json& network, const std::string& group, const std::string& location) {

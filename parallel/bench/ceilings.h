@@ -19,8 +19,9 @@ struct Ceilings {
   double copy_gb_per_s = 0;      // a large copy within the device's memory; counts read and written bytes
   std::vector<CopyRate> cached;  // small copies, in the order of their sizes
 
-  // The ceiling for an op that touches `bytes` bytes: the fastest of the large copy, the triad and the small copies
-  // from the largest one down to that size.
+  // The ceiling for an op that touches `bytes` bytes: the highest rate of the large copy and the triad and, if the
+  // bytes fit into caches, of the small copies from the largest one down to the first that touches at most `bytes`
+  // bytes.
   double gb_per_s(std::int64_t bytes) const;
   // The rate of the fastest small copy.
   double cached_gb_per_s() const;
@@ -28,7 +29,7 @@ struct Ceilings {
   double gflops(DType dtype) const;
 };
 
-// Measures the ceilings. `threads`: number of threads of a rank on the CPU, each of which has its own caches. Takes at
+// Measures the ceilings. `threads`: number of a rank's threads on the CPU; each thread has its own caches. Takes at
 // most a few seconds, and allocates 512 MB of device memory.
 Ceilings measure_ceilings(Backend& backend, int threads);
 

@@ -100,8 +100,9 @@ void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span
   const std::string difference = source.snapshot != nullptr ? differences(stored.state, plan.tensors()) : "";
   if (!difference.empty()) {
     log::warning(stored.state.empty()
-                     ? format("{} holds weights only: the optimizer's state begins anew", source.path)
-                     : format("{} has another optimizer's state ({}): it begins anew", source.path, difference));
+                     ? format("{} holds weights only: the optimizer's state is reset", source.path)
+                     : format("{} has the state of another optimizer ({}): the optimizer's state is reset", source.path,
+                              difference));
   }
   if (any_rank(!difference.empty(), world, stream)) return;
   distribute(stored.state, plan, state, world, stream);

@@ -33,7 +33,7 @@ class ShardPlan {
   const std::vector<PlannedTensor>& tensors() const { return tensors_; }
   // The ranks that write at least one shard, ascending; {0} if there is nothing to write.
   const std::vector<int>& writers() const { return writers_; }
-  // The shards that a rank writes, without memory, in bytewise order of their names.
+  // The shards that a rank writes, in bytewise order of their names. The pointers to their memory are null.
   std::vector<NamedTensor> shards_of(int rank) const;
   // The number of bytes of all tensors.
   std::int64_t bytes() const;

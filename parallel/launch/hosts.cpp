@@ -20,7 +20,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t max_name_length = 255;  // of a host
+constexpr std::size_t max_name_length = 255;  // of the name of a host
 
 // Parses a number from 0; empty if the text is not one.
 std::optional<int> whole_number(std::string_view text) {

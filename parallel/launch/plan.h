@@ -20,31 +20,31 @@ struct LaunchRequest {
   std::optional<int> max_ranks;       // limit for auto; empty: the number of cores, GPUs or slots
   std::vector<Host> hosts;            // as given by the user; empty: the nodes of the SLURM job, or this host
   std::optional<SlurmJob> slurm;      // the job that this process belongs to
-  std::optional<TfConfig> tf_config;  // if it names the hosts, on which launch agents run
+  std::optional<TfConfig> tf_config;  // set if TF_CONFIG names the hosts; launch agents run on them
   std::string this_host = "localhost";
-  MpiLibrary mpi = MpiLibrary::openmpi4;  // the library of this program
-  Cores cores;                            // of this host
-  int gpus = 0;                           // of this host; 0: ranks compute on the CPU
+  MpiLibrary mpi = MpiLibrary::openmpi4;  // the MPI library that this program uses
+  Cores cores;                            // the cores of this host
+  int gpus = 0;                           // number of GPUs of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
   std::chrono::milliseconds start_timeout{0};
   bool root = false;
-  Variables variables;                        // of this process
-  std::string network;                        // connects all hosts: "10.1.0.0/16"; "": not known
-  std::vector<std::string> useless_networks;  // if `network` is not known: networks that connect no hosts
+  Variables variables;                        // environment variables of this process
+  std::string network;                        // the network that connects all hosts, such as "10.1.0.0/16"; "": unknown
+  std::vector<std::string> useless_networks;  // if `network` is unknown: networks that connect no hosts
   std::vector<std::string> forwarded;         // variables that the config names, which ranks on other hosts need
 };
 
-// The number of ranks that the user asks for: by --ranks ("4" or "auto"; empty if it is not given), otherwise by the
-// config; empty: auto. Throws Error{config}.
+// Returns the number of ranks that the user asks for; empty: auto. `ranks` is the value of --ranks, "4" or "auto"; if
+// it is empty, the config decides. Throws Error{config}.
 std::optional<int> requested_ranks(const ClusterOptions& options, const std::string& ranks);
 
-// Options of a command line about its ranks. Each overrides the config; empty if it is not given.
+// The command-line options about ranks. Each overrides the config; an option that is not given is empty.
 struct LaunchFlags {
   std::string ranks;             // "4" or "auto"
   std::string hosts;             // "node1:8,node2:8"
   std::string device;            // "auto", "cpu" or "cuda"
-  bool sync = false;             // sends trainctl to hosts that do not have it
-  bool reads_tf_config = false;  // if no other option names hosts, TF_CONFIG does
+  bool sync = false;             // copy trainctl to hosts that do not have it
+  bool reads_tf_config = false;  // read the hosts from TF_CONFIG if no other option names them
 };
 
 // TF_CONFIG, if the command reads it and no other option names hosts. Throws like find_tf_config().
@@ -52,16 +52,16 @@ std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const Launc
                                       const Variables& variables);
 
 // Combines the config, the command line and the resources of this host and process, including its GPUs if all ranks run
-// on this host. Throws Error{config}, and Error{resource} if GPUs are requested and there are none. The caller puts
-// `flags.device` into the options.
+// on this host. Throws Error{config}, and Error{resource} if GPUs are requested and there are none. The caller must
+// have set the device in the options from `flags.device`.
 LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags);
 
 struct LaunchPlan {
   int ranks = 1;
-  std::optional<TfConfig> tf_config;           // if launch agents wait for a connection from this process
+  std::optional<TfConfig> tf_config;           // set if launch agents wait for a connection from this process
   std::vector<Host> hosts;                     // as given by the user; empty: this host, or the nodes of the SLURM job
-  std::vector<std::string> other_hosts;        // all of them except this host
-  bool hosts_answer = false;                   // the other hosts have answered to a remote shell
+  std::vector<std::string> other_hosts;        // all hosts of the run except this one
+  bool hosts_answer = false;                   // a remote shell has reached the other hosts
   bool one_host = true;                        // all ranks run on this host
   bool first_rank_here = true;                 // rank 0 runs on this host
   bool oversubscribed = false;                 // more ranks than cores
@@ -69,12 +69,12 @@ struct LaunchPlan {
   int threads = 1;                             // number of threads of each rank on this host
   int cores_here = 1;                          // number of cores that the ranks of this host may use together
   std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: no limit
-  // The networks or interfaces on which mpirun and its daemons, and the ranks, may listen; empty: all. See
+  // The network or interface on which mpirun and its daemons may listen, and the one for the ranks; empty: all. See
   // preload/listen.cpp.
   std::string listen_on, ranks_listen_on;
   MpiLibrary mpi = MpiLibrary::openmpi4;
-  std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
-  Variables::Map environment;         // variables that are set for mpirun, or for the only rank
+  std::vector<std::string> mpirun;    // the command line up to the program's name; empty: one rank, in this process
+  Variables::Map environment;         // variables to set for mpirun, or for the only rank
   std::vector<std::string> warnings;  // shown before the start
 };
 

@@ -11,7 +11,7 @@ namespace trainctl {
 
 enum class StartedBy {
   user,     // outside MPI: this process decides the number of ranks, and supervises them unless there is only one
-  mpirun,   // a rank started by mpirun of this program's MPI, which the supervisor or the user has started
+  mpirun,   // a rank that mpirun of this program's MPI has started; the supervisor or the user has started mpirun
   srun,     // a rank started by srun --mpi=pmix (OpenMPI) or --mpi=pmi2 (MPICH)
   unknown,  // one of several processes, each of which MPI would treat as "rank 0 of 1": see require_known_launcher
 };
@@ -20,7 +20,7 @@ struct Situation {
   StartedBy started_by = StartedBy::user;
   int rank = 0;
   int ranks = 1;
-  int local_rank = 0;  // number among the ranks of this host
+  int local_rank = 0;  // index of the rank among the ranks of this host
   int local_ranks = 1;
   bool supervised = false;              // a trainctl process waits for the status file
   bool bound = false;                   // the user's launcher has bound each rank to its own cores
@@ -39,11 +39,11 @@ Situation find_situation(const Variables& variables, MpiLibrary mpi = mpi_librar
 // of another MPI, or torchrun. Call it before MPI_Init.
 void require_known_launcher(const Situation& situation, const Variables& variables, MpiLibrary mpi = mpi_library());
 
-// Throws CollectiveError{config} if the user's own launcher has started another number of ranks than the user asks for
-// (`stated`).
+// Throws CollectiveError{config} if the user's own launcher has started a different number of ranks than the user asks
+// for (`stated`; empty: any number).
 void require_requested_ranks(const Situation& situation, const std::optional<int>& stated);
 
-// Throws Error{config} if MPI found another number of ranks than the launcher has started. Call it after MPI_Init.
+// Throws Error{config} if MPI found a different number of ranks than the launcher has started. Call it after MPI_Init.
 void require_world_size(const Situation& situation, int world_size);
 
 }  // namespace trainctl

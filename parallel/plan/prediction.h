@@ -55,7 +55,7 @@ PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const Bat
 struct PlannedStage {
   RunPrograms programs;
   PlacedProgram training;  // program for a full training batch
-  MemoryPlan memory;       // of the planned rank of the stage that needs most memory
+  MemoryPlan memory;       // the plan of that planned rank of the stage that needs the most memory
   // The lines of the memory plan, with the slots divided by their contents; empty unless requested.
   std::vector<MemoryLine> lines;
 };

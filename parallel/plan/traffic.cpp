@@ -25,7 +25,7 @@ int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
 // The number of groups along an axis that have ranks of this rank's stage on its node.
 int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   const int first = nodes.of(rank.mesh.rank(rank.position)) * nodes.ranks_per_node;
-  std::set<int> groups;  // by their first rank
+  std::set<int> groups;  // the first rank of each group
   for (int r = first; r < std::min(first + nodes.ranks_per_node, rank.mesh.ranks()); ++r) {
     const Mesh::Position position = rank.mesh.position(r);
     if (axis != MeshAxis::pipeline && position.pipeline != rank.position.pipeline) continue;

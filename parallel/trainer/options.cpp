@@ -163,7 +163,7 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("phases", &TrainOptions::phases,
            "Phases of the run, one after the other, instead of `epochs`: fine-tuning trains a new head on frozen "
            "layers, then more of the layers. Each phase begins like compile and fit in Keras, on the weights of the "
-           "previous one: the optimizer's state, the schedule, reduce_on_plateau and early_stopping begin anew, and "
+           "previous one: the optimizer's state, the schedule, reduce_on_plateau and early_stopping are reset, and "
            "early_stopping ends the phase. Steps, epochs and `checkpoints/best` continue through the run.")
       .key("deterministic", &TrainOptions::deterministic,
            "Computes the same bits in every run on the same processors or GPUs, at some cost in speed: kernels are "

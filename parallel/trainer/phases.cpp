@@ -17,7 +17,7 @@ Keys<PhaseOptions> PhaseOptions::keys() {
       .key("freeze", &O::freeze,
            "Patterns of the names of layers that are frozen in this phase, instead of those of model.freeze; []: all "
            "layers are trained. auto: those of model.freeze.")
-      .key("optimizer", &O::optimizer, "The optimizer of this phase; if not set, train.optimizer, which begins anew.");
+      .key("optimizer", &O::optimizer, "The optimizer of this phase; if not set, train.optimizer with a new state.");
 }
 
 std::int64_t epochs_of(const std::vector<PhaseOptions>& phases) {

@@ -1,4 +1,4 @@
-// The phases of a run, each with its own frozen layers and an optimizer that begins anew.
+// The phases of a run, each with its own frozen layers and an optimizer whose state is reset.
 //
 // A phase is a run of its own that continues from the last checkpoint of the previous phase. A phase begins after the
 // last step of an epoch.

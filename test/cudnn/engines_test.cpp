@@ -62,7 +62,7 @@ TEST_CASE("cuDNN has deterministic engines for every convolution") {
         const EngineRules rules{.deterministic = true, .tensor_cores = dtype != DType::float32};
         const auto engines = list_engines(graph, target, rules);
         CHECK(!engines.empty());
-        CHECK(static_cast<int>(engines.size()) <= rules.most);
+        CHECK(static_cast<int>(engines.size()) <= rules.max_engines);
         for (const std::string& engine : engines) {
           CAPTURE(engine);
           const auto plan = Plan::make(graph, target, engine);

@@ -14,10 +14,11 @@ constexpr int oldest = 21400;  // 2.14, the first version with non-blocking comm
 }  // namespace
 
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why) {
-  void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // uses the module's own search path
+  void* file =
+      dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // the loader also searches this module's RPATH
   if (file == nullptr) file = open_cuda_library("libnccl.so.2", why);
   if (file == nullptr) return nullptr;
-  why.clear();  // the reason why another folder did not have it
+  why.clear();  // it may hold the reason why the library is not in another folder
   const auto nccl = std::make_shared<NcclLibrary>();
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(file, name));

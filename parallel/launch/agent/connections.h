@@ -26,7 +26,7 @@ class Connections {
 
  private:
   struct State {
-    std::size_t number = 0;  // in the order in which connections began
+    std::size_t number = 0;  // its number in the order in which connections began
     bool proven = false;
   };
 

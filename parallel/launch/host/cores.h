@@ -27,8 +27,8 @@ Cores find_cores(const Variables& variables);
 
 // The threads and processors of one rank.
 struct CoreShare {
-  int threads = 1;              // for computation
-  std::vector<int> processors;  // to bind to; empty: the affinity is not changed
+  int threads = 1;              // number of threads that compute
+  std::vector<int> processors;  // processors to bind to; empty: the affinity is not changed
 };
 
 // An equal share of the usable cores, disjoint from those of the other ranks of the host if there are enough cores. The

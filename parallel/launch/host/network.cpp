@@ -122,7 +122,7 @@ std::optional<PrefixedAddress> parse_prefixed(const std::string& text) {
   return PrefixedAddress{*address, {*address & mask, mask}};
 }
 
-// The addresses of a host in a network.
+// Returns those addresses of a host that belong to the network.
 std::vector<std::uint32_t> addresses_within(const Network& network, const std::vector<std::string>& host) {
   std::vector<std::uint32_t> within;
   for (const std::string& text : host) {
@@ -187,7 +187,7 @@ std::string interface_of(const std::string& network) {
 
 bool has_network() {
   ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return true;  // not known: assume that there is one
+  if (getifaddrs(&interfaces) != 0) return true;  // unknown: assume that there is a network
   constexpr unsigned up = IFF_UP | IFF_RUNNING;
   bool found = false;
   for (const ifaddrs* each = interfaces; each != nullptr; each = each->ifa_next) {

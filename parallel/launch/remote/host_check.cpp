@@ -35,7 +35,7 @@ enum class ProgramState { same, other, missing, unknown };
 // The answer of a host: its program, its folder for temporary files, its clock and its addresses.
 struct HostInfo {
   ProgramState program = ProgramState::unknown;
-  std::optional<std::int64_t> bytes_left;  // in the file system of that folder
+  std::optional<std::int64_t> bytes_left;  // free bytes in the file system of that folder
   std::string mounted_at;                  // mount point of that file system
   std::int64_t seconds_ahead = 0;          // minimum offset of its clock, given how long the answer took
   std::vector<std::string> addresses;

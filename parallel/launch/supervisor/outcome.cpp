@@ -21,7 +21,7 @@
 namespace trainctl {
 namespace {
 
-// The kind of an outcome of which only the exit code is known; empty if it is not an exit code of trainctl.
+// Returns the kind of an outcome by its exit code alone; empty if trainctl has no such exit code.
 std::optional<OutcomeKind> kind_of(int code) {
   constexpr std::array<std::pair<ErrorKind, OutcomeKind>, 8> kinds = {
       {{ErrorKind::internal, OutcomeKind::failed},
@@ -48,7 +48,7 @@ std::optional<Outcome> death_in(const MpirunReport& report) {
   death.end.exit_code = exit_code(ErrorKind::peer);
   if (report.host_lost) {
     death.kind = OutcomeKind::host_lost;
-    text = format("host {} was lost: it, or the network to it, failed", report.host);
+    text = format("host {} was lost: the host or the network to it failed", report.host);
   } else if (!report.not_reached.empty()) {
     death.kind = OutcomeKind::host_unreachable;
     text = format("{} cannot connect to {}: all TCP ports must be open between the hosts of a run, in both directions",
@@ -62,7 +62,7 @@ std::optional<Outcome> death_in(const MpirunReport& report) {
     if (report.signal) {
       death.kind = OutcomeKind::rank_killed;
       text += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));
-      if (*report.signal == SIGKILL) text += "; if nobody sent it, its host ran out of memory: see dmesg there";
+      if (*report.signal == SIGKILL) text += "; if nobody sent the signal, the host ran out of memory: see dmesg there";
     } else if (report.exit_code) {
       text += format(" ended with exit code {}", *report.exit_code);
     } else {
@@ -93,7 +93,7 @@ const std::vector<Shortage>& shortages() {
                   "progress_thread_start failed|pmix_progress_threads|Resource temporarily unavailable"),
        "no more processes or threads can be started",
        "raise the limit of the user (ulimit -u) or of the container, or start fewer ranks"},
-      {std::regex("system limit on number of (pipes|files)|Too many open files"), "too few files may be open at once",
+      {std::regex("system limit on number of (pipes|files)|Too many open files"), "the limit on open files is too low",
        "raise the limit (ulimit -n), or start fewer ranks"},
       {std::regex(
            "not enough space for|No space left on device|Disk quota exceeded|OUT-OF-RESOURCE in file \\S*dstore"),
@@ -176,7 +176,7 @@ Outcome outcome_by_mpirun(const AttemptTraces& traces) {
   Outcome failed{.kind = OutcomeKind::launcher_failed, .end = {exit_code(ErrorKind::peer)}, .step = traces.step};
   std::string& message = failed.end.message;
   const std::string text = without_banners(traces.messages);
-  constexpr int by_signal = 128;  // plus its number, as in a shell
+  constexpr int by_signal = 128;  // a process that signal n killed has the code 128 + n, as in a shell
   const int signal = text.empty() && code > by_signal ? code - by_signal : 0;
   if (code == 0) {
     message =
@@ -200,12 +200,12 @@ bool was_unstarted(const AttemptTraces& traces) {
   const MpirunReport& report = traces.report;
   const bool one_stopped = is(report.exit_code, ErrorKind::stopped);
   if (traces.status) return is(traces.status->exit_code, ErrorKind::peer) && one_stopped;
-  // MPICH's launcher may end with code 0 if the request that it has forwarded ends the ranks.
-  const bool silent = traces.mpirun_code == 0 && !report.exit_code && !report.signal;
-  return one_stopped || is(traces.mpirun_code, ErrorKind::stopped) || report.signal == SIGUSR1 || silent;
+  // MPICH's launcher may end with code 0 although the stop signal that it forwarded has ended the ranks.
+  const bool reported_nothing = traces.mpirun_code == 0 && !report.exit_code && !report.signal;
+  return one_stopped || is(traces.mpirun_code, ErrorKind::stopped) || report.signal == SIGUSR1 || reported_nothing;
 }
 
-// The last lines of a text, at most some kilobytes.
+// Returns the last lines of a text, limited to max_lines and max_bytes.
 std::string end_of(const std::string& text) {
   constexpr std::size_t max_bytes = 4096;
   constexpr int max_lines = 10;

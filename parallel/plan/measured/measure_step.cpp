@@ -44,8 +44,8 @@ std::string op_signature(const PlacedProgram& program, const PlacedOp& placed) {
   return format("{} {:016x}", op.def->kind(), xxh3(text.data(), text.size()));
 }
 
-constexpr int rounds = 4;                      // of steps without an observer, then steps with one
-constexpr int min_steps = 2, max_steps = 250;  // of each kind in a round
+constexpr int rounds = 4;                      // each has steps without an observer, then steps with one
+constexpr int min_steps = 2, max_steps = 250;  // number of steps of each kind in a round
 
 // Calls the body for every kernel op that a step runs, in order: first those that refresh compute copies.
 template <class Body>

@@ -14,8 +14,8 @@ namespace {
 
 using Times = std::vector<double>;
 
-// Returns the median of the relative differences of the times. It is hardly affected by a few times that were disturbed
-// or that, like messages of some sizes, alternate between two modes.
+// Returns the median of the relative differences between the measured times of two results. A few outliers hardly
+// change it: disturbed measurements, or messages of some sizes, whose times alternate between two values.
 double distance(const Times& a, const Times& b) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {

@@ -28,8 +28,8 @@ struct RankList {
 // The lists of all ranks, one for each program. The programs must outlive them.
 class RankLists {
  public:
-  // `programs`: the program of each rank. Throws Error{internal} if an op is made for another number of ranks than its
-  // axis has, or names a rank that does not exist.
+  // `programs`: the program of each rank. Throws Error{internal} if an op is made for a different number of ranks than
+  // its axis has, or names a rank that does not exist.
   RankLists(const Mesh& mesh, const std::vector<const Program*>& programs);
 
   const RankList& of(int rank) const { return *of_ranks_[index(rank)]; }

@@ -27,11 +27,13 @@ class TrainingHook {
     (void)step, (void)result;
     return true;
   }
-  // Called after a step, or after several that were combined, with the mean loss of its samples.
+  // Called after a step, or once after several steps whose results combine() has combined, with the mean loss of their
+  // samples.
   virtual void on_step_end(const TrainingState& state, double loss) { (void)state, (void)loss; }
   // Called after one or more steps, before a later one begins. `before`: the number of steps done before them.
   virtual void on_pause(const TrainingState& state, std::int64_t before) { (void)state, (void)before; }
-  // Called after an evaluation, at the end of an epoch or of the run; may add values and change them.
+  // Called after an evaluation, at the end of an epoch or of the run. A hook may add metrics to the state and change
+  // their values.
   virtual void on_evaluation(TrainingState&) {}
   // Called at the end of an epoch, after on_evaluation(). `epochs`: number of epochs done in the current phase;
   // `scheduled`: the schedule's learning rate of the next step.
@@ -48,7 +50,7 @@ class TrainingHook {
   // Returns why the run ends before its last step; "" if it does not.
   virtual std::string why_end() const { return ""; }
 
-  // Adds the hook's state to a checkpoint's metadata, and restores it from them.
+  // Write the hook's state to the metadata of a checkpoint, and restore it from there.
   virtual void save(SnapshotMetadata&) const {}
   virtual void restore(const SnapshotMetadata&) {}
 };

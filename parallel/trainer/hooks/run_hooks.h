@@ -34,8 +34,8 @@ struct HookContext {
   std::function<void()> restore_best;
 };
 
-// Returns the hooks in the order in which the loop calls them, without `warnings`, which the loop calls after them.
-// Collective.
+// Returns the hooks in the order in which the loop calls them. The hook `warnings` is not included, since the loop
+// calls it after all others. Collective.
 std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookContext& parts);
 
 }  // namespace trainctl

@@ -27,11 +27,11 @@ class LossScale {
   explicit LossScale(const std::string& text);
 
   double value() const { return value_; }
-  // Whether a step with this value has not overflowed.
+  // Whether at least one step with the present value has not overflowed.
   bool is_proven() const { return finite_steps_ > 0; }
-  // The number of steps that have overflowed since the optimizer's state began.
+  // The number of steps that have overflowed since the optimizer's state was last reset.
   std::int64_t left_out() const { return left_out_; }
-  // Called when the optimizer's state begins anew.
+  // Called when the optimizer's state is reset.
   void begin_state() { left_out_ = 0; }
   // Updates the scale after a step that ran with `scale`; several steps may have begun before the result of the first
   // was known. Returns false if the scale cannot be lowered further.
@@ -51,15 +51,15 @@ class FiniteCheck {
 
   // The factor on the gradients of the next step; 1 unless the loss is scaled.
   double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
-  // The number of steps whose update was left out since the optimizer's state began.
+  // The number of steps whose update was left out since the optimizer's state was last reset.
   std::int64_t left_out() const { return scales_loss_ ? scale_.left_out() : 0; }
-  // Whether the next step may overflow, so that no later step may begin before its end.
+  // Whether the next step may overflow. If so, no later step may begin before that step has ended.
   bool is_in_doubt() const { return scales_loss_ && !scale_.is_proven(); }
-  // Called when the optimizer's state begins anew.
+  // Called when the optimizer's state is reset.
   void begin_state() { scale_.begin_state(); }
   // Returns why training has diverged at this step; "" if it has not. A gradient beyond float16's range is not a
-  // divergence: the device has left the update out, and the scale is lowered. Equal on all ranks, since the reduced
-  // gradient is.
+  // divergence: the device has left the update out, and the scale is lowered. The result is equal on all ranks, since
+  // the reduced gradient is.
   std::string why_diverged(const StartedStep& step, const StepResult& result);
 
   // Write and read the loss scale in the metadata of a checkpoint.
@@ -71,9 +71,9 @@ class FiniteCheck {
   LossScale scale_;
 };
 
-// Repeats the step of a program that was finished `back` steps ago, op by op; returns the name of the first tensor that
-// is not finite on any rank, or "" if all are finite. Since values that are not finite spread to other ranks with the
-// gradients, the op that is earliest on any rank is the cause. Collective; no step may be running.
+// Runs the step of a program that was finished `back` steps ago again, op by op. Returns the name of the first tensor
+// that is not finite on any rank, or "" if all are finite. Values that are not finite spread to other ranks with the
+// gradients, so the earliest op on any rank is the cause. Collective; no step may be running.
 std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
                             Stream& stream);
 

@@ -60,15 +60,15 @@ EndEvent TrainingLoop::run() {
     if (saves) save();
     if (epoch_ends || saves) parts_.reports.restart();
   }
-  save();  // also without further steps, if the run directory is not that of the resumed checkpoint
+  save();  // even if no step was done, since the resumed checkpoint may be in another run directory
   parts_.checkpoints.wait();
   return end(completed);
 }
 
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
-  // A device that runs in parallel with the host requires marks between the phases of a step, which exist with several
-  // ranks.
+  // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
+  // ranks have marks anyway; for one rank they would only cost time.
   const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
   parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
   for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
@@ -86,8 +86,8 @@ void TrainingLoop::run_steps() {
   parts_.checkpoints.note_stop_time(seconds_now() - begin);
 }
 
-// Evaluates at the end of an epoch, and of a run that ends within one. Returns false if the evaluation was stopped: a
-// resumed run begins with it.
+// Evaluates at the end of an epoch, or of a run that ends within an epoch. Returns false if the evaluation was stopped;
+// a resumed run then begins with the evaluation.
 bool TrainingLoop::evaluate() {
   Evaluation validation;
   if (parts_.evaluate) {

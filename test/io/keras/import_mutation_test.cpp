@@ -9,9 +9,9 @@
 #include "io/datasets/arrays/zip.h"
 #include "io/keras/import.h"
 #include "test/catch.h"
+#include "test/io/weights/support.h"
 #include "test/support/files.h"
 #include "test/support/mutation.h"
-#include "test/io/weights/support.h"
 
 namespace trainctl::test::import_mutation_test {
 namespace {
@@ -199,7 +199,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   CHECK(error_with(nested.dump()).find("'d/kernel'") != std::string::npos);  // a good one but for its weights
   Json bare = nested;
   bare["config"]["input_layers"] = "in";
-  CHECK(error_with(bare.dump()).find("not a network as Keras saves it") != std::string::npos);
+  CHECK(error_with(bare.dump()).find("not a network saved by Keras") != std::string::npos);
   for (int level = 0; level < 20; ++level) nested = around(std::move(nested), 3);
   CHECK(error_with(nested.dump()).find("more than 5000 layers") != std::string::npos);
   const Json many = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 5001);
@@ -215,8 +215,8 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   CHECK_FALSE(with_shape("[null, 4611686018427387904, 4611686018427387904, 3]").empty());
   CHECK_FALSE(with_shape("[null, 1000000, 1000000, 3]").empty());
   CHECK(with_shape("[null, 18446744073709551615, 12, 3]") != "");
-  CHECK(with_shape("[null, -16, 12, 3]").find("has a dimension -16") != std::string::npos);
-  CHECK(with_shape("[null, 16.5, 12, 3]").find("not a network as Keras saves it") != std::string::npos);
+  CHECK(with_shape("[null, -16, 12, 3]").find("has a dimension of size -16") != std::string::npos);
+  CHECK(with_shape("[null, 16.5, 12, 3]").find("not a network saved by Keras") != std::string::npos);
   CHECK(error_with(std::string(9 << 20, ' ')).find("longer than 8 MB") != std::string::npos);
   CHECK(error_with(std::string(100'000, '[')).find("no JSON object") != std::string::npos);
   CHECK(error_with(std::string(1000, '[') + std::string(1000, ']')).find("100 levels") != std::string::npos);
@@ -224,7 +224,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   SavedNetwork other("cnn.keras");
   other.metadata = R"({"keras_version": 3})";
   write_text(path, other.with(other.description));
-  CHECK(error_of(path).find("not a network as Keras saves it") != std::string::npos);
+  CHECK(error_of(path).find("not a network saved by Keras") != std::string::npos);
 }
 
 TEST_CASE("an error in a network for images of any size says with which size") {

@@ -1,4 +1,4 @@
-// Primitives of oneDNN as kernels.
+// Runs primitives of oneDNN as kernels.
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
 
 #include <chrono>
@@ -36,7 +36,7 @@ Layout OneDnn::layout(const Format& format) {
   const auto bytes = static_cast<std::int64_t>(desc.get_size());
   if (desc == format.logical(dtype)) return {dtype, "", bytes};
   const onednn::Blocking b = onednn::blocking(desc);
-  require(b.blocked, "oneDNN does not describe the blocks of a layout");
+  require(b.blocked, "a layout of oneDNN is not blocked");
   std::string name =
       trainctl::format("{} strides {} of {}", text(onednn::dims(desc)), text(b.strides), text(format.logical_strides));
   if (b.padded != onednn::dims(desc)) name += " padded " + text(b.padded);
@@ -51,7 +51,7 @@ Layout OneDnn::layout(const Format& format) {
 
 const Format& OneDnn::find(const std::string& name) const {
   const auto entry = formats_.find(name);
-  require(entry != formats_.end(), "no lowering named this layout of oneDNN: " + name);
+  require(entry != formats_.end(), "this layout of oneDNN is unknown: " + name);
   return entry->second;
 }
 

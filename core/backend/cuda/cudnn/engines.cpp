@@ -10,9 +10,9 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr std::int64_t most_configs = 64;  // that one mode of the heuristics may return
-constexpr int most_variants = 12;          // of one engine, in the list
-constexpr int most_compiled = 3;           // engines that are compiled at run time, which takes about a second for each
+constexpr std::int64_t max_configs = 64;  // of one mode of the heuristics
+constexpr int max_variants = 12;          // of one engine in the list
+constexpr int max_compiled = 3;           // engines that are compiled at run time, which takes about a second for each
 
 // The configurations of engines that one mode of the heuristics returns.
 std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& target, cudnnBackendHeurMode_t mode) {
@@ -23,7 +23,7 @@ std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& ta
   if (!heuristics.can_finalize()) return {};
   const std::int64_t offered = heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   return heuristics.children(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                             std::min(offered, most_configs));
+                             std::min(offered, max_configs));
 }
 
 // Whether the engine obeys the rules.
@@ -118,15 +118,15 @@ std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& tar
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     if (!engines.empty()) break;
     for (const Descriptor& configuration : configurations(graph, target, mode)) {
-      if (static_cast<int>(engines.size()) >= rules.most) return engines;
+      if (static_cast<int>(engines.size()) >= rules.max_engines) return engines;
       const auto engine = configuration.children(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
       if (engine.empty() || !obeys(engine[0], rules)) continue;
       const auto workspace = configuration.find<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
       if (workspace.value_or(0) > rules.max_workspace_bytes) continue;
       const std::string text = text_of(configuration, engine[0]);
       if (std::find(engines.begin(), engines.end(), text) != engines.end()) continue;
-      if (++variants[engine[0].value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)] > most_variants) continue;
-      if (is_compiled(engine[0]) && ++compiled > most_compiled) continue;
+      if (++variants[engine[0].value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)] > max_variants) continue;
+      if (is_compiled(engine[0]) && ++compiled > max_compiled) continue;
       engines.push_back(text);
     }
   }

@@ -1,5 +1,4 @@
-// cuDNN's engines for an operation graph: the list of engines that it offers, as text for the record of kernel choices,
-// and the plans made from them.
+// Lists cuDNN's engines for an operation graph, as texts for the record of kernel choices, and makes plans from them.
 #pragma once
 
 #include <memory>
@@ -15,14 +14,14 @@ namespace trainctl::cuda {
 // The rules that an engine must obey.
 struct EngineRules {
   bool deterministic = true;
-  bool tensor_cores = true;  // if false, float32 products keep all of their bits
+  bool tensor_cores = true;  // if false, float32 products are not rounded to TF32
   std::int64_t max_workspace_bytes = std::int64_t{256} << 20;
-  int most = 14;  // largest number of engines in the list; each variant of an engine counts
+  int max_engines = 14;  // in the list; each variant of an engine counts
 };
 
-// The engines for a finalized graph, with their knobs, as "62:2=4,13=0". They are in the order of cuDNN's heuristics,
-// the most promising first; if the heuristics return no engine, these are cuDNN's fallback engines. Empty if no engine
-// obeys the rules.
+// The engines for a finalized graph, each as text: "62:2=4,13=0" is engine 62 with knob 2 set to 4 and knob 13 set to
+// 0. They are in the order of cuDNN's heuristics, the most promising first; if the heuristics return no engine, these
+// are cuDNN's fallback engines. Empty if no engine obeys the rules.
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules);
 
 // An engine prepared for a graph. run() queues the work with the handle for which the plan was made, and allocates only
@@ -56,7 +55,7 @@ class Plan {
 
   std::shared_ptr<const Descriptor> plan_;
   std::vector<std::int64_t> ids_;
-  cudnnHandle_t handle_ = nullptr;  // null if the GPU is only described
+  cudnnHandle_t handle_ = nullptr;  // null if the plan is for a described GPU (GraphTarget)
   std::vector<Pack> packs_;         // one for each slot that the op has run in
   std::int64_t workspace_bytes_ = 0;
 };

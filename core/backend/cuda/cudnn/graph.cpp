@@ -15,7 +15,7 @@ constexpr std::int64_t alignment = 16;  // bytes
 cudnnDataType_t cudnn_type(DType dtype) {
   if (dtype == DType::bfloat16) return CUDNN_DATA_BFLOAT16;
   if (dtype == DType::float16) return CUDNN_DATA_HALF;
-  require(dtype == DType::float32, "cuDNN computes in float32, bfloat16 or float16");
+  require(dtype == DType::float32, "cuDNN does not compute in this dtype");
   return CUDNN_DATA_FLOAT;
 }
 

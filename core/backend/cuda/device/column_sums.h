@@ -17,8 +17,8 @@ class ColumnSums {
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
-  // sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Runs of this object and of its copies must not
-  // overlap.
+  // Sets sums[c], in float32, to the sum of x[row, c] over all rows, or adds it to sums[c] with `accumulate`. The order
+  // of the additions is fixed. Runs of this object and of its copies must not overlap.
   void run(const void* x, bool accumulate, float* sums, void* workspace, cudaStream_t stream) const;
 
  private:

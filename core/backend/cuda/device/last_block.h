@@ -9,9 +9,9 @@
 
 namespace trainctl::cuda {
 
-// All threads of each of the `blocks` blocks must call it after they wrote the block's results. Returns true in the
-// last block that calls it, which reads the results of all blocks by fresh(). The counter must be zero before the
-// kernel, and is zero after it.
+// All threads of all `blocks` blocks must call this function after they have written the results of their block.
+// Returns true in the last block that calls it; this block then reads the results of all blocks with fresh(). The
+// counter must be zero before the kernel, and is zero after it.
 __device__ inline bool last_block(unsigned* counter, unsigned blocks) {
   __shared__ bool last;
   __threadfence();
@@ -25,14 +25,14 @@ __device__ inline bool last_block(unsigned* counter, unsigned blocks) {
   return last;
 }
 
-// Reads a value that another block wrote, bypassing this multiprocessor's own cache.
+// Reads a value that another block wrote, bypassing this multiprocessor's L1 cache.
 template <class T>
 __device__ inline T fresh(const T* address) {
   return __ldcg(address);
 }
 
-// *sum (+)= the sum of `count` values that other blocks may have written, in a fixed order. All threads of the last
-// block must call it.
+// Sets *sum to the sum of `count` values, which other blocks may have written, or adds it to *sum with `accumulate`.
+// The order of the additions is fixed. All threads of the last block must call this function.
 __device__ inline void sum_in_block(const float* values, std::int64_t count, bool accumulate, float* sum) {
   __shared__ float shared[32];
   float own = 0;

@@ -12,8 +12,8 @@
 
 namespace trainctl::cuda {
 
-// to[c, r] (+)= from[r, c]: `from` is row-major [rows, columns]. The dtypes are float32, bfloat16 or float16, and at
-// least one of them is float32.
+// Sets to[c, r] to from[r, c], or adds it to to[c, r] with `accumulate`. `from` is row-major [rows, columns]. The
+// dtypes are float32, bfloat16 or float16, and at least one of them is float32.
 void transpose(DType from_dtype, const void* from, std::int64_t rows, std::int64_t columns, DType to_dtype, void* to,
                bool accumulate, cudaStream_t stream);
 

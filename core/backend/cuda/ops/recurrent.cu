@@ -35,8 +35,8 @@ class WorkspaceLayout {
 // The elements [samples, units] of a step, and the number of steps between samples.
 struct StepGrid {
   std::uint32_t count, units;
-  std::int64_t steps;    // in tensors that hold all steps
-  std::int64_t y_steps;  // in y: 1 if it holds the last step only
+  std::int64_t steps;    // number of steps in tensors that hold all steps
+  std::int64_t y_steps;  // number of steps in y: 1 if it holds the last step only
   Divisor by_units;
 
   explicit StepGrid(const Sizes& s)

@@ -46,7 +46,7 @@ concept FactoredRule = requires {
 // if the flag agree_not_finite is set or the gradient norm is not finite.
 struct OptimizerUpdate final : OpDef {
   OptimizerRule rule;
-  std::vector<UpdateRange> ranges;  // if the rule is by parameter, each range is a whole parameter
+  std::vector<UpdateRange> ranges;  // with by_parameter, each range is a whole parameter
   float clip_norm = 0;              // 0: no clipping
   float weight_decay = 0;
   // Copies of whole trainable parameters. Lowering fills the list if the backend writes copies in this op

@@ -156,7 +156,7 @@ struct Conv2dWeightsBf16::Task {
   Bf16 *packed_x,
       *packed_dy;  // [vector of C][slot][residue][pair], [pairing][vector of O][row][pair] of packed vectors
   std::int64_t first_in, in_vectors, first_out, out_vectors, first, last;
-  std::array<Prefetch, 2> prefetch;  // of x and of dy
+  std::array<Prefetch, 2> prefetch;  // the prefetch of x, and that of dy
 };
 
 bool Conv2dWeightsBf16::available() {

@@ -28,7 +28,8 @@ class Conv2dWeightsBf16 {
 
   std::int64_t workspace_bytes() const;
 
-  // dkernel [kh, kw, C, O] (+)= the gradient. The workspace must be aligned to 64 bytes.
+  // Writes the gradient to dkernel [kh, kw, C, O], or adds it to dkernel with `accumulate`. The workspace must be
+  // aligned to 64 bytes.
   void run(const Bf16* x, const Bf16* dy, bool accumulate, float* dkernel, void* workspace) const;
 
  private:

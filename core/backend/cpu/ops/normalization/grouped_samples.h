@@ -16,7 +16,7 @@ struct GroupedSamples {
 
   GroupedSamples(const Shape& x, std::int64_t group_count)
       : count(x[0]), groups(group_count), each(x.without_front().rows(), x.back()) {}
-  std::int64_t values() const { return each.rows * each.channels; }  // of a sample
+  std::int64_t values() const { return each.rows * each.channels; }  // number of values of a sample
   std::int64_t group_channels() const { return each.channels / groups; }
   double group_values() const { return static_cast<double>(values() / groups); }
 };

@@ -1,5 +1,6 @@
-// Adafactor over the flat regions, parameter by parameter: computes the means of squares over rows and columns, the
-// length of the resulting direction, then the step. The order of all sums does not depend on the number of threads.
+// Runs Adafactor over the flat regions. For each parameter it updates the row and column means of the squared
+// gradients, computes the root mean square of the direction that follows from them, then takes the step. The order of
+// all sums does not depend on the number of threads.
 #include <algorithm>
 
 #include "core/backend/cpu/ops/training/optimizer_step.h"
@@ -18,8 +19,8 @@ std::int64_t rows_of_grain(const Factors& factors) {
 struct Parameter {
   const float* gradient;
   float* weight;
-  float* kept;        // moving means of squares: for each matrix those of its rows, then of its columns
-  double* row_means;  // for each matrix the mean of its rows' means of squares
+  float* kept;        // moving averages for each matrix: the row means, then the column means
+  double* row_means;  // for each matrix, the mean of its row means
   Factors factors;
   float decay;
 
@@ -28,7 +29,7 @@ struct Parameter {
     return kept + matrix * factors.of_matrix() + (factors.vector ? 0 : factors.rows);
   }
   float* row_of(std::int64_t row) const { return kept + row / factors.rows * factors.of_matrix() + row % factors.rows; }
-  // The mean of a row's squares, divided by the mean over all rows of its matrix.
+  // The row's mean, divided by the mean of all row means of its matrix; 1 for a vector.
   float relative_row(std::int64_t row) const {
     return factors.vector ? 1.0f : static_cast<float>(*row_of(row) / row_means[row / factors.rows]);
   }
@@ -37,7 +38,7 @@ struct Parameter {
 
 using AdafactorStep = Step<Adafactor>;
 
-// Updates the means of squares of all rows, and their mean for each matrix.
+// Updates the row means, and computes the mean of the row means of each matrix.
 void average_rows(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter) {
   const std::int64_t columns = parameter.factors.columns, rows = parameter.factors.rows;
   parallel_ranges(parameter.all_rows(), parameter.grain(), [&](std::int64_t begin, std::int64_t end) {
@@ -63,7 +64,7 @@ void average_rows(const Adafactor& rule, const AdafactorStep& step, const Parame
 
 constexpr std::int64_t column_block = 64;  // number of columns summed at a time: four cache lines of a row
 
-// Updates the means of squares of all columns.
+// Updates the column means.
 void average_columns(const Adafactor& rule, const AdafactorStep& step, const Parameter& parameter) {
   const std::int64_t columns = parameter.factors.columns, rows = parameter.factors.rows;
   const std::int64_t blocks = divide_up(columns, column_block);
@@ -90,7 +91,7 @@ void average_columns(const Adafactor& rule, const AdafactorStep& step, const Par
   });
 }
 
-// The root mean squares of the decayed parameter and of its direction.
+// The root mean squares of the parameter after weight decay and of the direction of its step.
 struct Lengths {
   float weight, direction;
 };
@@ -158,7 +159,7 @@ void move(const Adafactor& rule, const AdafactorStep& step, const Parameter& par
 }  // namespace
 
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule) {
-  std::int64_t matrices = 0, grains = 0;  // the largest numbers of a parameter
+  std::int64_t matrices = 0, grains = 0;  // the largest numbers that one parameter has
   for (const UpdateRange& range : def.ranges) {
     const Factors& factors = range.factors;
     matrices = std::max(matrices, factors.matrices);

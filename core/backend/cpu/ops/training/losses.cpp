@@ -193,7 +193,7 @@ float with_target(const Rule& rule, const void* targets, std::int64_t number, co
   return result;
 }
 
-// *total (+)= the sum of the values.
+// Sets *total to the sum of the values, or adds it to *total with `accumulate`.
 void add_up(const float* values, std::int64_t count, bool accumulate, float* total) {
   float sum = accumulate ? *total : 0.0f;
   for (std::int64_t i = 0; i < count; ++i) sum += values[i];

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
   }
 }
 
-// dkernel [height, width, in, out] (+)= the sums of all parts.
+// Sums all parts into dkernel [height, width, in, out]; adds the sums to it with `accumulate`.
 __global__ void add_parts(FewChannels s, int parts, int channels, const float* __restrict__ partials, bool accumulate,
                           float* dkernel) {
   const int count = s.kernel_rows * s.kernel_columns * s.channels * s.out_channels;

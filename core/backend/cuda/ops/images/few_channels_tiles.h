@@ -16,8 +16,8 @@ namespace trainctl::cuda {
 
 constexpr int tile_threads = 128, tile_rows = tile_threads / 32;
 constexpr int step_columns = 4, step_values = 4 * step_columns;
-constexpr int most_steps = 14;                    // of a window; a window of 7x7 has 14 steps
-constexpr int most_pixels = 1792;                 // of an image in shared memory
+constexpr int most_steps = 14;                    // steps of a window; a window of 7x7 has 14
+constexpr int most_pixels = 1792;                 // pixels of an image in shared memory
 constexpr int channel_tile = 8, pixel_tile = 16;  // output channels and pixels of one product
 
 struct FewChannels {

@@ -82,8 +82,8 @@ struct PoolShape {
   Axis rows, columns;
   std::int64_t channels;
   std::uint32_t inputs, outputs;  // number of packs
-  Divisor by_packs;               // by the packs in a pixel
-  bool pairs;                     // on both axes
+  Divisor by_packs;               // divides by the number of packs in a pixel
+  bool pairs;                     // whether both axes have pairs
 
   PoolShape(const Window& w, const Shape& x, int width)
       : rows(w, 0, x),

@@ -39,7 +39,7 @@ struct Geometry {
   EnlargedAxis rows, columns;
   std::int64_t channels;
   std::uint32_t inputs, outputs;  // number of packs
-  Divisor by_packs;               // by the packs in a pixel
+  Divisor by_packs;               // divides by the number of packs in a pixel
 
   Geometry(const Shape& x, const std::array<std::int64_t, 2>& factors, int width)
       : rows(x[1], factors[0]),

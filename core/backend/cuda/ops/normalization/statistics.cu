@@ -13,7 +13,7 @@ namespace {
 struct StatisticSlice {
   Address from, to;
   int count;
-  float momentum;  // of the update
+  float momentum;  // momentum of the moving average
 
   __device__ static float* at(const Address& address, std::byte* slot) {
     return reinterpret_cast<float*>((address.fixed != nullptr ? address.fixed : slot) + address.offset);

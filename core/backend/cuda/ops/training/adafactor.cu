@@ -1,6 +1,6 @@
-// Adafactor over the flat regions in five launches: the means of squares over rows and over columns, the mean of the
-// rows' means, the length of the direction that these means determine, then the step, which also writes the compute
-// copies.
+// Runs Adafactor over the flat regions in five launches: the row means and the column means of the squared gradients,
+// the mean of the row means, the root mean square of the direction that follows from them, then the step, which also
+// writes the compute copies.
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/ops/training/optimizer_step.h"
 
@@ -12,7 +12,7 @@ constexpr unsigned blocks_of_parameter = 128;
 
 // A parameter in a step. The row means of all parameters are stored one after the other.
 struct Parameter {
-  std::int64_t offset;  // in the flat layout
+  std::int64_t offset;  // offset in the flat layout
   Factors factors;
   std::int64_t first_mean;  // index of its first matrix in AdafactorRegions::row_means
 
@@ -32,11 +32,11 @@ struct AdafactorRegions {
   const float* gradient;
   float* weight;
   float* kept;
-  double* row_means;  // for each matrix the mean of its rows' means
+  double* row_means;  // for each matrix, the mean of its row means
 };
 
-// Computes the means of squares over rows, a row for each warp. Here and below blockIdx.y is the index of the
-// parameter.
+// Updates the row means of the squared gradients; each warp sums one row at a time. Here and below, blockIdx.y is the
+// index of the parameter.
 __global__ void average_rows(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
                              AdafactorRegions regions) {
   if (!scalars.apply()) return;
@@ -57,8 +57,8 @@ __global__ void average_rows(StepScalars scalars, Adafactor rule, float clip_nor
   }
 }
 
-// Computes the means of squares over columns: a block sums one column for each thread of a warp, and each of its warps
-// sums some of the rows.
+// Updates the column means of the squared gradients: a block sums as many columns as a warp has threads, and each of
+// its warps sums some of the rows.
 __global__ void average_columns(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
                                 AdafactorRegions regions) {
   if (!scalars.apply()) return;

@@ -1,5 +1,5 @@
-// The chunk that a block of an optimizer updates: a range of the flat regions, or a tile of a parameter whose compute
-// copy is its transposed matrix.
+// The chunk that one thread block of an optimizer kernel updates: a range of the flat regions, or a tile of a parameter
+// whose compute copy is transposed.
 #pragma once
 
 #include <span>
@@ -14,16 +14,17 @@ namespace trainctl::cuda {
 inline constexpr int tile_side = 64;
 inline constexpr int chunk_size = tile_side * tile_side;
 
-// Rows of elements of the regions. Copies have the dtype `copy_dtype`; their addresses are null if there are no copies.
+// Rows of elements in the flat regions. Compute copies have the dtype `copy_dtype`; the address of a missing copy is
+// null.
 struct Chunk {
   std::int64_t begin;       // offset of the first row
-  std::int64_t row_stride;  // elements from a row to the next
+  std::int64_t row_stride;  // number of elements from the start of a row to the next
   int rows, columns;
   float decay;
   DType copy_dtype;
-  std::byte* copy;           // address for the first row's first element, in a copy in the regions' order
-  std::byte* transposed;     // address for the first row's first element, in a transposed copy
-  std::int64_t copy_stride;  // elements between columns of the transposed copy
+  std::byte* copy;           // address of the first row's first element in a copy with the layout of the regions
+  std::byte* transposed;     // address of the first row's first element in a transposed copy
+  std::int64_t copy_stride;  // number of elements from the start of a column to the next in the transposed copy
 };
 
 // The chunks [begin, end) of a parameter, and whether the parameter is exempt from weight decay.
@@ -38,11 +39,11 @@ std::vector<Chunk> chunks_of(const OptimizerUpdate& update, std::span<const Addr
 // For each chunk, the chunks of the update range that it belongs to.
 std::vector<ChunkRange> ranges_of_chunks(const OptimizerUpdate& update, const std::vector<int>& ends);
 
-// The lowering of an optimizer, with the requested layouts for its compute copies.
+// Returns the lowering of an optimizer with the layouts that its compute copies must have.
 Lowering with_copies(const LowerContext& context, Lowering lowering);
 
-// Four neighbouring elements of a chunk's row, of which [from, to) belong to the chunk. Regions of state need not be
-// aligned.
+// Four neighbouring elements of a chunk's row, of which those in [from, to) belong to the chunk. The regions of the
+// optimizer's states may be unaligned.
 struct Vec4 {
   int row;
   std::int64_t row_begin, first;
@@ -75,7 +76,7 @@ struct Vec4 {
   }
 };
 
-// Calls visit(vec4) for the block's chunk.
+// Calls visit(vec4) for each Vec4 of the chunk; the threads of the block divide the work among themselves.
 template <class Visit>
 __device__ void each_vec4(const Chunk& chunk, const Visit& visit) {
   const int groups = chunk.columns / 4 + 2;  // number of groups that a row may overlap
@@ -125,7 +126,8 @@ __device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pa
   }
 }
 
-// Writes the tile to the transposed copy, after all elements. All threads of the block must call it.
+// Writes the tile to the transposed copy. All threads of the block must call this function, after write_copies() for
+// all of their elements.
 __device__ inline void write_transposed(const Chunk& chunk, const Tile& tile) {
   if (chunk.transposed == nullptr) return;
   __syncthreads();

@@ -203,7 +203,7 @@ __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool
   for (std::int64_t sample = team.first(); sample < grid.rows; sample += team.step()) {
     const LossRow<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
     const float* const shares = weights + sample * weights_each;
-    float weight = *shares * static_cast<float>(positions), loss = 0;  // of all positions
+    float weight = *shares * static_cast<float>(positions), loss = 0;  // sums over all positions
     if (weights_each > 1) {
       weight = 0;
       for (int i = static_cast<int>(threadIdx.x); i < positions; i += block_threads) weight += shares[i];

@@ -248,7 +248,7 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     };
     return own_kernel(context, run, rows * static_cast<std::int64_t>(sizeof(Share)));
   } else if constexpr (Rule::over == MetricOver::outputs) {
-    constexpr std::int64_t most_sums = 1 << 18, most_blocks = 1024;  // of all teams
+    constexpr std::int64_t most_sums = 1 << 18, most_blocks = 1024;  // limits for all teams together
     RowGrid grid(rows, values);
     if (values > 128) grid.team = block_threads;
     const int teams_each = block_threads / grid.team;

@@ -75,7 +75,7 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
 // The elements that a block of chunk_squares sums: `count` elements from `begin` on, of one input of its launch.
 struct InputChunk {
   std::int64_t begin = 0;
-  std::int64_t index = 0;  // of its sum
+  std::int64_t index = 0;  // index of its sum
   int count = 0;
   int input = 0;
 };
