@@ -73,10 +73,10 @@ std::string letters_for(std::int64_t rank) {
 }  // namespace
 
 OutputPlacements place_by(const PlacementRule& rule, const PlacementQuery& query) {
-  require(rule.inputs.size() == query.inputs.size(), "a placement rule names every input");
+  require(rule.inputs.size() == query.inputs.size(), "a placement rule does not name every input");
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     require(static_cast<std::int64_t>(dimensions(rule.inputs[i])) == query.input_types[i].shape.rank(),
-            format("a placement rule names every dimension: {}", rule.inputs[i]));
+            format("a placement rule does not name every dimension: {}", rule.inputs[i]));
   }
   for (const char letter : letters(rule)) {
     if (mismatch(rule, query.inputs, letter) != query.inputs.size()) continue;

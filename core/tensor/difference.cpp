@@ -19,7 +19,7 @@ void Difference::add(const Difference& other) {
 }
 
 Difference difference(std::span<const float> a, std::span<const float> b) {
-  require(a.size() == b.size(), "compared tensors have the same size");
+  require(a.size() == b.size(), "compared tensors differ in size");
   constexpr double infinite = std::numeric_limits<double>::infinity();
   Difference result{static_cast<std::int64_t>(a.size()), 0, 0, 0};
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -83,10 +83,10 @@ TensorExtent::TensorExtent(Kind kind, std::vector<std::int64_t> offsets, std::ve
 
 TensorExtent TensorExtent::box(const Shape& shape, std::vector<std::int64_t> offsets, std::vector<std::int64_t> sizes) {
   const auto rank = static_cast<std::size_t>(shape.rank());
-  require(offsets.size() == rank && sizes.size() == rank, "a box has as many dimensions as its tensor");
+  require(offsets.size() == rank && sizes.size() == rank, "a box and its tensor differ in the number of dimensions");
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t size = shape[static_cast<std::int64_t>(i)];
-    require(offsets[i] >= 0 && sizes[i] >= 0 && offsets[i] + sizes[i] <= size, "a box is within its tensor");
+    require(offsets[i] >= 0 && sizes[i] >= 0 && offsets[i] + sizes[i] <= size, "a box is not within its tensor");
   }
   if (sizes == shape.sizes()) return {};
   if (rank == 1) return range(shape, offsets[0], sizes[0]);
@@ -94,14 +94,14 @@ TensorExtent TensorExtent::box(const Shape& shape, std::vector<std::int64_t> off
 }
 
 TensorExtent TensorExtent::range(const Shape& shape, std::int64_t offset, std::int64_t count) {
-  require(offset >= 0 && count >= 0 && offset + count <= shape.count(), "a range is within its tensor");
+  require(offset >= 0 && count >= 0 && offset + count <= shape.count(), "a range is not within its tensor");
   if (count == shape.count()) return {};
   return {Kind::range, {offset}, {count}};
 }
 
 TensorExtent TensorExtent::range(const Shape& shape, const TensorExtent& outer, std::int64_t offset,
                                  std::int64_t count) {
-  require(offset >= 0 && count >= 0 && offset + count <= outer.count(shape), "a range is within its extent");
+  require(offset >= 0 && count >= 0 && offset + count <= outer.count(shape), "a range is not within its extent");
   if (outer.kind_ == Kind::whole) return range(shape, offset, count);
   if (outer.kind_ == Kind::range) return range(shape, outer.offsets_[0] + offset, count);
   if (count == 0) return range(shape, 0, 0);
@@ -140,7 +140,7 @@ std::string to_string(const TensorExtent& extent) {
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,
                          const View& target) {
   require(source.dtype == target.dtype && source.count == from.count(tensor) && target.count == to.count(tensor),
-          "source and target have one dtype and the sizes of their extents");
+          "source and target differ in dtype, or do not have the sizes of their extents");
   std::int64_t copied = 0;
   Runs have(tensor, from), want(tensor, to);
   while (!have.done() && !want.done()) {

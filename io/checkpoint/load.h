@@ -44,7 +44,7 @@ inline constexpr int reading_attempts = 100;
 // Whether no file or folder has this name.
 bool is_gone(const std::string& path);
 
-// Returns the present target of a link, or the path itself if it is no link.
+// Returns the present target of a link, or the path itself if it is not a link.
 std::string followed(const std::string& path);
 
 // Returns the checkpoint folders of a run directory, the newest first. A folder without a readable manifest counts as

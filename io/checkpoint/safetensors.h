@@ -50,7 +50,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t
 void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// A file open for reading. The constructor throws Error{data} if it cannot be opened or is no safetensors file.
+// A file open for reading. The constructor throws Error{data} if it cannot be opened or is not a safetensors file.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);

@@ -42,7 +42,7 @@ std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory)
 
 CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy)
     : run_directory_(run_directory), folder_(run_directory + "/checkpoints"), policy_(policy) {
-  require(policy.keep >= 1, "keep is at least 1");
+  require(policy.keep >= 1, "keep is less than 1");
   create_folders(folder_);
   remove_leftovers(folder_);
   std::optional<Manifest> newest;
@@ -72,7 +72,7 @@ SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
 }
 
 std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const std::string> files) {
-  require(pending_ != nullptr, "a checkpoint is begun before it is committed");
+  require(pending_ != nullptr, "a checkpoint is committed that was not begun");
   const std::unique_ptr<AtomicFolder> folder = std::move(pending_);
   Manifest manifest;
   manifest.sequence = next_sequence_;

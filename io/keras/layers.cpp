@@ -308,7 +308,7 @@ struct Row {
 #define DEPTHWISE                                                                   \
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
-// reverse_output is no option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
+// reverse_output is not an option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
 #define RECURRENT                                                                                           \
   "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer " \
   "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output "

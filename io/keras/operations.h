@@ -1,4 +1,4 @@
-// Translates Keras' operations that are no layers, such as x * 0.5 + y, to layers of a config.
+// Translates Keras' operations that are not layers, such as x * 0.5 + y, to layers of a config.
 #pragma once
 
 #include <string>

@@ -38,10 +38,10 @@ std::vector<std::string> deciding_differences(const Node& before, const Node& no
 // Whether the resolved config `now` lets a run train longer than `before` does.
 bool ends_later(const Node& now, const Node& before);
 
-// Reads the config.yaml of a run. Throws Error{data} if it cannot be read, and ConfigError if it is no config.
+// Reads the config.yaml of a run. Throws Error{data} if it cannot be read, and ConfigError if it is not a config.
 Node load_run_config(const std::string& run);
 
-// Inspects a run directory. Throws Error{resource} if it cannot be read or is no folder, and the errors of
+// Inspects a run directory. Throws Error{resource} if it cannot be read or is not a folder, and the errors of
 // load_run_config().
 FoundRun inspect_run(const std::string& path, const Node& config);
 

@@ -3,7 +3,7 @@
 
 namespace trainctl {
 
-// Returns the width in columns; 0 if the descriptor is no terminal or the width is unknown.
+// Returns the width in columns; 0 if the descriptor is not a terminal or the width is unknown.
 int terminal_columns(int descriptor);
 
 // Whether the terminal type in TERM can erase and redraw lines.

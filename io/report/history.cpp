@@ -110,7 +110,7 @@ RunHistory read_history(const std::string& path) {
     try {
       add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), SourceLocation{path, line}));
     } catch (const Json::exception&) {
-      throw Error(ErrorKind::data, SourceLocation{path, line}, "this line is no event of a run",
+      throw Error(ErrorKind::data, SourceLocation{path, line}, "this line is not an event of a run",
                   "remove the line, or restore the file");
     }
   }

@@ -54,7 +54,7 @@ struct RunHistory {
 
 // Reads the events of a metrics.jsonl. If a run was resumed from a checkpoint, earlier events of later steps are
 // removed. An incomplete last line is ignored. Throws Error{data} if the file cannot be read, and with the line's
-// number if a line is no event. If the file does not exist, the history is empty.
+// number if a line is not an event. If the file does not exist, the history is empty.
 RunHistory read_history(const std::string& path);
 
 // Returns an epoch's value of a monitored metric: of validation for "val_loss", of training for "loss"; no value if the

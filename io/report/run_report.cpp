@@ -124,7 +124,7 @@ std::string RunReport::name() const {
 RunReport load_run_report(const std::string& directory) {
   const std::string config = directory + "/config.yaml", metrics = directory + "/metrics.jsonl";
   if (!is_folder(directory) || !exists(config)) {
-    throw Error(ErrorKind::data, SourceLocation{directory}, "this is no run directory: it has no config.yaml",
+    throw Error(ErrorKind::data, SourceLocation{directory}, "this is not a run directory: it has no config.yaml",
                 "name a folder that `trainctl run` has made, such as runs/NAME");
   }
   RunReport run{

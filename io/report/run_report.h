@@ -24,7 +24,7 @@ struct RunReport {
   std::string name() const;
 };
 
-// Throws Error{data} if the folder is no run directory or its run has not begun to train, and the errors of
+// Throws Error{data} if the folder is not a run directory or its run has not begun to train, and the errors of
 // load_run_config() and read_history().
 RunReport load_run_report(const std::string& directory);
 

@@ -104,7 +104,7 @@ class LayerNames {
         throw_mismatch(group, format("it has '{}' instead of '{}'", weights[i], variable.name()));
       }
       const auto number = numbers_.find(root_ + group + "/" + weights[i]);
-      if (number == numbers_.end()) continue;  // a counter, which is no weight
+      if (number == numbers_.end()) continue;  // a counter, which is not a weight
       // The weights of a layer that is in several groups are the same in all of them.
       const std::string key = variable.shared.empty() ? "" : variable.shared + "/" + variable.leaf;
       const auto [first, is_new] = shared_.try_emplace(key, number->second);
@@ -148,7 +148,7 @@ class LayerNames {
 
   void set(const std::string& group, const std::string& weight, std::vector<std::string> names) {
     const auto found = numbers_.find(root_ + group + "/" + weight);
-    if (found == numbers_.end()) return;  // a counter, which is no weight
+    if (found == numbers_.end()) return;  // a counter, which is not a weight
     named_.insert(found->second);
     names_[found->second] = std::move(names);
   }

@@ -42,8 +42,8 @@ struct LayerVariable {
   std::string name() const { return layer + "/" + leaf; }
 };
 
-// Returns the weights of a layer that is no network, in the order in which Keras creates them; no value if the class is
-// unknown.
+// Returns the weights of a layer that is not a network, in the order in which Keras creates them; no value if the class
+// is unknown.
 std::optional<std::vector<LayerVariable>> layer_variables(const Json& layer, const std::string& path);
 
 // Returns the weights of a layer that may be a network, in the order of the older .h5 files: trainable weights first.

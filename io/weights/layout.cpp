@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// Returns the shape of the image that was flattened to x [N, features]; empty if x is no flattened image.
+// Returns the shape of the image that was flattened to x [N, features]; empty if x is not a flattened image.
 Shape flattened_image(const Graph& graph, const std::map<TensorId, const Op*>& producers, TensorId x) {
   while (graph.tensor(x).type.shape.rank() == 2) {
     const auto found = producers.find(x);

@@ -29,7 +29,7 @@ class WeightsFile {
   virtual ~WeightsFile() = default;
 
   virtual WeightsOrigin origin() const = 0;
-  // The tensors of floating-point numbers; integer tensors, such as counters, are no weights.
+  // The tensors of floating-point numbers; integer tensors, such as counters, are not weights.
   const std::vector<FileTensor>& tensors() const { return tensors_; }
   // Reads tensors()[tensor] into memory for all its values. Throws Error{data}.
   virtual void read(std::size_t tensor, float* to) const = 0;

@@ -191,7 +191,7 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
     return null_node;
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string::npos) {
-    reader.error(location_in(text, nul, file), "there is a NUL byte: this is no text in UTF-8");
+    reader.error(location_in(text, nul, file), "there is a NUL byte: this is not a text in UTF-8");
     return null_node;
   }
   Builder builder(file, base_directory, reader);

@@ -36,7 +36,7 @@ Node load_preset_file(const Node& preset, const VariableLookup& variables, Reade
   if (type == FileType::regular) return load_yaml(path, variables, reader, files);
   if (is_path(preset.text)) {
     reader.error(preset.location, type == FileType::absent ? format("there is no preset file '{}'", path)
-                                                           : format("preset '{}' is no regular file", path));
+                                                           : format("preset '{}' is not a regular file", path));
     return {};
   }
   const std::vector<std::string> names = preset_names();

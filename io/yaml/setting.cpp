@@ -63,7 +63,7 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Sourc
       const auto size = static_cast<std::int64_t>(node->items.size());
       if (!index || *index < 0 || *index >= size) {
         reader.error(location,
-                     format("'{}' is no item of this list: it has {}", part,
+                     format("'{}' is not an item of this list: it has {}", part,
                             size == 0 ? "none" : format("items 0 to {}", size - 1)),
                      node->location, "list");
         return nullptr;

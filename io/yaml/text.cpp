@@ -56,7 +56,7 @@ std::optional<std::string> read_text(const std::string& file, FileKind kind, con
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return cannot();
   if (S_ISDIR(status.st_mode)) return fail("is a folder");
-  if (kind == FileKind::regular && !S_ISREG(status.st_mode)) return fail("is no regular file");
+  if (kind == FileKind::regular && !S_ISREG(status.st_mode)) return fail("is not a regular file");
   const bool is_pipe = S_ISFIFO(status.st_mode);
   const Descriptor descriptor(
       // Only a pipe is opened with O_NONBLOCK: reading from a terminal may block.

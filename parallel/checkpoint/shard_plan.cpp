@@ -29,7 +29,7 @@ std::vector<NamedTensor> parse_tensors(const std::string& text) {
   for (const Json& json : parse_json(text)) {
     const Shape shape(json.at("shape").get<std::vector<std::int64_t>>());
     const auto extent = extent_from_json(json.at("extent"), shape);
-    require(extent.has_value(), "an extent is within its tensor");
+    require(extent.has_value(), "an extent is not within its tensor");
     tensors.push_back({json.at("name"), shape, {}, *extent});
   }
   return tensors;
@@ -59,7 +59,7 @@ ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
     std::vector<TensorExtent> extents;
     for (const PlannedShard& shard : tensor.shards) extents.push_back(shard.extent);
     const auto problem = find_coverage_problem(tensor.shape, extents);
-    require(!problem, format("element {} of '{}' is held by no rank, or in two different parts",
+    require(!problem, format("element {} of '{}' is held by no rank, or in two different shards",
                              problem ? problem->element : 0, name));
     tensors_.push_back(std::move(tensor));
   }

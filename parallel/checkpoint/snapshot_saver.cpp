@@ -32,11 +32,12 @@ std::vector<NamedTensor> with_memory(std::vector<NamedTensor> shards, std::span<
 
 SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& ranks, Stream& stream)
     : outlet_(outlet), ranks_(ranks), stream_(stream), can_write_(static_cast<std::size_t>(ranks.size())) {
-  require((ranks.rank() == 0) == (outlet.store != nullptr), "rank 0 keeps the checkpoints");
+  require((ranks.rank() == 0) == (outlet.store != nullptr),
+          "a rank other than rank 0 has the checkpoint store, or rank 0 has none");
   can_write_[static_cast<std::size_t>(ranks.rank())] = outlet.sink != nullptr;
   ranks.all_gather({can_write_.data(), DType::int32, ranks.size()}, stream);
   stream.synchronize();
-  require(can_write_[0] != 0, "rank 0 can write");
+  require(can_write_[0] != 0, "rank 0 cannot write");
   add_files(plan.weights, SnapshotContent::weights);
   if (!outlet.weights_only) add_files(plan.state, SnapshotContent::state);
 }

@@ -17,7 +17,7 @@ std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshA
 }  // namespace
 
 MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward) {
-  require(mesh.ranks() == world.size(), "the mesh must contain all ranks");
+  require(mesh.ranks() == world.size(), "the mesh and the communicator differ in the number of ranks");
   for (MeshAxis axis : all_mesh_axes) {
     const auto a = static_cast<std::size_t>(axis);
     if (mesh.size(axis) == world.size()) {

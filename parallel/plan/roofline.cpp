@@ -55,7 +55,7 @@ TrafficSeconds RooflineCosts::within_node(const Traffic& traffic) const {
 }
 
 TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
-  require(machine_.network.has_value(), "ranks on several nodes have a network");
+  require(machine_.network.has_value(), "there is no network between the nodes of the ranks");
   const MachineNetwork& network = *machine_.network;
   const auto bytes = static_cast<double>(traffic.bytes);
   const double latency = microseconds * network.latency, link_latency = microseconds * machine_.node.link_latency;

@@ -9,8 +9,7 @@
 namespace trainctl {
 
 int SharedWork::begin(double seconds, double share, std::vector<int> capacities) {
-  require(seconds >= 0 && share > 0 && share <= 1,
-          "work has seconds of at least 0 and a share of more than 0 and at most 1");
+  require(seconds >= 0 && share > 0 && share <= 1, "work has negative seconds, or a share that is not in (0, 1]");
   if (free_.empty()) {
     free_.push_back(static_cast<int>(pieces_.size()));
     pieces_.emplace_back();

@@ -78,7 +78,7 @@ std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankL
     }
   }
   require(communications == static_cast<int>(list.all.size()),
-          "a compiled program has the communications of the program");
+          "a compiled program and its program differ in their communications");
   return actions;
 }
 

@@ -281,7 +281,8 @@ StepSeconds SimulatedStep::phases() const {
 
 SimulatedStep simulate_step(const std::vector<StageRank>& stages, const Nodes& nodes, const Costs& costs,
                             bool timeline) {
-  require(!stages.empty() && std::ssize(stages) == stages.front().rank.mesh.pipeline, "one rank represents each stage");
+  require(!stages.empty() && std::ssize(stages) == stages.front().rank.mesh.pipeline,
+          "a stage is not represented by one rank");
   return Simulation(stages, nodes, costs, timeline).run();
 }
 

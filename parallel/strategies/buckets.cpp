@@ -70,7 +70,7 @@ Segment& last_backward(Program& program) {
     return program.segment(item.segment).phase == Phase::backward;
   };
   const auto last = std::find_if(schedule.rbegin(), schedule.rend(), is_backward);
-  require(last != schedule.rend(), "a training program has a backward pass");
+  require(last != schedule.rend(), "a training program has no backward pass");
   const auto uses = std::count_if(schedule.begin(), schedule.end(),
                                   [&](const ScheduleItem& item) { return item.segment == last->segment; });
   if (uses > 1) {

@@ -206,7 +206,7 @@ int stage_number(const std::string& key) {
 }
 
 Mesh mesh_of(const StrategyOptions& options, int ranks) {
-  require(ranks >= 1, "a run has ranks");
+  require(ranks >= 1, "a run has no ranks");
   const int stages = options.stages(), tensor = options.tensor.value;
   const int ranks_of_replica = stages * tensor;
   const auto refuse = [&](const SourceLocation& location, const std::string& problem, int replicas) {

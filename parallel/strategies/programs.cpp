@@ -117,7 +117,7 @@ const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const B
   const auto found = std::find_if(programs.begin(), programs.end(), [&](const RunPrograms& own) {
     return shares_of(sizes, own.rank()) == shares_of(sizes, rank);
   });
-  require(found != programs.end(), "the programs of every rank are given");
+  require(found != programs.end(), "no program was built for this rank");
   return *found;
 }
 

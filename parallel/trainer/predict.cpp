@@ -89,7 +89,8 @@ void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& so
       engine.run(program, batch, {}, result);
       for (std::size_t output = 0; output < values_per_sample.size(); ++output) {
         const TensorId id = engine.program(program).program.step.predictions[output];
-        require(engine.program(program).tensor(id).layout.format.empty(), "predictions are in their logical layout");
+        require(engine.program(program).tensor(id).layout.format.empty(),
+                "predictions are not in their logical layout");
         engine.read_tensor(program, id, values[output]);
       }
     }

@@ -114,7 +114,7 @@ TEST_CASE("report compares runs, and refuses what is no run") {
 
   const Finished missing = trainctl(folder, {"report", "one", "three"});
   CHECK(missing.code == 3);
-  CHECK_THAT(missing.errors, Catch::Matchers::Contains("three: this is no run directory"));
+  CHECK_THAT(missing.errors, Catch::Matchers::Contains("three: this is not a run directory"));
 }
 
 }  // namespace trainctl::test::report_test

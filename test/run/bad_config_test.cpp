@@ -265,7 +265,7 @@ TEST_CASE("settings are checked like the file") {
   CHECK(errors("model.layers.1.dense.units=0") ==
         "--set model.layers.1.dense.units: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("model.layers.7.dense.units=1") ==
-        "--set model.layers.7.dense.units: '7' is no item of this list: it has items 0 to 1 (list at c.yaml:9:5)");
+        "--set model.layers.7.dense.units: '7' is not an item of this list: it has items 0 to 1 (list at c.yaml:9:5)");
   CHECK(errors("train.epochs") == "--set train.epochs: expected PATH=VALUE, for example train.epochs=5");
 }
 

@@ -83,7 +83,7 @@ std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accum
 // g.
 void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate && function.kind == ActivationKind::none,
-          "dense_grad_input: a forward op is not fused and does not accumulate");
+          "dense_grad_input: no gradient if it is fused or accumulates");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]);
   if (differentiator.needs_gradient(op.inputs[1])) {
     differentiator.emit_into(std::make_shared<DenseGradWeights>(false, differentiator.accumulate()),
@@ -96,8 +96,7 @@ void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator)
 }
 
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
-  require(!accumulate || function.kind == ActivationKind::none,
-          "dense_grad_input: accumulates or has an activation, not both");
+  require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: accumulates and has an activation");
   return {{inputs[0].shape.with_back(inputs[1].shape[0]), inputs[0].dtype}};
 }
 

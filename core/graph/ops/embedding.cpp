@@ -11,7 +11,7 @@ std::string Embedding::attributes() const { return AttributeText().value("to", n
 
 std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].dtype == DType::int32 && inputs[1].shape.rank() == 2,
-          "embedding: the inputs are int32 numbers and a table");
+          "embedding: the inputs are not int32 numbers and a table");
   return {{inputs[0].shape.with_appended(inputs[1].shape[1]), to}};
 }
 

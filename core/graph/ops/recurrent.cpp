@@ -59,7 +59,7 @@ double Recurrent::flops(std::span<const TensorType> inputs, std::span<const Tens
 }
 
 void Recurrent::differentiate(const Op& op, Differentiator& differentiator) const {
-  require(training, "recurrent: only training ops have gradients");
+  require(training, "recurrent: no gradient outside of training");
   const TensorId gates = op.outputs[1], memories = op.outputs[2], states = op.outputs[3];
   const auto gradients =
       differentiator.emit(std::make_shared<RecurrentGrad>(a),

@@ -92,7 +92,7 @@ void add_mask(Graph& graph, Op& op) {
   for (TensorId input : op.inputs) inputs.push_back(graph.tensor(input).type);
   const std::vector<TensorType> outputs = op.def->outputs(inputs);
   if (outputs.size() == op.outputs.size()) return;
-  require(outputs.size() == op.outputs.size() + 1, "fusion adds at most one output");
+  require(outputs.size() == op.outputs.size() + 1, "fusion adds more than one output");
   Tensor mask = graph.tensor(op.outputs[0]);
   mask.name = op.name + "/mask";
   mask.type = outputs.back();

@@ -155,7 +155,7 @@ class Answers final : public httplib::Server {
       return HandlerResponse::Handled;
     });
     set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.status == 400) response.set_content("this is no request of HTTP/1.1\n", plain_text);
+      if (response.status == 400) response.set_content("this is not an HTTP/1.1 request\n", plain_text);
     });
   }
 

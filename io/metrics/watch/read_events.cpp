@@ -62,7 +62,7 @@ RunEvent add_event(RunRecord& record, const Json& json) {
     begin(record, read_start(json));
     event = RunEvent::start;
   } else if (!record.start) {
-    throw Error(ErrorKind::config, "this is no record of a run: it does not begin with a start event",
+    throw Error(ErrorKind::config, "this is not the record of a run: it does not begin with a start event",
                 "name the directory of a run, as trainctl run leaves it");
   } else if (name == "step") {
     add_step(record, read_step(json), time);

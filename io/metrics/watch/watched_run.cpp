@@ -61,7 +61,7 @@ std::string_view name_of(RunState state) {
 WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory)), file_(record_of(directory_)) {
   const FileType type = file_type(directory_, named);
   if (type == FileType::absent) refuse(directory_, "there is no such directory", name_a_run);
-  if (type != FileType::folder) refuse(directory_, "this is no directory", name_a_run);
+  if (type != FileType::folder) refuse(directory_, "this is not a directory", name_a_run);
   const bool has_record = exists(record_of(directory_), named);
   const std::string holder = lock_holder(directory_);
   if (!has_record && holder.empty()) {

@@ -24,7 +24,7 @@ std::string_view name_of(RunState state);
 
 class WatchedRun {
  public:
-  // Does not read the record yet. Throws Error{config} if this is no directory of a run.
+  // Does not read the record yet. Throws Error{config} if this is not the directory of a run.
   explicit WatchedRun(std::string directory);
 
   // Reads the directory again. Calls `seen` after every new event, when record() includes it, except for steps that

@@ -18,7 +18,7 @@ std::string constant_of(const OnnxOp& op, std::int64_t count, float value) {
 
 void batch_norm_inference(const OnnxOp& op) {
   const BatchNormAttributes& a = op.as<BatchNormInference>().a;
-  require(!a.residual && !a.relu, "batch_norm_inference is translated before it is fused");
+  require(!a.residual && !a.relu, "batch_norm_inference was fused before its translation");
   const std::int64_t channels = op.input_type(0).shape.back();
   std::size_t next_weights = 1;
   std::vector<std::string> operands{op.value(0, Channels::first)};

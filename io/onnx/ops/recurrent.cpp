@@ -50,7 +50,7 @@ std::string with_batch_and_steps_swapped(const OnnxOp& op, const std::string& x)
 void recurrent(const OnnxOp& op) {
   const RecurrentAttributes& a = op.as<Recurrent>().a;
   const OnnxOp product = op.producer(0);
-  require(product.is<Dense>(), "a recurrent op follows the product of its input with the kernel");
+  require(product.is<Dense>(), "a recurrent op does not follow the product of its input with the kernel");
   const std::vector<std::int64_t> gates = gate_order(a.cell);
   const OnnxWeights kernel = product.weights(1), recurrent_kernel = op.weights(1);
   const std::int64_t columns = kernel.shape[1], units = recurrent_kernel.shape[0];

@@ -214,7 +214,7 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
   const ncclDataType_t type = type_of(send.dtype);
   submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
-           // ncclInProgress is no failure of a call in a group: the calls start at the end of the group.
+           // ncclInProgress is not a failure of a call in a group: the calls start at the end of the group.
            ncclResult_t result = library_->group_start();
            const auto is_good = [&result] { return result == ncclSuccess || result == ncclInProgress; };
            for (int peer = 0; peer < size() && is_good(); ++peer) {

@@ -151,7 +151,7 @@ std::string AgentChannel::code(Side from, std::uint64_t number, std::string_view
 }
 
 bool AgentChannel::send(MessageKind kind, std::string_view text) {
-  require(text.size() <= max_bytes, "a message of an agent is at most 1 MiB");
+  require(text.size() <= max_bytes, "a message of an agent is larger than 1 MiB");
   const std::string message = static_cast<char>(kind) + big_endian(text.size(), 4) + std::string(text);
   return write_bytes(socket_, message + code(side_, sent_++, message));
 }

@@ -67,7 +67,7 @@ std::vector<Fit> fit_pieces(const std::vector<TimedSize>& sizes, std::size_t fir
 }  // namespace
 
 AlphaBeta::AlphaBeta(const std::vector<TimedSize>& sizes) {
-  require(!sizes.empty(), "a model is fitted to measured sizes");
+  require(!sizes.empty(), "there are no measured sizes to fit a model to");
   const std::size_t max_count = std::max<std::size_t>(1, std::min(max_pieces, sizes.size() / 2));
   for (std::size_t count = 1; count <= max_count; ++count) {
     pieces_.clear();

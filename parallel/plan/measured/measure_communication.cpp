@@ -86,7 +86,7 @@ SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& str
                                                   .batches = 7,
                                                   .batch_seconds = 0.02,
                                                   .ordinary_memory = !shared})) {
-    require(row.wrong == 0, "a measured collective returns correct values");
+    require(row.wrong == 0, "a measured collective returned wrong values");
     sizes.push_back(static_cast<double>(row.bytes));
     sizes.push_back(row.seconds);
   }

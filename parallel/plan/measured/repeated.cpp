@@ -33,7 +33,7 @@ double total(const Times& times, std::size_t count) {
 }  // namespace
 
 Repeated::Pair Repeated::best() const {
-  require(!results_.empty(), "a measurement was taken");
+  require(!results_.empty(), "no measurement was taken");
   std::optional<Pair> best;
   for (std::size_t i = 0; i < results_.size(); ++i) {
     for (std::size_t k = i + 1; k < results_.size(); ++k) {

@@ -38,7 +38,7 @@ RankList::RankList(const Program& of) : program(&of), all(communications_of(of))
 }
 
 RankLists::RankLists(const Mesh& mesh, const std::vector<const Program*>& programs) : mesh_(mesh) {
-  require(static_cast<int>(programs.size()) == mesh.ranks(), "every rank of the mesh has a program");
+  require(static_cast<int>(programs.size()) == mesh.ranks(), "a rank of the mesh has no program");
   std::map<const Program*, const RankList*> known;
   for (const Program* program : programs) {
     const RankList*& list = known[program];

@@ -29,7 +29,7 @@ class StageCut {
       for (TensorId id : op.inputs) {
         if (!is_in_every_stage) readers_[index(id)].insert(stage);
         require(is_in_every_stage || maker_[index(id)] <= stage,
-                format("stages follow the order of layers: '{}'", op.name));
+                format("the stages do not follow the order of the layers: '{}'", op.name));
       }
     }
   }

@@ -58,7 +58,7 @@ class SimulatedStep {
       }
     }
     for (std::size_t stage = 0; stage < passes_.size(); ++stage) {
-      require(next[stage] == passes_[stage].size(), "the passes of a pipeline's stages follow each other");
+      require(next[stage] == passes_[stage].size(), "a pass of a pipeline's stage waits for a pass that never runs");
     }
   }
 

@@ -52,7 +52,7 @@ class InterleavedReduction {
     std::map<int, std::vector<std::pair<Round, int>>> known;  // by pass: the segments created from it
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward) continue;
-      require(round != rounds.end(), "each round has one leaf of a replica");
+      require(round != rounds.end(), "there are more backward passes than rounds");
       const int pass = pass_of_leaf(program_, item);
       auto& created = known[pass];
       auto found =
@@ -64,7 +64,7 @@ class InterleavedReduction {
       item.segment = found->second;
       ++round;
     }
-    require(round == rounds.end(), "each round has a backward pass");
+    require(round == rounds.end(), "a round has no backward pass");
     const TensorId sums = add_bucket(program_, sums_, layout_.buckets.size());
     add_exchange(
         program_,

@@ -40,7 +40,8 @@ std::int64_t pad_sums(Program& program, int replicas) {
 }
 
 void add_exchange(Program& program, std::vector<Op> ops) {
-  require(program.segment(program.schedule.back().segment).phase == Phase::update, "the update comes last");
+  require(program.segment(program.schedule.back().segment).phase == Phase::update,
+          "the update is not the last segment");
   const ScheduleItem exchange{.segment = static_cast<int>(program.segments.size()), .waits = true};
   program.schedule.insert(program.schedule.end() - 1, exchange);
   program.segments.push_back({Phase::exchange, {}, std::move(ops)});

@@ -149,7 +149,7 @@ class TreeReduction {
       item.segment = found->second;
       ++leaf;
     }
-    require(leaf == steps.end(), "each logical shard has a backward pass");
+    require(leaf == steps.end(), "a logical shard has no backward pass");
   }
 
   // Returns the tensor of a group of gradients in a slot.

@@ -119,7 +119,7 @@ SlotSum slot_sum(const TreeNode& node, int slot) {
 
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {
   std::vector<TreeNode> nodes = nodes_of(sums, leaves);
-  require(nodes.size() == 1, "the sums of all ranks form the tree");
+  require(nodes.size() == 1, "the sums of all ranks do not form one tree");
   return std::move(nodes.front().summands);
 }
 
@@ -166,7 +166,7 @@ std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas) {
       stack.push_back(node.leaves);
     }
   }
-  require(stack.size() == 1, "the sums of all rounds form the tree");
+  require(stack.size() == 1, "the sums of all rounds do not form one tree");
   return rounds;
 }
 

@@ -88,7 +88,7 @@ TensorId SplitGraph::shard(TensorId id, int dimension, const Op& reader) {
 
 TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
   require(!versions(id).dimension && versions(id).whole == no_tensor,
-          "a parameter is split along one dimension, or whole");
+          "a parameter is needed in two different ways: whole, or split along a dimension");
   Tensor shard = from_.tensor(id);
   const Shape shape = shard.type.shape;
   std::vector<std::int64_t> offsets(shape.sizes().size(), 0);

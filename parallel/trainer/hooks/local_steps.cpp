@@ -62,7 +62,7 @@ std::int64_t LocalSteps::next_pause(std::int64_t step) const {
 }
 
 void LocalSteps::add(const StepResult& step) {
-  require(!step.abandoned, "a replica that takes steps independently does not abandon them");
+  require(!step.abandoned, "a replica that takes steps independently abandoned a step");
   since_.resize(flags + step.sums.size());
   const bool finite = !step.not_finite && std::isfinite(step.gradient_norm);
   since_[not_finite] += finite ? 0 : 1;

@@ -362,7 +362,7 @@ TEST_CASE("what is no run directory, or half of one, or of another version, is r
   const TemporaryFolder folder;
   CHECK(contains(refusal(folder / "nowhere"), "there is no such directory"));
   write_text(folder / "file", "");
-  CHECK(contains(refusal(folder / "file"), "this is no directory"));
+  CHECK(contains(refusal(folder / "file"), "this is not a directory"));
   fs::create_directories(folder / "photos/cats");
   CHECK(contains(refusal(folder / "photos"), "holds no run"));
   fs::create_directories(folder / "half/checkpoints");
@@ -375,8 +375,8 @@ TEST_CASE("what is no run directory, or half of one, or of another version, is r
     write_text(folder / "photos/metrics.jsonl", text);
     return refusal(folder / "photos");
   };
-  CHECK(contains(with_record("{\"loss\": 1}\n"), "no record of a run"));
-  CHECK(contains(with_record("epoch,loss\n1,2\n"), "no record of a run"));
+  CHECK(contains(with_record("{\"loss\": 1}\n"), "not the record of a run"));
+  CHECK(contains(with_record("epoch,loss\n1,2\n"), "not the record of a run"));
   CHECK(contains(with_record(R"({"event":"start","time":1,"version":"7.1.0"})"
                              "\n"),
                  "the run was started by trainctl 7.1.0"));

@@ -192,7 +192,7 @@ TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
   CHECK(parse_error("a: \xed\xa0\x80\n") == "a.yaml:1:4: the byte 0xed is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \xe2\x82\n") == "a.yaml:1:4: the byte 0xe2 is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \"\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82\"\n").empty());
-  CHECK(parse_error(std::string("a: x\0y\n", 8)) == "a.yaml:1:5: there is a NUL byte: this is no text in UTF-8");
+  CHECK(parse_error(std::string("a: x\0y\n", 8)) == "a.yaml:1:5: there is a NUL byte: this is not a text in UTF-8");
   CHECK(parse_error("a: \"x\\0y\"\n") == "a.yaml:1:4: a text must not contain a NUL character");
   CHECK(parse_error("train:\n\tepochs: 5\n\tloss: x\n").find("is indented by a tab: YAML requires spaces") !=
         std::string::npos);
@@ -209,9 +209,9 @@ TEST_CASE("what is no file of text is refused, and an error of reading is no emp
   const Folder folder;
   REQUIRE(mkfifo("pipe", 0600) == 0);
   folder.write("a.yaml", "include: pipe\n");
-  CHECK(load_error("a.yaml") == "a.yaml:1:10: included file 'pipe' is no regular file");
+  CHECK(load_error("a.yaml") == "a.yaml:1:10: included file 'pipe' is not a regular file");
   folder.write("b.yaml", "include: /dev/zero\n");
-  CHECK(load_error("b.yaml") == "b.yaml:1:10: included file '/dev/zero' is no regular file");
+  CHECK(load_error("b.yaml") == "b.yaml:1:10: included file '/dev/zero' is not a regular file");
   CHECK(load_error("/dev/zero") == "/dev/zero: the config is larger than 4 MB");
   CHECK(load_error("/proc/self/mem") == "/proc/self/mem: the config cannot be read: Input/output error");
   folder.write("c.yaml", "include: .\n");
@@ -362,9 +362,9 @@ TEST_CASE("a wrong setting is named") {
   CHECK(set_error("a: 1", "a") == "--set a: expected PATH=VALUE, for example train.epochs=5");
   CHECK(set_error("a: 1", "a..b=1") == "--set a..b: the path has an empty part; write it as train.epochs");
   CHECK(set_error("a: [1, 2]", "a.2=1") ==
-        "--set a.2: '2' is no item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
+        "--set a.2: '2' is not an item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
   CHECK(set_error("a: [1, 2]", "a.x=1") ==
-        "--set a.x: 'x' is no item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
+        "--set a.x: 'x' is not an item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
   CHECK(set_error("a: 1", "a=[1").starts_with("--set a: not YAML: "));
   CHECK(set_error("a: 1", "a=${NO}") ==
         "--set a: variable 'NO' is not defined; define it, or give a default: ${NO:-default}");

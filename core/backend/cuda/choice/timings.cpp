@@ -47,7 +47,7 @@ std::size_t Timings::first() const {
 }
 
 std::size_t Timings::none_left() const {
-  require(!candidates_.empty(), "there are candidates to choose from");
+  require(!candidates_.empty(), "there are no candidates to choose from");
   std::string reasons;
   for (const std::string& reason : reasons_) reasons += (reasons.empty() ? "" : "; ") + reason;
   log::warning(format("{} is not timed: none of its {} candidates ran ({}); {} is used", what_, candidates_.size(),

@@ -182,7 +182,7 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
     } else {
       choices.record(key, record_of(algorithm_));
     }
-    require(accepts(algorithm_), "cuBLASLt accepts an algorithm that it offered");
+    require(accepts(algorithm_), "cuBLASLt rejects an algorithm that it has offered");
   }
   workspace_bytes_ = static_cast<std::int64_t>(checked.workspaceSize);
 }
@@ -230,7 +230,7 @@ std::string Product::implementation() const {
 
 void Product::run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const {
   require(workspace_bytes_ == 0 || reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0,
-          "the workspace of a product is aligned to 256 bytes");
+          "the workspace of a product is not aligned to 256 bytes");
   if (has_vector_) set(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
   const float one = 1, beta = accumulate_ ? 1 : 0;
   check(cublasLtMatmul(device_->blas(), operation_.get(), &one, b, a_.get(), a, b_.get(), &beta, c, c_.get(), c,

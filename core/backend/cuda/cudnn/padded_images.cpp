@@ -57,7 +57,7 @@ Lowering lower_forward(const LowerContext& context) {
       lower_conv2d({{single.op, single.program, single.present, context.choices}, context.device, context.plans});
   const Layout& wanted = inner.inputs[1];
   require(inner.inputs[0] == single.present[0] && wanted.format == "ohwi",
-          "the convolution reads its kernel in the layout ohwi");
+          "the convolution reads its kernel in a layout other than ohwi");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";
@@ -85,7 +85,7 @@ Lowering lower_gradient(const LowerContext& context) {
                         context.op.name, context.op.location);
   const Lowering inner = lower_conv2d_grad_weights(
       {{single.op, single.program, single.present, context.choices}, context.device, context.plans});
-  require(inner.inputs[0] == single.present[0], "the convolution reads images in their logical layout");
+  require(inner.inputs[0] == single.present[0], "the convolution reads images in a layout other than the logical one");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";

@@ -14,7 +14,7 @@ namespace trainctl::cuda {
 class Divisor {
  public:
   explicit Divisor(std::int64_t divisor) {
-    require(divisor >= 1 && divisor <= std::int64_t{1} << 31, "a divisor of 1 to 2^31");
+    require(divisor >= 1 && divisor <= std::int64_t{1} << 31, "a divisor is not between 1 and 2^31");
     const auto by = static_cast<std::uint64_t>(divisor);
     while (std::uint64_t{1} << (shift_ - 31) < by) ++shift_;
     factor_ = static_cast<std::uint32_t>(((std::uint64_t{1} << shift_) + by - 1) / by);

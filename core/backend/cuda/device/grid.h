@@ -71,7 +71,7 @@ auto with_type(DType dtype, const Make& make) {
     case DType::float16:
       return make(__half{});
     default:
-      require(dtype == DType::float32, "CUDA kernels compute in float32, bfloat16 or float16");
+      require(dtype == DType::float32, "CUDA kernels do not compute in this dtype");
       return make(float{});
   }
 }

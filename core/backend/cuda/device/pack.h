@@ -34,7 +34,7 @@ __device__ inline Pack<T, width>& pack_at(T* address) {
 
 // The number of packs as 32 bits, for kernels that divide indices: 32-bit divisions are faster.
 inline std::uint32_t narrow(std::int64_t packs) {
-  require(packs < std::int64_t{1} << 31, "an op on fewer than 2^31 packs of values");
+  require(packs < std::int64_t{1} << 31, "an op has 2^31 or more packs of values");
   return static_cast<std::uint32_t>(packs);
 }
 

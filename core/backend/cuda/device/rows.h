@@ -13,7 +13,7 @@ struct RowGrid {
   int blocks = 1;
 
   RowGrid(std::int64_t row_count, std::int64_t value_count) : rows(row_count), values(static_cast<int>(value_count)) {
-    require(value_count <= 1 << 30, "rows have at most 2^30 values");
+    require(value_count <= 1 << 30, "a row has more than 2^30 values");
     const bool many = rows >= 4096 && values <= 2048;  // enough to fill the GPU with warps
     if (values > 128 && !many) team = block_threads;
     blocks = blocks_for(rows * team);

@@ -47,7 +47,7 @@ void transpose(DType from_dtype, const void* from, std::int64_t rows, std::int64
            static_cast<To*>(to), accumulate);
   };
   if (to_dtype == DType::float32) return with_type(from_dtype, [&](auto source) { run(source, float{}); });
-  require(from_dtype == DType::float32, "a transposition reads or writes float32");
+  require(from_dtype == DType::float32, "a transposition neither reads nor writes float32");
   with_type(to_dtype, [&](auto target) { run(float{}, target); });
 }
 

@@ -22,7 +22,7 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
   auto next_look = start + std::chrono::milliseconds(1);
   cudaError_t status = query(object);
   for (; status == cudaErrorNotReady; status = query(object)) {
-    cudaGetLastError();  // clears cudaErrorNotReady, which is no failure
+    cudaGetLastError();  // clears cudaErrorNotReady, which is not a failure
     const auto now = Clock::now();
     if (now - start > std::chrono::milliseconds(1)) sched_yield();  // gives the core to host work that may need it
     if (now < next_look) continue;

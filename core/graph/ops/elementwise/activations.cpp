@@ -96,7 +96,7 @@ std::string Add::attributes() const {
 }
 
 std::vector<TensorType> Add::outputs(std::span<const TensorType> inputs) const {
-  require(inputs.size() == 2 && inputs[0] == inputs[1], "add: the inputs are two tensors of equal shape and dtype");
+  require(inputs.size() == 2 && inputs[0] == inputs[1], "add: the inputs are not two tensors of equal shape and dtype");
   return {inputs[0]};
 }
 

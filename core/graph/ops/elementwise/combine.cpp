@@ -10,7 +10,7 @@ namespace {
 
 std::vector<TensorType> like_inputs(std::string_view kind, std::span<const TensorType> inputs) {
   require(inputs.size() == 2 && inputs[0] == inputs[1],
-          format("{}: the inputs are two tensors of equal shape and dtype", std::string(kind)));
+          format("{}: the inputs are not two tensors of equal shape and dtype", std::string(kind)));
   return {inputs[0]};
 }
 
@@ -42,7 +42,7 @@ void Multiply::differentiate(const Op& op, Differentiator& differentiator) const
 
 std::vector<TensorType> MultiplyChannels::outputs(std::span<const TensorType> inputs) const {
   require(inputs[1].shape == channels_of(inputs[0].shape) && inputs[0].dtype == inputs[1].dtype,
-          "multiply_channels: one factor for each sample and channel");
+          "multiply_channels: the factors are not one for each sample and channel");
   return {inputs[0]};
 }
 

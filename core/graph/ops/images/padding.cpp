@@ -19,7 +19,7 @@ std::vector<TensorType> bordered(const TensorType& x, const Borders& b, std::int
   for (std::size_t axis = 0; axis < 2; ++axis) {
     std::int64_t& size = y.shape[static_cast<std::int64_t>(axis) + 1];
     size = checked_add(size, sign * checked_add(b.before[axis], b.after[axis]));
-    require(size > 0, "borders: an image has pixels");
+    require(size > 0, "borders: no pixels are left of an image");
   }
   return {y};
 }

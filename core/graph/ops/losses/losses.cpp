@@ -67,9 +67,9 @@ std::string Loss::attributes() const {
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
   const Shape &predictions = inputs[0].shape, &weights = inputs[2].shape;
-  require(predictions.rank() >= 2, "loss: predictions have the shape [N, ..., K]");
+  require(predictions.rank() >= 2, "loss: predictions do not have the shape [N, ..., K]");
   require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
-          "loss: there is a weight for each sample or for each position");
+          "loss: the weights are neither one for each sample nor one for each position");
   const TensorType scalar{Shape{}, DType::float32};
   std::vector<TensorType> types(static_cast<std::size_t>(sums()), scalar);
   if (training) types.push_back(inputs[0]);

@@ -19,7 +19,7 @@ std::string GroupNorm::attributes() const { return described(a).text(); }
 std::vector<TensorType> GroupNorm::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
   require(x.rank() >= 2 && x.back() % a.groups == 0,
-          "group_norm: the number of channels is a multiple of the number of groups");
+          "group_norm: the number of channels is not a multiple of the number of groups");
   const TensorType statistic{{x[0], a.groups}, DType::float32};
   return {inputs[0], statistic, statistic};
 }

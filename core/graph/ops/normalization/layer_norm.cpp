@@ -22,7 +22,7 @@ TensorType row_statistic(const TensorType& x) {
 std::string LayerNorm::attributes() const { return described(a).text(); }
 
 std::vector<TensorType> LayerNorm::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.rank() >= 2, "layer_norm: x has at least two dimensions");
+  require(inputs[0].shape.rank() >= 2, "layer_norm: x has fewer than two dimensions");
   return {inputs[0], row_statistic(inputs[0]), row_statistic(inputs[0])};
 }
 

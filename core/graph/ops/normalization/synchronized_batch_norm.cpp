@@ -28,7 +28,7 @@ double BatchMoments::flops(std::span<const TensorType> inputs, std::span<const T
 }
 
 std::vector<TensorType> MergeMoments::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: each rank has moment_rows rows");
+  require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: the number of rows is not a multiple of moment_rows");
   return {channel_vector(inputs[0]), channel_vector(inputs[0]), {{}, DType::float32}};
 }
 

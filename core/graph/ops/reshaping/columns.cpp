@@ -17,7 +17,7 @@ std::string TakeColumns::attributes() const {
 std::vector<TensorType> TakeColumns::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
   require(x.rank() > 0 && x.back() % ranks == 0,
-          "take_columns: the last dimension is a multiple of the number of ranks");
+          "take_columns: the last dimension is not a multiple of the number of ranks");
   return {{x.with_back(x.back() / ranks), inputs[0].dtype}};
 }
 

@@ -15,7 +15,7 @@ std::string Permute::attributes() const {
 
 std::vector<TensorType> Permute::outputs(std::span<const TensorType> inputs) const {
   require(std::ssize(order) == inputs[0].shape.rank() && order[0] == 0,
-          "permute: the order has every dimension, and the first stays");
+          "permute: the order does not have every dimension, or moves the first one");
   TensorType y = inputs[0];
   for (std::int64_t k = 0; k < y.shape.rank(); ++k) {
     y.shape[k] = inputs[0].shape[order[static_cast<std::size_t>(k)]];

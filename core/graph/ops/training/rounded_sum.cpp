@@ -23,7 +23,7 @@ OutputPlacements RoundSummands::placements(const PlacementQuery& query) const { 
 std::string AddSummands::attributes() const { return format("{} to={}", RoundedSumOp::attributes(), name_of(to)); }
 
 std::vector<TensorType> AddSummands::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.count() % ranks == 0, "add_summands: the summands of all ranks have the same length");
+  require(inputs[0].shape.count() % ranks == 0, "add_summands: the summands of the ranks differ in length");
   return {{{inputs[0].shape.count() / ranks}, to}};
 }
 

@@ -21,23 +21,24 @@ std::string TreeSum::attributes() const {
 }
 
 std::vector<TensorType> TreeSum::outputs(std::span<const TensorType> inputs) const {
-  require(!summands.empty() && std::ssize(summands) <= max_summands, "tree_sum: from 1 to 256 summands");
+  require(!summands.empty() && std::ssize(summands) <= max_summands, "tree_sum: no summands, or more than 256");
   const std::int64_t all = inputs.back().shape.count(), count = all / parts;
-  require(all % parts == 0, "tree_sum: the parts have the same length");
+  require(all % parts == 0, "tree_sum: the parts differ in length");
   for (const TensorType& input : inputs) {
     const std::int64_t elements = input.shape.count();
     require(input.dtype == DType::float32 && (elements == all || elements == count),
-            "tree_sum: inputs are float32 and have all parts or the length of one part");
+            "tree_sum: an input is not float32, or has neither all parts nor the length of one part");
   }
   int depth = 0;
   for (const Summand& summand : summands) {
-    require(summand.input < std::ssize(inputs), "tree_sum: a summand is a part of an input");
+    require(summand.input < std::ssize(inputs), "tree_sum: a summand is of an input that does not exist");
     const std::int64_t end = (summand.part + 1) * count;
-    require(end <= inputs[static_cast<std::size_t>(summand.input)].shape.count(), "tree_sum: an input has the part");
+    require(end <= inputs[static_cast<std::size_t>(summand.input)].shape.count(),
+            "tree_sum: a summand is of a part that its input does not have");
     depth += 1 - summand.merges;
-    require(depth >= 1, "tree_sum: an addition has two summands");
+    require(depth >= 1, "tree_sum: an addition has fewer than two summands");
   }
-  require(depth == 1, "tree_sum: the additions leave one sum");
+  require(depth == 1, "tree_sum: the additions leave more than one sum");
   return {{{count}, DType::float32}};
 }
 

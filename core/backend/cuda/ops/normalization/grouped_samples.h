@@ -17,7 +17,7 @@ struct GroupedSamples {
 
   GroupedSamples(const Shape& x, std::int64_t group_count)
       : count(x[0]), groups(group_count), channels(x.back()), width(static_cast<int>(channels / groups)) {
-    require(channels <= 1 << 30, "group_norm: at most 2^30 channels");
+    require(channels <= 1 << 30, "group_norm: more than 2^30 channels");
   }
   __device__ std::int64_t group_of(std::int64_t sample, std::int64_t channel) const {
     return sample * groups + static_cast<int>(channel) / width;

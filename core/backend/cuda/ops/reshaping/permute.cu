@@ -30,7 +30,7 @@ __global__ void permute(const T* x, T* y, std::uint32_t packs, Loops loops) {
 
 // The loops over packs of `width` elements: the innermost loop is over neighbours in x if packs have several elements.
 Loops in_packs(const PermutedLoops& loops, int width) {
-  require(loops.sizes.size() <= most_loops, "a permutation has at most 8 dimensions");
+  require(loops.sizes.size() <= most_loops, "a permutation has more than 8 dimensions");
   Loops result;
   result.count = static_cast<int>(loops.sizes.size());
   for (int k = 0; k < result.count; ++k) {

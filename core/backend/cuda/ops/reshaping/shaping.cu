@@ -108,11 +108,11 @@ Lowering lower_reorder(const LowerContext& context) {
   const Layout &from = context.inputs[0], &to = context.op.as<Reorder>().to;
   Lowering lowering;
   if (to.format.empty()) {
-    require(from.format.empty(), "only parameters are reordered, from their logical layout");
+    require(from.format.empty(), "a tensor is reordered that is not a parameter in its logical layout");
     lowering = lower_conversion(context, from.dtype, to.dtype);
   } else {
     require(to.format == "ohwi" && from.format.empty() && from.dtype == DType::float32,
-            "a kernel is reordered to ohwi, from its logical layout");
+            "a kernel is reordered from or to a layout that is not supported");
     const Shape& kernel = context.input(0).shape;
     lowering = own_kernel(
         context, [rows = kernel.count() / kernel.back(), columns = kernel.back(), dtype = to.dtype](const Buffers& p) {

@@ -20,12 +20,12 @@ std::map<std::int64_t, CopyBuffers> buffers_of(const std::vector<UpdateCopy>& co
   std::map<std::int64_t, CopyBuffers> buffers;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const UpdateCopy& copy = copies[i];
-    require(addresses[i].fixed != nullptr, "compute copies have their own region");
+    require(addresses[i].fixed != nullptr, "a compute copy is not in the region of the copies");
     const bool known = buffers.contains(copy.offset);
     CopyBuffers& at = buffers[copy.offset];
     std::byte*& address = copy.layout.format.empty() ? at.copy : at.transposed;
     require(address == nullptr && (!known || at.dtype == copy.layout.dtype),
-            "a parameter has one copy of each format, in one dtype");
+            "a parameter has two copies of one format, or copies of different dtypes");
     address = addresses[i].fixed + addresses[i].offset;
     at.count = copy.shape.count();
     at.columns = copy.shape.rank() == 0 ? 1 : copy.shape.back();

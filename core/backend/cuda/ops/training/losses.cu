@@ -298,7 +298,7 @@ Lowering lower_class_sums(const LowerContext& context) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
           if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.columns, rule);
-          require(false, "class_sums has the rule of a loss over classes");
+          require(false, "class_sums of a loss that is not over classes");
           return {};
         },
         def.rule);

@@ -42,7 +42,7 @@ Lowering lower_tree_sum(const LowerContext& context) {
   const auto& def = context.op.as<TreeSum>();
   const std::int64_t count = context.output(0).shape.count();
   const std::size_t inputs = context.op.inputs.size();
-  require(inputs <= most_inputs, "tree_sum: at most 32 inputs");
+  require(inputs <= most_inputs, "tree_sum: more than 32 inputs");
   Summands x;
   for (const Summand& summand : def.summands) {
     x.input[x.count] = static_cast<std::uint8_t>(summand.input);

@@ -181,7 +181,7 @@ Lowering lower_zero_input(const LowerContext& context) {
 
 Lowering lower_agree(const LowerContext& context) {
   const std::size_t count = context.op.inputs.size() - 1;
-  require(count <= LossSums::most, "agree reads at most 16 losses");
+  require(count <= LossSums::most, "agree: more than 16 losses");
   return own_kernel(context, [count](const Buffers& p) {
     LossSums losses{{}, count};
     for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
