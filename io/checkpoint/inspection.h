@@ -27,9 +27,10 @@ struct Inspection {
   std::map<std::string, TensorStatistics> weights, state;
 };
 
-// Reads and verifies the checkpoint in a folder or behind a link, or all checkpoints of a run directory, the newest
-// first. Checkpoints that a running trainctl removes meanwhile are left out. Damage is returned in Inspection::problem;
-// other errors, such as a file that cannot be read, are thrown. Throws Error{config} if there is no checkpoint.
+// Reads and verifies the checkpoint in a folder or at the target of a link, or all checkpoints of a run directory, the
+// newest first. Checkpoints that a running trainctl removes meanwhile are left out. Damage is returned in
+// Inspection::problem; other errors, such as a file that cannot be read, are thrown. Throws Error{config} if there is
+// no checkpoint.
 std::vector<Inspection> inspect_all(const std::string& path);
 
 // All values of the inspection.

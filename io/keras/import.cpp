@@ -230,7 +230,7 @@ class Importer {
       for (const std::int64_t axis : layers[i].axes) {
         if (axis == -1 || axis == built.layers[i].output.rank()) continue;
         const LayerUse& use = network_.uses[layers[i].use];
-        reader_.error({path_}, format("{} '{}': axis: {} has no counterpart here, only the last axis ({})",
+        reader_.error({path_}, format("{} '{}': axis: {} has no counterpart in trainctl, only the last axis ({})",
                                       use.layer->at("class_name").get<std::string>(), use.name, axis,
                                       built.layers[i].output.rank()));
       }

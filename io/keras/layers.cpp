@@ -58,7 +58,7 @@ class LayerReader {
     return value.is_null() ? otherwise : value.get<double>();
   }
   void no_counterpart(const std::string& key, const Json& value) {
-    error(format("{}: {} has no counterpart here", key, shown(value)));
+    error(format("{}: {} has no counterpart in trainctl", key, shown(value)));
   }
 
   // Checks the options that were not translated: each must have the value that trainctl always uses, else it is
@@ -89,7 +89,7 @@ class LayerReader {
       if (taken_.contains(key) || ignored.contains(key)) continue;
       if (key == "data_format") {
         if (!value.is_null() && value != "channels_last") {
-          error("data_format channels_first has no counterpart here: save the network with channels_last");
+          error("data_format channels_first has no counterpart in trainctl: save the network with channels_last");
         }
         continue;
       }
@@ -379,12 +379,13 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
   const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.keras == kind; });
   Translation result;
   if (row == std::end(rows)) {
-    layer.error("this layer has no counterpart here");
+    layer.error("this layer has no counterpart in trainctl");
     return result;
   }
   const Section& section = *layer_choices().find(row->kind);
   const bool merges = section.find("from")->required;
-  if (!merges && use.from.size() != 1) layer.error(format("{} inputs have no counterpart here", use.from.size()));
+  if (!merges && use.from.size() != 1)
+    layer.error(format("{} inputs have no counterpart in trainctl", use.from.size()));
   result.layers.push_back({std::string(row->kind), map_node()});
   std::istringstream options{std::string(row->options)};
   for (std::string key; options >> key;) layer.copy(key, result.layers[0].options);

@@ -153,8 +153,8 @@ class Walk {
       const auto found = done.find({output.layer, output.node});
       if (found == done.end()) return std::nullopt;
       if (output.number < found->second.size()) return found->second[output.number];
-      reader_.error({path_},
-                    format("layer '{}': a layer with several outputs has no counterpart here", prefix + output.layer));
+      reader_.error({path_}, format("layer '{}': a layer with several outputs has no counterpart in trainctl",
+                                    prefix + output.layer));
       return found->second.at(0);
     };
     for (std::size_t before = waiting.size() + 1; before != waiting.size();) {
@@ -219,7 +219,7 @@ class Walk {
     }
     if (!other.empty()) {
       reader_.error({path_},
-                    format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name, other));
+                    format("{} '{}': its call argument {} has no counterpart in trainctl", kind, prefix + name, other));
     }
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
@@ -244,7 +244,7 @@ class Walk {
     const Json mode = config.value("merge_mode", Json("concat"));
     const auto merge = merges.find(mode.is_string() ? mode.get<std::string>() : "");
     if (merge == merges.end()) {
-      reader_.error({path_}, format("Bidirectional '{}': merge_mode: {} has no counterpart here", prefix + name,
+      reader_.error({path_}, format("Bidirectional '{}': merge_mode: {} has no counterpart in trainctl", prefix + name,
                                     json_text(mode)));
       return from;
     }

@@ -104,9 +104,10 @@ Translation translate_operation(const LayerUse& use, const std::string& path, Re
   std::string what = format("it computes {}", function);
   if (number != operands.end()) what += format(" with the number {}", **number);
   if (!use.other_argument.empty()) what += format(" with the argument {}", use.other_argument);
-  reader.error({path}, format("{} '{}': {}, which has no counterpart here; a Keras layer that computes the same, such "
-                              "as Rescaling or Activation, can be imported",
-                              layer_class(layer), use.name, what));
+  reader.error({path},
+               format("{} '{}': {}, which has no counterpart in trainctl; a Keras layer that computes the same, such "
+                      "as Rescaling or Activation, can be imported",
+                      layer_class(layer), use.name, what));
   return {};
 }
 

@@ -21,11 +21,10 @@ void check_histograms(const LogOptions& options, const Node& node, Reader& reade
 
 Keys<LogOptions> LogOptions::keys() {
   return Keys<LogOptions>("log", "What a run records while it trains.")
-      .key(
-          "every", &LogOptions::every,
-          "How often a step is written to metrics.jsonl and to TensorBoard. If the output is not a terminal, it has at "
-          "most as many lines, and fewer in a long run.",
-          more_than(0))
+      .key("every", &LogOptions::every,
+           "How often a step is written to metrics.jsonl and to TensorBoard. If the output is not a terminal, it has "
+           "at most as many lines, and fewer in a long run.",
+           more_than(0))
       .key("gpu", &LogOptions::gpu,
            "On GPUs: add utilization, memory, temperature, power and clocks to the steps, about once a second, and "
            "warn of throttling and of slow GPUs.")

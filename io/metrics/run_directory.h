@@ -13,7 +13,7 @@ namespace trainctl {
 struct FoundRun {
   enum class State {
     nothing,     // no folder, or one with at most hidden files, a lock and logs
-    empty,       // a run that ended before its first checkpoint: starting anew loses no training
+    empty,       // a run that ended before its first checkpoint: a new start loses no training
     foreign,     // a folder with other files in it
     unfinished,  // a run that has not completed
     finished,
@@ -73,8 +73,8 @@ class RunDirectory {
 
   // Makes this process the only writer of the directory until the object is destroyed: creates the folder, the lock,
   // config.yaml with `config`, and log.txt. Removes leftovers of killed writers, and the metrics.jsonl of a run that
-  // starts anew. Throws Error{resource} if the directory cannot be written, and Error{config} if another run has begun
-  // there meanwhile; the directory is then left as it was.
+  // starts from the beginning. Throws Error{resource} if the directory cannot be written, and Error{config} if another
+  // run has begun there meanwhile; the directory is then left as it was.
   void claim(const Node& config);
 
  private:

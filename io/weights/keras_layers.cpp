@@ -165,8 +165,8 @@ bool append_all(const Json& layer, const std::string& path, WeightLists& lists) 
   return true;
 }
 
-// Appends the weights of a layer or network in the order of Keras 3: also those of a frozen network are in the order of
-// its layers.
+// Appends the weights of a layer or network in the order of Keras 3: the weights of a network are in the order of its
+// layers, even if the network is frozen.
 bool append_in_order(const Json& layer, const std::string& path, Variables& all) {
   if (!is_keras_network(layer_class(layer))) {
     auto variables = layer_variables(layer, path);

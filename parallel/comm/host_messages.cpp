@@ -23,7 +23,7 @@ namespace trainctl {
 namespace {
 
 constexpr std::int64_t smallest_ring = 64 << 10, largest_ring = 16 << 20;
-// The number of messages of the size that a ring was made for: those of one micro-batch and of the next one.
+// The number of messages of the usual size that a ring holds: the messages of one micro-batch and of the next one.
 constexpr std::int64_t messages_in_ring = 4;
 // How long a waiting rank sleeps before it checks whether the peer is still there.
 constexpr std::chrono::milliseconds check_interval{100};

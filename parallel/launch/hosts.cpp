@@ -232,7 +232,8 @@ namespace {
               "SLURM sets this variable: unset it, and SLURM_JOB_ID, if this is not a SLURM job");
 }
 
-// The number of tasks of each node, if the job's variables define it. Throws Error{config} if no job can have so many.
+// The number of tasks of each node, if the job's variables define it. Throws Error{config} if a number is larger than
+// any job can have.
 std::vector<int> tasks_of_nodes(const Variables& variables) {
   constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
   const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);

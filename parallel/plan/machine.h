@@ -34,7 +34,7 @@ struct MachineDevice {
 // The devices of a node and the links between them.
 struct MachineNode {
   int devices = 1;
-  double link = 0;          // GB/s that a device sends while it receives as many
+  double link = 0;          // GB/s that a device sends while it receives at the same rate
   double link_latency = 0;  // microseconds
 
   static Keys<MachineNode> keys();

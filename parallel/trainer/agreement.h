@@ -25,7 +25,7 @@ struct AgreedKernels {
   std::string hash;       // kernel_hash() of the device and of the choices for the programs of full training batches
 };
 
-// Completes the `choices` of rank 0, which compiles `programs`, those of all ranks that differ, and makes the missing
+// Completes the `choices` of rank 0: it compiles `programs` (the different programs of all ranks) and makes the missing
 // choices. The result is equal on all ranks. On other ranks no argument is read, and `choices` is not changed.
 // Collective.
 AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,

@@ -1,15 +1,16 @@
 // The arithmetic of recurrent cells for one unit, which is compiled into the kernels of all devices.
 //
 // A cell has `gates` gates, in Keras' order. x[gate] is the unit's element of the product of the input and the kernel;
-// recurrent[gate] is that of the product of the previous h and the recurrent kernel. `carry` passes from step to step
-// in float32, beginning with 0. `memory` is what the gradient needs in addition to the gates. A cell has the members
+// recurrent[gate] is its element of the product of the previous h and the recurrent kernel. `carry` passes from step to
+// step in float32, beginning with 0. `memory` is what the gradient needs in addition to the gates. A cell has the
+// members
 //
 //   splits              whether the gradients with respect to x and `recurrent` differ; if so, the cell may have a
 //                       recurrent bias
 //   step<Math>(...)     sets the gates and the memory, updates the carry, and returns h
 //   gradient<Math>(...) sets the gradients with respect to x and `recurrent` (equal if the cell does not split) from
 //                       `dh`, the gradient with respect to h, and turns `dcarry`, the gradient with respect to the
-//                       carry, into that of the previous step
+//                       carry, into the gradient with respect to the carry of the previous step
 //
 // Math has the functions that core/graph/ops/losses/rule.h lists.
 #pragma once

@@ -23,7 +23,7 @@ namespace trainctl {
 namespace {
 
 constexpr int other_threads = 4;                        // threads of MPI, of the launcher and of the loader
-constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // without memory that ranks share
+constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // bytes; memory that ranks share does not count
 
 // The number of processes and threads that may still be started; empty if there is no limit.
 std::optional<std::int64_t> processes_left() {

@@ -15,9 +15,9 @@ struct LaunchPlan;
 
 class MpirunCommand {
  public:
-  // `command`: the command of each rank. `shows_output`: the ranks' standard output is forwarded to that of this
-  // process. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not have the resources
-  // that the ranks need to start.
+  // `command`: the command of each rank. `shows_output`: the ranks' standard output is forwarded to this process's
+  // standard output. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not have the
+  // resources that the ranks need to start.
   MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
                 bool shows_output);
 

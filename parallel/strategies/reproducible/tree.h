@@ -71,7 +71,7 @@ StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams);
 // If the leaves are interleaved (LogicalShards::interleaved), each replica has one leaf of every round, and the leaves
 // of a round are consecutive in the tree. A replica adds its shard of all of them with a stack that persists across
 // rounds, whose entries are slots. Returns the sums of every round in the order of computation. The input after the
-// slots is the tensor received in the round; its part r is that of replica r's leaf. After the last round slot 0 holds
+// slots is the tensor received in the round; its part r belongs to replica r's leaf. After the last round slot 0 holds
 // the whole sum.
 std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas);
 

@@ -26,11 +26,11 @@ class SplitGraph {
 
   // Returns the whole tensor, which is gathered if it is split.
   TensorId whole(TensorId id);
-  // Returns the whole tensor as an input of the op `reader`, of whose output each rank computes a shard. In the
+  // Returns the whole tensor as an input of the op `reader`; each rank computes a shard of that op's output. In the
   // backward pass the ranks' gradients of the tensor are added.
   TensorId shared(TensorId id, const Op& reader);
-  // Returns this rank's shard along the dimension: the existing one, or that of a parameter or running statistic, or a
-  // slice of the whole tensor.
+  // Returns this rank's shard of the tensor along the dimension: the existing shard, the shard of a parameter or
+  // running statistic, or a slice of the whole tensor.
   TensorId shard(TensorId id, int dimension, const Op& reader);
 
   // Appends an op that implements `like`, an op of the graph. Its outputs have the names of that op's outputs, followed

@@ -9,9 +9,9 @@
 #include "io/datasets/arrays/zip.h"
 #include "io/keras/import.h"
 #include "test/catch.h"
-#include "test/io/weights/support.h"
 #include "test/support/files.h"
 #include "test/support/mutation.h"
+#include "test/io/weights/support.h"
 
 namespace trainctl::test::import_mutation_test {
 namespace {

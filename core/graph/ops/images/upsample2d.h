@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// How a row (or column) of the enlarged image is computed from rows of the image: row `first` * (1 - part) + row
-// `second` * part.
+// How a row (or column) of the enlarged image is interpolated between two rows of the image: it is
+// (1 - part) * row `first` + part * row `second`.
 struct Between {
   std::int32_t first = 0, second = 0;
   float part = 0;

@@ -142,7 +142,7 @@ void sum_tile(std::int64_t, std::int64_t, const TileSum&) {}
 
 #endif
 
-// The mask of those of the 16 channels from `first` on that are below `channels`.
+// The mask of 16 channels from `first` on: a bit is set if the channel is below `channels`.
 std::uint16_t existing(std::int64_t first, std::int64_t channels) {
   return static_cast<std::uint16_t>((1U << std::clamp<std::int64_t>(channels - first, 0, vector)) - 1U);
 }
@@ -156,7 +156,7 @@ struct Conv2dWeightsBf16::Task {
   Bf16 *packed_x,
       *packed_dy;  // [vector of C][slot][residue][pair], [pairing][vector of O][row][pair] of packed vectors
   std::int64_t first_in, in_vectors, first_out, out_vectors, first, last;
-  std::array<Prefetch, 2> prefetch;  // the prefetch of x, and that of dy
+  std::array<Prefetch, 2> prefetch;  // prefetches of x and of dy
 };
 
 bool Conv2dWeightsBf16::available() {

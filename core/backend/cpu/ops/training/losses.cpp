@@ -90,8 +90,8 @@ struct RowShard {
     for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
     return top;
   }
-  // Merges the ranks' class_sums() of the rule into those of the whole row. Each rank's sums refer to the rank's own
-  // largest value; they are converted to refer to that of the row.
+  // Merges the ranks' class_sums() of the rule into the sums of the whole row. Each rank's sums refer to the rank's own
+  // largest value; they are converted to refer to the largest value of the row.
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term&) const {
     static_assert(n == 3);

@@ -14,7 +14,7 @@ template <class Rule>
 struct Step {
   bool apply = false;
   float learning_rate = 0;
-  float scale = 0;  // factor of the summed gradients: 1 / count, times that of the clipping; 0 without samples
+  float scale = 0;  // factor of the summed gradients: 1 / count, times the factor of the clipping; 0 without samples
   float factors[Rule::factors + 1] = {};
 
   Step(const Buffers& buffers, const Rule& rule, float clip_norm) {

@@ -74,7 +74,7 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
         parallel_ranges(range.count, element_grain, [&](std::int64_t begin, std::int64_t end) {
           const std::int64_t offset = range.offset;
           simd([=]() TRAINCTL_INLINE {
-            // Local copies, since values behind a reference would be read again for every element.
+            // Local copies, since values accessed by reference would be read again for every element.
             const Rule own = rule;
             const Step<Rule> now = step;
             const auto update = [=](std::int64_t, float gradient, float& w, float* states) TRAINCTL_INLINE {
