@@ -1,4 +1,4 @@
-// Full disks, folders that cannot be written, and processes killed in the middle of a save.
+// Tests full disks, folders that cannot be written, and processes that are killed during a save.
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@
 namespace trainctl::test::faults_test {
 namespace {
 
-// A write limit of this process, restored with the object: a full disk for whoever is not root.
+// Limits the size of files that this process writes, for the life of the object: like a full disk, but without root.
 struct FileSizeLimit {
   rlimit before;
   explicit FileSizeLimit(rlim_t bytes) {
@@ -48,7 +48,7 @@ int count_of(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("a disk that fills up leaves the old checkpoints and nothing of the new one") {
+TEST_CASE("a disk that fills up keeps the old checkpoints and no files of the new one") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {.keep = 1});
   const RandomSnapshot first(1, 10);
@@ -66,7 +66,7 @@ TEST_CASE("a disk that fills up leaves the old checkpoints and nothing of the ne
   CHECK_NOTHROW(save(store, with_best(large.snapshot, 20)));
 }
 
-TEST_CASE("a full file system is reported with what is needed and what is free") {
+TEST_CASE("the error for a full file system has the bytes that are needed and free") {
   const TemporaryFolder mount_point;
   if (mount("tmpfs", mount_point.path.c_str(), "tmpfs", 0, "size=256k") != 0) {
     std::puts("skipped: mounting a small file system needs root");
@@ -84,7 +84,7 @@ TEST_CASE("a full file system is reported with what is needed and what is free")
   umount(mount_point.path.c_str());
 }
 
-TEST_CASE("write_file replaces a file whole or leaves it") {
+TEST_CASE("write_file replaces a file completely or keeps it") {
   const TemporaryFolder folder;
   write_file(folder / "a", "first");
   write_file(folder / "a", "second");
@@ -101,20 +101,20 @@ TEST_CASE("write_file replaces a file whole or leaves it") {
   CHECK(resource_failure([] { OutputFile("/dev/full", "f", 5).write("12345", 5); }).find("f: cannot write") == 0);
 }
 
-TEST_CASE("what killed writers have left of a file goes when it is written again") {
+TEST_CASE("files that killed writers left are removed when the file is written again") {
   const TemporaryFolder folder;
-  int told[2];
-  REQUIRE(pipe(told) == 0);
-  const auto start_writer = [&](const std::string& name) {  // which does not come to its end
+  int started[2];
+  REQUIRE(pipe(started) == 0);
+  const auto start_writer = [&](const std::string& name) {  // it never finishes
     const pid_t child = fork();
     if (child != 0) {
       char byte;
-      REQUIRE(read(told[0], &byte, 1) == 1);
+      REQUIRE(read(started[0], &byte, 1) == 1);
       return child;
     }
     write_file(folder / name, 1, [&](OutputFile& file) {
       file.write("x", 1);
-      if (write(told[1], "", 1) == 1) pause();
+      if (write(started[1], "", 1) == 1) pause();
     });
     _exit(0);
   };
@@ -126,17 +126,17 @@ TEST_CASE("what killed writers have left of a file goes when it is written again
   }
   write_text(folder / (".partial-" + std::to_string(dead) + "-another.host-a"), "of a host that shares the folder");
   write_file(folder / "a", "whole");
-  // The living writer's, the other file's, the other host's, and the file itself.
+  // The files left are those of the living writer, of the other file, of the other host, and the file itself.
   CHECK(count_of(folder.path) == 4);
   kill(alive, SIGKILL);
   waitpid(alive, nullptr, 0);
   { AtomicFolder again(folder / "b"); }
   replace_link(folder / "a", "b");
   CHECK(count_of(folder.path) == 2);
-  for (const int end : told) close(end);
+  for (const int end : started) close(end);
 }
 
-TEST_CASE("what a killed process leaves is whole") {
+TEST_CASE("checkpoints of a killed process are whole") {
   const TemporaryFolder run;
   const bool in_parts = GENERATE(false, true);
   std::vector<RandomSnapshot> snapshots;
@@ -193,7 +193,7 @@ TEST_CASE("what a killed process leaves is whole") {
   }
 }
 
-TEST_CASE("links are read while a running process sets them anew") {
+TEST_CASE("links can be read while a running process replaces them") {
   const TemporaryFolder run;
   std::vector<RandomSnapshot> snapshots;
   for (unsigned seed = 0; seed < 3; ++seed) snapshots.emplace_back(seed, 0, 30);
@@ -230,10 +230,10 @@ TEST_CASE("links are read while a running process sets them anew") {
   waitpid(child, nullptr, 0);
   close(saved[0]);
   CHECK(problem == "");
-  CHECK(seen.size() > 3);  // checkpoints came and went meanwhile
+  CHECK(seen.size() > 3);  // checkpoints were saved and removed meanwhile
 }
 
-TEST_CASE("a disk without inodes is said to have none") {
+TEST_CASE("the error for a disk without free inodes says so") {
   const TemporaryFolder mount_point;
   if (mount("tmpfs", mount_point.path.c_str(), "tmpfs", 0, "nr_inodes=12") != 0) {
     std::puts("skipped: mounting a small file system needs root");
@@ -247,7 +247,7 @@ TEST_CASE("a disk without inodes is said to have none") {
   umount(mount_point.path.c_str());
 }
 
-TEST_CASE("checkpoints that cannot be read are errors of a kind, and no missing ones") {
+TEST_CASE("checkpoints that cannot be read are data errors, not missing checkpoints") {
   const TemporaryFolder run;
   fs::create_symlink("checkpoints", run / "checkpoints");  // a loop
   for (const std::string& path :
@@ -261,7 +261,7 @@ TEST_CASE("checkpoints that cannot be read are errors of a kind, and no missing 
   CHECK(contains(failure_of([&] { list_checkpoints(run.path); }, &kind), "cannot be read"));
   CHECK(kind == ErrorKind::data);
   fs::remove(run / "checkpoints");
-  // What is no file is not waited for.
+  // Pipes and devices are not waited for.
   const std::string path = save(CheckpointStore(run.path, {}), RandomSnapshot(1, 10).snapshot);
   for (const char* name : {"manifest.json", "state.safetensors"}) {
     const std::string text = read_text(path + "/" + name);

@@ -1,5 +1,5 @@
-// A seeded campaign: a checkpoint's manifest and tensors with bytes changed, cut out, repeated and cut off. Each loads
-// as it was, or is refused by an error of the data. TRAINCTL_MUTATIONS sets how many of each.
+// Seeded fuzz tests: a checkpoint's manifest and tensors with bytes changed, cut out, repeated and cut off. A file with
+// any change is refused with a data error. TRAINCTL_MUTATIONS sets the number of mutations of each file.
 #include "test/support/mutation.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/safetensors.h"
@@ -10,7 +10,7 @@
 namespace trainctl::test::mutation_test {
 namespace {
 
-// Whether a file is accepted; anything but an error of the data fails the test.
+// Whether a file is accepted. Any other exception than a data error fails the test.
 template <class Read>
 bool is_read(const Read& read) {
   try {
@@ -19,14 +19,14 @@ bool is_read(const Read& read) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) FAIL_CHECK("another kind: " << error.what());
   } catch (const std::exception& error) {
-    FAIL_CHECK("no error of ours: " << error.what());
+    FAIL_CHECK("an exception other than Error: " << error.what());
   }
   return false;
 }
 
 }  // namespace
 
-TEST_CASE("mutated checkpoints: manifest and tensors, in one file and in parts") {
+TEST_CASE("mutated checkpoints are refused: manifest and tensors, in one file and in parts") {
   const TemporaryFolder folder;
   const RandomSnapshot random_snapshot(5);
   const bool in_parts = GENERATE(false, true);
@@ -53,7 +53,7 @@ TEST_CASE("mutated checkpoints: manifest and tensors, in one file and in parts")
         });
       }
     }
-    // A seal tells every change; in a manifest, which has one of its own, nothing passes either.
+    // The hashes in the manifest detect every change of a file, and the manifest's own hash every change of itself.
     CHECK(read == 0);
     write_text(path, whole);
   }

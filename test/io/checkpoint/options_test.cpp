@@ -1,4 +1,4 @@
-// The `checkpoint` section, read as a config states it.
+// Tests reading the section `checkpoint` of a config.
 #include "io/checkpoint/options.h"
 
 #include "io/yaml/yaml.h"
@@ -15,7 +15,7 @@ CheckpointOptions read(const std::string& text, Reader& reader) {
 
 }  // namespace
 
-TEST_CASE("the checkpoint section is read and bounded") {
+TEST_CASE("the checkpoint section is read, and invalid values are errors") {
   Reader reader;
   const CheckpointOptions defaults = read("{}", reader);
   CHECK(defaults.every == Duration::epochs(1));

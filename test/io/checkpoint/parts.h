@@ -1,4 +1,4 @@
-// Checkpoints whose weights and state come in two files each, written by one process.
+// Writes checkpoints with two files of weights and two files of state from one process.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace trainctl::test {
 
-// A part of a tensor, with memory of its own, filled element by element.
+// A part of a tensor with its own copy of the elements.
 struct OwnedPart {
   NamedTensor part;
   std::vector<float> values;
@@ -34,8 +34,9 @@ struct OwnedPart {
   OwnedPart(OwnedPart&&) = default;
 };
 
-// Two files of each content: kernels cut along their last or first dimension, vectors by elements, scalars in the
-// second file alone. `second` may change what the second file holds of a tensor.
+// Saves a checkpoint with two files of weights and two files of state. Matrices are cut along their first dimension,
+// tensors of higher rank along their last one and vectors by elements; scalars are in the second file only. `second`
+// may change the extent of a tensor in the second file.
 using Change = std::function<TensorExtent(const NamedTensor&, const TensorExtent&)>;
 inline std::string save_in_parts(CheckpointStore&& store, const Snapshot& snapshot, const Change& second = {}) {
   const SnapshotTarget target = store.begin(snapshot.step, 0);

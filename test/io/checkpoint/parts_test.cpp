@@ -1,5 +1,5 @@
-// Checkpoints of several files that hold parts of tensors, and what is wrong with damaged ones; checkpoints of the
-// first format.
+// Tests checkpoints whose files hold parts of tensors, the errors for damaged ones, and checkpoints of format
+// version 1.
 #include "test/io/checkpoint/parts.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -12,7 +12,8 @@
 namespace trainctl::test::parts_test {
 namespace {
 
-std::string damage(const std::string& path) {
+// Returns the error text of loading a damaged checkpoint.
+std::string loading_error(const std::string& path) {
   ErrorKind kind{};
   const std::string text = failure_of([&] { load_checkpoint(path); }, &kind);
   CHECK(kind == ErrorKind::data);
@@ -22,7 +23,7 @@ std::string damage(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint in parts is put together bit for bit") {
+TEST_CASE("a checkpoint whose files hold parts of tensors is loaded bit for bit") {
   const TemporaryFolder run;
   const RandomSnapshot random(5, 20);
   const std::string path = save_in_parts(CheckpointStore(run.path, {}), random.snapshot);
@@ -40,7 +41,7 @@ TEST_CASE("a checkpoint in parts is put together bit for bit") {
   CHECK_FALSE(file["tensors"]["scalar"].contains("extent"));
 }
 
-TEST_CASE("missing, overlapping and uncovered parts are named") {
+TEST_CASE("errors name missing, overlapping and uncovered parts of tensors") {
   const TemporaryFolder run;
   const RandomSnapshot random(6, 20);
   const auto save = [&](const Change& change = {}) {
@@ -56,18 +57,19 @@ TEST_CASE("missing, overlapping and uncovered parts are named") {
   };
   std::string path = save();
   fs::remove(path + "/weights-00001-of-00002.safetensors");
-  CHECK(damage(path).find(path +
-                          "/weights-00001-of-00002.safetensors: the checkpoint is damaged: the file is missing") == 0);
+  CHECK(loading_error(path).find(
+            path + "/weights-00001-of-00002.safetensors: the checkpoint is damaged: the file is missing") == 0);
   const std::string manifest = path + "/manifest.json: the checkpoint is damaged: element ";
   path = save(with_rows(2, 45));
-  CHECK(damage(path).find(manifest + "20 of tensor 'dense/kernel' is in weights-00001-of-00002.safetensors and in "
-                                     "weights-00002-of-00002.safetensors") == 0);
+  CHECK(loading_error(path).find(manifest +
+                                 "20 of tensor 'dense/kernel' is in weights-00001-of-00002.safetensors and in "
+                                 "weights-00002-of-00002.safetensors") == 0);
   path = save(with_rows(4, 45));
-  CHECK(damage(path).find(manifest + "30 of tensor 'dense/kernel' is in none of its files") == 0);
+  CHECK(loading_error(path).find(manifest + "30 of tensor 'dense/kernel' is in none of its files") == 0);
   path = save(with_rows(3, 44));
-  CHECK(damage(path).find(manifest + "440 of tensor 'dense/kernel' is in none of its files") == 0);
+  CHECK(loading_error(path).find(manifest + "440 of tensor 'dense/kernel' is in none of its files") == 0);
 
-  // Extents exchanged between two parts of one size: the manifest is whole, the weights are not.
+  // The manifest gets wrong values and a right hash of itself.
   path = save();
   REQUIRE_NOTHROW(load_checkpoint(path));
   std::string text = read_text(path + "/manifest.json");
@@ -80,16 +82,17 @@ TEST_CASE("missing, overlapping and uncovered parts are named") {
                body + ",\n  \"manifest_sha256\": \"" + sha256(body.data(), body.size()) + "\"\n}\n");
   };
   reseal("\"offset\": 2", "\"offset\": 3");
-  CHECK(contains(damage(path), "bn/moving_mean's extent is {\"offset\":3,\"count\":3}"));
+  CHECK(contains(loading_error(path), "bn/moving_mean's extent is {\"offset\":3,\"count\":3}"));
   reseal("\"count\": 3", "\"count\": 4503599627370496");
-  CHECK(contains(damage(path), "bn/moving_mean's extent is"));
+  CHECK(contains(loading_error(path), "bn/moving_mean's extent is"));
   reseal("\"bytes\": ", "\"bytes\": 1");
-  CHECK(contains(damage(path), "weights-00001-of-00002.safetensors: the checkpoint is damaged: it has "));
-  reseal("00002-of-00002.safetensors", "00001-of-00002/../../x");  // a name that leaves the folder is no file of ours
-  CHECK(contains(damage(path), "is in none of its files"));
+  CHECK(contains(loading_error(path), "weights-00001-of-00002.safetensors: the checkpoint is damaged: it has "));
+  reseal("00002-of-00002.safetensors",
+         "00001-of-00002/../../x");  // a name outside of the folder
+  CHECK(contains(loading_error(path), "is in none of its files"));
 }
 
-TEST_CASE("inspect shows several files and one table of the tensors that they hold") {
+TEST_CASE("inspect lists several files and one table of all their tensors") {
   const TemporaryFolder run;
   const RandomSnapshot random(7, 20);
   const std::string one = save(CheckpointStore(run / "one", {}), random.snapshot);
@@ -120,11 +123,11 @@ TEST_CASE("inspect shows several files and one table of the tensors that they ho
   CHECK(contains(inspect_all(several).at(0).problem, "it has no manifest.json"));
 }
 
-TEST_CASE("a checkpoint of the first format is read") {
+TEST_CASE("a checkpoint of format version 1 is read") {
   const TemporaryFolder folder;
   const std::string checkpoint = folder / "checkpoints/step-00000007";
   fs::create_directories(checkpoint);
-  // Written out by hand, as the format has it.
+  // The files are written by hand as the format specifies.
   const auto tensors = [](const std::string& header, const std::vector<float>& values) {
     const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
     std::string text;
@@ -204,7 +207,7 @@ TEST_CASE("a checkpoint of the first format is read") {
     write_text(checkpoint + "/manifest.json",
                text + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), text.size()) + "\"\n}\n");
   };
-  std::string other = body;  // of other weights than those that lie there
+  std::string other = body;  // with a hash of other weights
   other.replace(other.find(sha256(all.data(), all.size())), 64, sha256(all.data(), 1));
   seal(other);
   CHECK(contains(failure_of([&] { load_checkpoint(checkpoint); }),

@@ -1,4 +1,4 @@
-// safetensors files: the bytes parsed independently, round trips, and headers that must be refused.
+// Tests safetensors files: their bytes (parsed independently), round trips and invalid headers.
 #include "io/checkpoint/safetensors.h"
 
 #include <cstring>
@@ -32,7 +32,7 @@ ErrorKind kind_of_failure(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a safetensors file is the documented bytes") {
+TEST_CASE("a safetensors file has the documented layout") {
   const TemporaryFolder folder;
   const RandomSnapshot random(1);
   const auto& tensors = random.snapshot.weights;
@@ -60,7 +60,7 @@ TEST_CASE("a safetensors file is the documented bytes") {
   CHECK(text.size() == 8 + length + expected_begin);
 }
 
-TEST_CASE("what is written to a safetensors file is read back") {
+TEST_CASE("tensors written to a safetensors file are read back") {
   const TemporaryFolder folder;
   const RandomSnapshot random(2);
   const FileSeal seal = write(folder / "w", random.snapshot.weights);
@@ -80,7 +80,7 @@ TEST_CASE("what is written to a safetensors file is read back") {
   CHECK(file.header().find("nobody") == nullptr);
 }
 
-TEST_CASE("a safetensors header of another writer is understood") {
+TEST_CASE("a safetensors header in another writer's style is parsed") {
   const auto header = parse_safetensors_header(
       R"( {"b":{"shape":[2],"data_offsets":[8,24],"dtype":"I64"},"__metadata__":{"k":"v"},"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]},"e":{"dtype":"F32","shape":[0,3],"data_offsets":[24,24]}} )" +
           1,
@@ -92,7 +92,7 @@ TEST_CASE("a safetensors header of another writer is understood") {
   CHECK(header.find("e")->bytes() == 0);
 }
 
-TEST_CASE("safetensors headers that lie are refused") {
+TEST_CASE("invalid safetensors headers are refused") {
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   REQUIRE_NOTHROW(parse_safetensors_header(good, 8, "x"));
   const std::string bad[] = {

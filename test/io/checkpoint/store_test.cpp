@@ -1,4 +1,4 @@
-// The store: round trips, links, what is kept, what is refused, and what a damaged checkpoint does.
+// Tests the checkpoint store: round trips, links, retention, refused manifests and damaged checkpoints.
 #include "io/checkpoint/store.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_CASE("a saved checkpoint is loaded bit for bit") {
   CHECK(best->step == 1234);
 }
 
-TEST_CASE("the manifest states format, step, position, mesh and hashes") {
+TEST_CASE("the manifest contains format, step, position, mesh and hashes") {
   const TemporaryFolder run;
   const RandomSnapshot random(6, 12);
   const std::string path = save(CheckpointStore(run.path, {}), random.snapshot);
@@ -83,7 +83,7 @@ TEST_CASE("the manifest states format, step, position, mesh and hashes") {
   CHECK(manifest["files"]["weights.safetensors"]["tensors"]["conv/kernel"]["shape"] == std::vector<int>{3, 3, 2, 5});
 }
 
-TEST_CASE("keep leaves the newest and the best") {
+TEST_CASE("the option keep retains the newest checkpoints and the best one") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {.keep = 2});
   for (const int number : {10, 20, 30, 40, 50}) {
@@ -98,7 +98,7 @@ TEST_CASE("keep leaves the newest and the best") {
   CHECK(fs::read_symlink(run / "checkpoints/best") == step(60));
 }
 
-TEST_CASE("links follow from the manifests, and are mended by the next writer") {
+TEST_CASE("the next writer restores missing and wrong links from the manifests") {
   const TemporaryFolder run;
   {
     CheckpointStore store(run.path, {.keep = 2});
@@ -108,7 +108,7 @@ TEST_CASE("links follow from the manifests, and are mended by the next writer") 
     }
   }
   const std::string folder = run / "checkpoints/";
-  const auto mended = [&] {
+  const auto check_restored = [&] {
     const CheckpointStore again(run.path, {.keep = 2});
     CHECK(fs::read_symlink(folder + "last") == step(40));
     CHECK(fs::read_symlink(folder + "best") == step(40));
@@ -116,22 +116,23 @@ TEST_CASE("links follow from the manifests, and are mended by the next writer") 
   };
   for (const char* link : {"last", "best"}) {
     fs::remove(folder + link);
-    mended();
+    check_restored();
     fs::remove(folder + link);
     fs::create_symlink(step(30), folder + link);
-    mended();
+    check_restored();
     fs::remove(folder + link);
     fs::create_symlink("step-00000099", folder + link);
-    mended();
+    check_restored();
   }
-  fs::copy(folder + step(30), folder + step(20), fs::copy_options::recursive);  // killed before it was removed
-  mended();
-  fs::remove_all(folder + step(40));  // the newest one's best is that of 20, which is gone
+  // As if the run was killed before it removed step 20.
+  fs::copy(folder + step(30), folder + step(20), fs::copy_options::recursive);
+  check_restored();
+  fs::remove_all(folder + step(40));  // the newest checkpoint left names step 20 as the best, which does not exist
   const CheckpointStore again(run.path, {.keep = 2});
   CHECK(entries_in(folder) == std::set<std::string>{step(30), "last"});
 }
 
-TEST_CASE("a manifest with a number that no run has is damaged") {
+TEST_CASE("a manifest with an impossible number is refused") {
   Manifest manifest;
   manifest.mesh = {1, 1, 1};
   manifest.best = {"val_loss", false, 0.5, 3};
@@ -152,9 +153,9 @@ TEST_CASE("a manifest with a number that no run has is damaged") {
          {"1e308", "-1", "9223372036854775807", "18446744073709551616", "0.5", "\"7\"", "null", "[]", "1e400"}) {
       if (name == "\"value\": " &&
           (value == "-1" || value == "0.5" || value[0] == '9' || value == "1e308" || value.starts_with("18"))) {
-        continue;  // a loss may be anything finite
+        continue;  // any finite loss is valid
       }
-      if (name == "\"bytes\": " && value[0] == '9') continue;  // compared with the file's size
+      if (name == "\"bytes\": " && value[0] == '9') continue;  // compared with the file's size later
       CAPTURE(name, value);
       ErrorKind kind{};
       CHECK(failure_of([&] { parse_manifest(sealed(key, name + value), "m"); }, &kind).find("m: ") == 0);
@@ -179,7 +180,7 @@ TEST_CASE("weights_only leaves out the state") {
   CHECK(loaded.snapshot.state.empty());
 }
 
-TEST_CASE("saving a step again replaces it") {
+TEST_CASE("saving a step again replaces its checkpoint") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
   save(store, RandomSnapshot(1, 5).snapshot);
@@ -218,7 +219,7 @@ TEST_CASE("a flipped bit anywhere in a checkpoint is found") {
   CHECK_NOTHROW(load_checkpoint(path));
 }
 
-TEST_CASE("a damaged tensor is named") {
+TEST_CASE("the error for a damaged tensor names it") {
   const TemporaryFolder run;
   const std::string path = save(CheckpointStore(run.path, {}), RandomSnapshot(9, 4).snapshot);
   const std::string file = path + "/weights.safetensors";
@@ -228,7 +229,7 @@ TEST_CASE("a damaged tensor is named") {
   CHECK(contains(text, "'dense/kernel'"));
 }
 
-TEST_CASE("auto takes the newest whole checkpoint") {
+TEST_CASE("resume auto loads the newest whole checkpoint") {
   const TemporaryFolder run;
   CHECK_FALSE(load_newest_checkpoint(run.path));
   CheckpointStore store(run.path, {});
@@ -251,7 +252,7 @@ TEST_CASE("auto takes the newest whole checkpoint") {
   CHECK(kind == ErrorKind::data);
 }
 
-TEST_CASE("metrics that are not finite survive in a manifest, which stays JSON") {
+TEST_CASE("a manifest keeps metrics that are not finite and stays valid JSON") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Manifest manifest;
   manifest.metrics = {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}, {"d", 0.25}};
@@ -264,7 +265,7 @@ TEST_CASE("metrics that are not finite survive in a manifest, which stays JSON")
   CHECK(read.at("d") == 0.25);
 }
 
-TEST_CASE("a manifest of a newer format is refused by name") {
+TEST_CASE("the error for a manifest of a newer format names its version") {
   Manifest manifest;
   std::string text = to_text(manifest);
   CHECK(parse_manifest(text, "m").step == 0);
