@@ -1,4 +1,4 @@
-// Oddities of array files that NumPy and gzip know, names of MNIST's files, and data without targets.
+// Tests unusual array files that NumPy and gzip accept, names of MNIST's files, and data without targets.
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
@@ -19,7 +19,7 @@ std::string floats(const std::vector<float>& values) { return npy("<f4", format(
 
 }  // namespace
 
-TEST_CASE("array files: of two members of one name in an npz the last counts, as in NumPy") {
+TEST_CASE("array files: of two npz members with the same name the last is read, as in NumPy") {
   const TempFolder folder;
   const std::string path = folder / "a.npz";
   write_file(path, zip({{"x.npy", floats({1, 2})}, {"y.npy", floats({3})}, {"x.npy", floats({4, 5, 6})}}));
@@ -28,7 +28,7 @@ TEST_CASE("array files: of two members of one name in an npz the last counts, as
   CHECK(values_of(read_npz(path, "y")) == std::vector<float>{3});
 }
 
-TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
+TEST_CASE("array files: .npy files of other versions than 1.0, 2.0 and 3.0 are refused") {
   const TempFolder folder;
   const std::string one = floats({1, 2});
   for (const char version : {'\0', '\4', '\x09', '\xff'}) {
@@ -38,7 +38,7 @@ TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
     CHECK_THROWS_WITH(read_npy(folder / "x.npy"), Catch::Contains("x.npy: is an .npy file of version") &&
                                                       Catch::Contains("versions 1.0, 2.0 and 3.0 are supported"));
   }
-  for (const char version : {'\2', '\3'}) {  // the header's length takes four bytes
+  for (const char version : {'\2', '\3'}) {  // the header's length has four bytes
     std::string other =
         one.substr(0, 6) + version + std::string(1, '\0') + one.substr(8, 2) + std::string(2, '\0') + one.substr(10);
     write_file(folder / "x.npy", other);
@@ -46,7 +46,7 @@ TEST_CASE("array files: .npy has the versions 1.0, 2.0 and 3.0") {
   }
 }
 
-TEST_CASE("array files: float16 arrays are samples, targets and weights, with NumPy's values") {
+TEST_CASE("array files: float16 arrays are read as samples, targets and weights, with NumPy's values") {
   const TempFolder folder;
   // numpy.array([1, -2, 0.1, 65504, 6.1035e-05, 5.96e-08, -0.0, 0.333, inf], '<f2').tobytes(), and .astype('f4') of it
   const std::vector<std::uint16_t> bits{0x3c00, 0xc000, 0x2e66, 0x7bff, 0x0400, 0x0001, 0x8000, 0x3554, 0x7c00};
@@ -87,7 +87,7 @@ TEST_CASE("array files: a gzip file of several members is read whole") {
   const std::string pixels = random_bytes(300'000, 4), file = idx(8, {1000, 300}, pixels);
   const std::string members =
       gzip(file.substr(0, 3)) + gzip("") + gzip(file.substr(3, 70'000)) + gzip(file.substr(70'003));
-  for (const std::string& end : {std::string(), std::string(5, '\0')}) {  // padded to a block
+  for (const std::string& end : {std::string(), std::string(5, '\0')}) {  // with zeros that pad the file to a block
     write_file(folder / "x.gz", members + end);
     const Array array = read_idx(folder / "x.gz");
     REQUIRE(array.bytes.size() == 300'000);
@@ -99,7 +99,7 @@ TEST_CASE("array files: a gzip file of several members is read whole") {
   CHECK_THROWS_WITH(read_idx(folder / "x.gz"), Catch::Contains("holds more than"));
 }
 
-TEST_CASE("array files: MNIST's files are found with a dot in their names, and in folders of their names") {
+TEST_CASE("array files: MNIST's files are found with a dot in their names, and in folders with the same names") {
   const TempFolder folder;
   const std::string images = idx(8, {4, 2, 2}, random_bytes(16, 1)), labels = idx(8, {4}, std::string("\0\1\2\1", 4));
   write_file(folder / "train-images.idx3-ubyte", images);

@@ -1,5 +1,5 @@
-// Small files that state far more than they hold, or that take far more work than their size: refused before memory is
-// taken.
+// Tests that small files that claim far more data than they hold, or that need far more work than their size suggests,
+// are refused before memory is allocated.
 #include <zlib.h>
 
 #include <chrono>
@@ -29,7 +29,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 const std::byte* bytes_of_text(const std::string& text) { return reinterpret_cast<const std::byte*>(text.data()); }
 
-// What decoding says, and that it takes no memory of the size that the header states.
+// Returns the error of decoding a file, or "". Checks that a refused file does not make the decoder allocate memory of
+// the size that the header claims.
 std::string decoding(const std::string& file, bool mask = false) {
   Sample sample;
   std::vector<std::byte> pixels;
@@ -50,7 +51,7 @@ std::string big_endian(std::uint32_t value, int bytes) {
   return text;
 }
 
-// A PNG whose header states another size, with the check sum that belongs to it.
+// The PNG with another size in its header, and with the checksum of that header.
 std::string png_of_size(std::string file, std::uint32_t height, std::uint32_t width) {
   constexpr std::size_t header = 12, size = 17;  // the chunk's name and its content
   file.replace(header + 4, 8, big_endian(width, 4) + big_endian(height, 4));
@@ -58,14 +59,14 @@ std::string png_of_size(std::string file, std::uint32_t height, std::uint32_t wi
   return file.replace(header + size, 4, big_endian(sum, 4));
 }
 
-// A JPEG whose frame states another size.
+// The JPEG with another size in its frame header.
 std::string jpeg_of_size(std::string file, std::uint32_t height, std::uint32_t width) {
   const std::size_t frame = file.find("\xff\xc0");
   REQUIRE(frame != std::string::npos);
   return file.replace(frame + 5, 4, big_endian(height, 2) + big_endian(width, 2));
 }
 
-// A grey progressive JPEG with a scan for each of the first `coefficients`' bits.
+// A gray progressive JPEG with four scans for each of the first `coefficients` AC coefficients.
 std::string jpeg_of_scans(int coefficients) {
   std::vector<jpeg_scan_info> scans{{1, {0}, 0, 0, 0, 0}};
   for (int k = 1; k <= coefficients; ++k) {
@@ -99,7 +100,7 @@ std::string jpeg_of_scans(int coefficients) {
 
 }  // namespace
 
-TEST_CASE("images whose headers state more pixels than their bytes can hold take no memory") {
+TEST_CASE("images whose headers claim more pixels than their bytes can hold are refused before decoding") {
   const std::string small = png(4, 4, 2, random_bytes(48, 1)), gray = png(4, 4, 0, random_bytes(16, 1));
   const std::string photo = jpeg(16, 16, 3, slope(16, 16, 3));
   CHECK(decoding(small).empty());
@@ -111,7 +112,7 @@ TEST_CASE("images whose headers state more pixels than their bytes can hold take
   CHECK(has(decoding(png_of_size(small, 1'000'000, 4)), "1000000x4"));
 }
 
-TEST_CASE("an image that compresses as well as its format can is still read") {
+TEST_CASE("an image with the best compression of its format is still read") {
   Sample sample;
   const std::string white = png(4000, 4000, 0, std::string(16'000'000, '\xff'));
   CHECK(white.size() < 40'000);
@@ -122,7 +123,7 @@ TEST_CASE("an image that compresses as well as its format can is still read") {
   CHECK(sample.shape == Shape{4000, 4000, 3});
 }
 
-TEST_CASE("a progressive JPEG has some scans, not hundreds") {
+TEST_CASE("a progressive JPEG with more than 200 scans is refused") {
   CHECK(decoding(jpeg_of_scans(10)).empty());
   CHECK(has(decoding(jpeg_of_scans(63)), "more than 200 scans"));
 }
@@ -140,7 +141,7 @@ TEST_CASE("an archive of many members is listed in one pass over its bytes") {
   CHECK(std::string(reinterpret_cast<const char*>(zip_bytes(archive, listed.back(), "z").in_memory()), 1) == "x");
 }
 
-TEST_CASE("a table has columns, not as many fields as its line has commas") {
+TEST_CASE("a table with more than a million fields in a line is refused") {
   const TempFolder folder;
   write_file(folder / "t.csv", std::string(3'000'000, ',') + "\n");
   const std::string why =

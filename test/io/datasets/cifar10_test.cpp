@@ -1,4 +1,4 @@
-// CIFAR's binary files, written here byte by byte.
+// Tests the reader of CIFAR's binary files, which are written here byte by byte.
 #include "io/datasets/arrays/cifar10.h"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ void check_pixels(const Dataset& dataset, std::int64_t index, unsigned seed) {
   CHECK(wrong == 0);
 }
 
-// What a folder is refused with.
+// Returns the error for a folder that is refused.
 std::string error_of(const std::string& folder, CifarVariant variant = CifarVariant::cifar10, bool training = true,
                      const DeclaredInfo& declared = {}) {
   try {
@@ -69,7 +69,7 @@ std::string error_of(const std::string& folder, CifarVariant variant = CifarVari
 
 }  // namespace
 
-TEST_CASE("cifar10: all samples of all files, channels last") {
+TEST_CASE("cifar10: all samples of all files are read, channels last") {
   for (const char* below : {"", "/cifar-10-batches-bin"}) {
     const TempFolder folder;
     write_cifar10(folder.text() + below);
@@ -91,7 +91,7 @@ TEST_CASE("cifar10: all samples of all files, channels last") {
   }
 }
 
-TEST_CASE("cifar10: class names, as the data of a config with validation and test") {
+TEST_CASE("cifar10: the data of a config has class names and a validation split") {
   const TempFolder folder;
   write_cifar10(folder.text());
   write_file(folder / "batches.meta.txt", ten_names());
@@ -106,7 +106,7 @@ TEST_CASE("cifar10: class names, as the data of a config with validation and tes
   CHECK(batch.targets[0].as<std::int32_t>()[1] == 8);
 }
 
-TEST_CASE("cifar10: CIFAR-100's two labels") {
+TEST_CASE("cifar10: CIFAR-100's fine and coarse labels are read") {
   const TempFolder folder;
   write_file(folder / "cifar-100-binary/train.bin", records({"\x02\x0b", "\x13\x63"}, 1));
   write_file(folder / "cifar-100-binary/test.bin", records({std::string("\0\1", 2)}, 9));
@@ -144,7 +144,7 @@ TEST_CASE("cifar10: files too large for memory give the same samples") {
   check_pixels(*dataset, samples - 1, 77);
 }
 
-TEST_CASE("cifar10: folders and files that are wrong") {
+TEST_CASE("cifar10: invalid folders and files are refused") {
   using Catch::Contains;
   const TempFolder folder;
   CHECK_THAT(error_of(folder / "nowhere"), Contains("nowhere") && Contains("TRAINCTL_DATA"));

@@ -1,4 +1,4 @@
-// Tables with words, missing values, dates and standardised columns.
+// Tests tables with words, missing values, dates and standardised columns.
 #include <cmath>
 #include <random>
 
@@ -49,7 +49,7 @@ using Row = std::vector<float>;
 
 }  // namespace
 
-TEST_CASE("csv: words become one-hot values in bytewise order, in the place of their column") {
+TEST_CASE("csv: words become one-hot values in bytewise order, at the position of their column") {
   const Opened table("a,kind,b,y\n1,pear,2,0\n3,Zebra,4,1\n5,\"app\nle, \"\"red\"\"\",6,1\n7,pear,8,0\n");
   CHECK(table.info().sample == Shape{6});
   CHECK(table[0] == Row{1, 0, 0, 0, 1, 2});
@@ -58,13 +58,13 @@ TEST_CASE("csv: words become one-hot values in bytewise order, in the place of t
   CHECK(table[3] == Row{7, 0, 0, 0, 1, 8});
   CHECK(table.dataset->label(2) == 1);
   CHECK(table.info().classes == 2);
-  // Numbers that only name things, and a shape that the config states.
+  // A column of numbers that the config makes categorical, and a shape set in the config.
   const Opened codes("zip,y\n10115,0\n20095,1\n10115,1\n80331,0\n",
                      {.categorical = {"zip"}, .out_of_vocabulary = false}, {.sample = Shape{1, 3}});
   CHECK(codes.info().sample == Shape{1, 3});
   CHECK(codes[1] == Row{0, 1, 0});
   CHECK(codes[2] == Row{1, 0, 0});
-  // Words that all differ are no categories unless the config says so.
+  // A column whose words all differ is categorical only if the config lists it.
   CHECK_THAT(error_of("name,a,y\nAnn,1,0\nBob,2,1\n"),
              Contains("line 2, column 'name': 'Ann' is not a number") && Contains("categorical"));
   CHECK(Opened("name,a,y\nAnn,1,0\nBob,2,1\n", {.categorical = {"name"}})[1] == Row{0, 0, 1, 2});
@@ -72,7 +72,7 @@ TEST_CASE("csv: words become one-hot values in bytewise order, in the place of t
   CHECK(Opened("a,k,y\n1,u,0\n2,v,1\n3,u,1\n", {.columns = {"k", "a"}})[1] == Row{0, 0, 1, 2});
 }
 
-TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
+TEST_CASE("csv: a word in a column of numbers is an error that names line and column") {
   CHECK_THAT(error_of("a,y\n1,0\n2,0\nx,1\n"), Contains("line 4, column 'a': 'x' is not a number"));
   CHECK_THAT(error_of("a,y\nx,0\nx,0\n3,1\n"), Contains("line 2, column 'a': 'x' is not a number"));
   CHECK_THAT(error_of("a,y\nx,0\nx,1\n", {.numeric = {"a"}}), Contains("line 2, column 'a': 'x' is not a number"));
@@ -87,7 +87,7 @@ TEST_CASE("csv: letters in a column of numbers, and numbers in one of words") {
   CHECK(Opened(many, {.categorical = {"w"}}).info().sample == Shape{1003});
 }
 
-TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
+TEST_CASE("csv: categorical numbers in the target are classes, and dates are refused") {
   const Opened quality("a,quality\n1,7\n2,3\n3,7\n4,5\n", {.categorical = {"quality"}});
   CHECK(quality.info().class_names == std::vector<std::string>{"3", "5", "7"});
   CHECK(quality.dataset->label(0) == 2);
@@ -106,7 +106,7 @@ TEST_CASE("csv: the target's words, numbers that are named as words, dates") {
   }
 }
 
-TEST_CASE("csv: missing values") {
+TEST_CASE("csv: missing values are replaced as configured, or are errors") {
   const std::string text = "a,b,k,y\n1,10,u,0\n,20,v,1\nNA,?,,0\n5,30,v,1\n";
   CHECK_THAT(error_of(text), Contains("line 3, column 'a' is empty") && Contains("missing"));
   CHECK_THAT(error_of("a,y\n1,0\nNA,1\n"),
@@ -117,7 +117,7 @@ TEST_CASE("csv: missing values") {
   CHECK(mean[2] == Row{3, 20, 0, 0, 0});
   CHECK(Opened(text, {.missing = MissingRule::zero})[2] == Row{0, 0, 0, 0, 0});
   CHECK(Opened(text, {.missing = -7.5})[2] == Row{-7.5, -7.5, 0, 0, 0});
-  // Namibia is no missing value where the column is named.
+  // NA (Namibia) is not a missing value in a column listed as categorical.
   CHECK(Opened("c,y\nNA,0\nDE,1\n,1\n", {.categorical = {"c"}, .missing = MissingRule::zero}).info().sample ==
         Shape{3});
   CHECK_THAT(error_of("a,b,y\n1,,0\n2,,1\n", {.missing = MissingRule::zero}), Contains("column 'b' holds no value"));
@@ -126,7 +126,7 @@ TEST_CASE("csv: missing values") {
   CHECK_THAT(error_of("a,y\n1,0\n2,\n", {.missing = MissingRule::mean}), Contains("line 3, column 'y' is empty"));
 }
 
-TEST_CASE("csv: standardised columns have the mean and variance of a direct sum, constant ones are 0") {
+TEST_CASE("csv: columns are standardised by mean and variance of a direct sum, constant ones become 0") {
   std::mt19937 random(11);
   std::normal_distribution<double> normal(50, 1e3);
   constexpr int rows = 200;
@@ -151,7 +151,7 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
     }
   };
   check({}, rows);
-  // Samples that a split holds out do not count.
+  // Only the training samples of a split count.
   DeclaredInfo split;
   split.trained_on = [&](const Dataset& dataset) {
     CHECK(dataset.size() == rows);
@@ -162,14 +162,14 @@ TEST_CASE("csv: standardised columns have the mean and variance of a direct sum,
   check(split, 120);
 }
 
-TEST_CASE("csv: validation is read as the training part says") {
+TEST_CASE("csv: validation data is read with the columns, words and statistics of the training data") {
   const Opened training("a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n",
                         {.missing = MissingRule::mean, .standardize = true});
   const DatasetInfo info = training.info();
   const CsvFormat same{.missing = MissingRule::mean, .standardize = true};
   const DeclaredInfo held_out{.sample = info.sample, .training = &info};
   const double mean = 4, deviation = std::sqrt((9. + 1 + 0 + 16) / 4);
-  // Columns in another order, one more, a word of training alone that is missing here.
+  // The columns are in another order, there is one more, and the training data's word 'u' does not occur.
   const Opened other("y,extra,k,a\ndog,zzz,w,10\ncat,zzz,w,\n", same, held_out);
   CHECK(other.info().sample == Shape{4});
   CHECK(other[0] == Row{static_cast<float>((10 - mean) / deviation), 0, 0, 1});
@@ -181,7 +181,7 @@ TEST_CASE("csv: validation is read as the training part says") {
   CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is not a number"));
 }
 
-TEST_CASE("csv: words that the training part lacks have the first value of their column, as in Keras' StringLookup") {
+TEST_CASE("csv: unknown words set the first value of their column, as in Keras' StringLookup") {
   const CsvFormat csv{.missing = MissingRule::zero}, closed{.out_of_vocabulary = false, .missing = MissingRule::zero};
   const std::string train = "a,k,y\n1,u,cat\n3,w,dog\n,u,cat\n8,w,cat\n";
   // keras.layers.StringLookup(vocabulary=["u", "w"], output_mode="one_hot") of "w", "u", "other" and "2"
@@ -193,12 +193,12 @@ TEST_CASE("csv: words that the training part lacks have the first value of their
   CHECK(other[1] == Row{2, 0, 1, 0});
   CHECK(other[2] == Row{3, 1, 0, 0});
   CHECK(other[3] == Row{4, 1, 0, 0});
-  CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is no unknown one
+  CHECK(other[4] == Row{5, 0, 0, 0});  // a missing word is not an unknown word
   CHECK_THAT(other.info().warning,
              Contains("column 'k' has words in 2 of 5 lines that are not in the training split (the "
                       "first: 'other' in line 4)"));
   CHECK(training.info().warning.empty());
-  // A class that training has not is an error in any case.
+  // A class that the training data does not have is always an error.
   CHECK_THAT(error_of("a,k,y\n1,u,emu\n", csv, held_out),
              Contains("the class 'emu', which is not in the training split"));
 
@@ -208,9 +208,9 @@ TEST_CASE("csv: words that the training part lacks have the first value of their
   const DeclaredInfo closed_out{.sample = closed_info.sample, .training = &closed_info};
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n2,\"x\ny\",cat\n1,v,cat\n", closed, closed_out),
              Contains("line 3, column 'k': 'x\ny' is not a word of the training split"));
-  // Numbers where training has words are words that it lacks.
+  // Numbers in a column of words are unknown words.
   CHECK_THAT(error_of("a,k,y\n1,2,cat\n", closed, closed_out), Contains("line 2, column 'k': '2'"));
-  // What a checkpoint from before says has no such value.
+  // Columns from older checkpoints, which do not have this key, have no value for unknown words.
   KeptInput kept;
   kept.info = closed_info;
   std::string text = write_kept_inputs({kept});
@@ -222,7 +222,7 @@ TEST_CASE("csv: words that the training part lacks have the first value of their
   CHECK(read_kept_inputs(write_kept_inputs({kept}))[0].info.table->columns[1].width() == 3);
 }
 
-TEST_CASE("csv: words, missing values and standardised columns in a config") {
+TEST_CASE("csv: a config sets how words, missing values and standardised columns are read") {
   const TempFolder folder;
   write_file(folder / "train.csv", "a,k,y\n1,u,0.5\n3,w,1.5\n,u,2\n");
   write_file(folder / "valid.csv", "k,a,y\nw,4,7\n");
@@ -240,7 +240,7 @@ TEST_CASE("csv: words, missing values and standardised columns in a config") {
   CHECK_THROWS_AS(data_options("{" + base + ", missing: median}"), ConfigError);
   CHECK_THROWS_AS(data_options("{" + base + ", missing: 1e50}"), ConfigError);
   CHECK_THROWS_AS(data_options("{" + base + ", categorical: [a, k], numeric: k}"), ConfigError);
-  // Another vocabulary is another data set, though its numbers are the same.
+  // Another vocabulary changes the fingerprint, although the numbers are the same.
   const std::string before = data.info().fingerprint;
   write_file(folder / "train.csv", "a,k,y\n1,u,0.5\n3,x,1.5\n,u,2\n");
   write_file(folder / "valid.csv", "k,a,y\nx,4,7\n");
@@ -248,7 +248,7 @@ TEST_CASE("csv: words, missing values and standardised columns in a config") {
         before);
 }
 
-TEST_CASE("csv: with a split the columns are standardised by the samples that train") {
+TEST_CASE("csv: with a validation split, columns are standardised by the training samples") {
   const TempFolder folder;
   std::mt19937 random(5);
   std::normal_distribution<float> normal(-20, 7);

@@ -1,4 +1,4 @@
-// Tables against files that the tests write themselves.
+// Tests the reader of tables with files that the tests write.
 #include <cstring>
 #include <random>
 
@@ -19,7 +19,7 @@ std::vector<float> sample_of(const Dataset& dataset, std::int64_t index, std::ve
   return {values, values + sample.shape.count()};
 }
 
-// What a table is refused with.
+// Returns the error for a table that is refused.
 std::string error_of(const std::string& text, const CsvFormat& format = {}, ErrorKind kind = ErrorKind::data) {
   const TempFolder folder;
   write_file(folder / "t.csv", text);
@@ -35,7 +35,7 @@ std::string error_of(const std::string& text, const CsvFormat& format = {}, Erro
 
 }  // namespace
 
-TEST_CASE("csv: random values come back, whatever the line ends") {
+TEST_CASE("csv: random values are read back with any kind of line end") {
   const TempFolder folder;
   std::mt19937 random(3);
   std::normal_distribution<float> normal(0, 1e3f);
@@ -63,7 +63,7 @@ TEST_CASE("csv: random values come back, whatever the line ends") {
   }
 }
 
-TEST_CASE("csv: columns, delimiter, quotes and a table without a header") {
+TEST_CASE("csv: columns, delimiter, quotes and a table without a header are read") {
   const TempFolder folder;
   write_file(folder / "t.csv", "\"weight; net\";\"the \"\"class\"\"\n\";x\n1.5;cat;+2e3\n\"-1\"; dog ;0\n");
   const auto named = csv_dataset(
@@ -100,7 +100,7 @@ TEST_CASE("csv: targets are words, class numbers or values") {
   CHECK(csv_dataset({folder / "values.csv"}, {}, {})->info().target == Shape{1});
 }
 
-TEST_CASE("csv: what is wrong is told with line and column") {
+TEST_CASE("csv: errors name line and column") {
   using Catch::Contains;
   CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 fields, not 2"));
   CHECK_THAT(error_of("a,b,y\n1,x,2\n"), Contains("line 2, column 'b': 'x' is not a number"));
@@ -121,7 +121,7 @@ TEST_CASE("csv: what is wrong is told with line and column") {
              Contains("no column 'Wage'; did you mean 'wage'?"));
 }
 
-TEST_CASE("csv: a target for a loss of values holds numbers alone") {
+TEST_CASE("csv: the target of a regression loss must hold numbers only") {
   using Catch::Contains;
   const std::string begin = "sqft,price\n50,300\n60,340\n70,";
   const DeclaredInfo values{.use = {.target_values = true}};
@@ -144,27 +144,27 @@ TEST_CASE("csv: a target for a loss of values holds numbers alone") {
          {CsvFormat{}, CsvFormat{.missing = MissingRule::mean}, CsvFormat{.numeric = {"price"}}}) {
       CHECK_THAT(error_with(text, csv, values), Contains("t.csv: line 4, column 'price'"));
     }
-    // Also where classes are numbers, and in the first line.
+    // The same holds if classes are numbers, and for the first line.
     CHECK_THAT(error_with(text, {}, {}), Contains("t.csv: line 4, column 'price'"));
     CHECK_THAT(error_with(std::string("x,price\n1,") + word + "\n2,1\n3,2\n", {}, {}),
                Contains("t.csv: line 2, column 'price'"));
-    // And of several targets.
+    // The same holds for one of several targets.
     CHECK_THAT(error_with(std::string("x,a,b\n1,2,3\n1,") + word + ",3\n", {.target = {"a", "b"}}, {}),
                Contains("line 3, column 'a'"));
   }
-  // A column of words alone is no target of values either, unless its words are said to be classes.
+  // A target that holds words only is refused as well, unless the config says that it holds classes.
   const std::string words = "x,y\n1,low\n2,high\n3,low\n";
   CHECK_THAT(error_with(words, {}, values), Contains("line 2, column 'y': 'low' is not a number"));
   CHECK(error_with(words, {.categorical = {"y"}}, values) == "no error");
   CHECK(error_with(words, {}, {.classes = 2, .use = {.target_values = true}}) == "no error");
   CHECK(error_with(begin + "350\n80,420\n", {}, values) == "no error");
-  // What stands for a missing value is no class among words, unless it is said to be one.
+  // A text for a missing value is not a class, unless the config lists the target as categorical.
   CHECK_THAT(error_with("x,y\n1,cat\n2,dog\n3,NA\n", {}, {}), Contains("line 4, column 'y': 'NA'"));
   CHECK(error_with("x,y\n1,cat\n2,dog\n3,NA\n", {.categorical = {"y"}}, {}) == "no error");
   CHECK(error_with("x,y\n1,3\n2,b\n3,3\n", {.categorical = {"y"}}, {}) == "no error");
 }
 
-TEST_CASE("csv: a word in the target of the validation part is told by line and column") {
+TEST_CASE("csv: the error for a word in the validation target names line and column") {
   const TempFolder folder;
   write_file(folder / "t.csv", "x,price\n1,2.5\n2,3.5\n");
   write_file(folder / "v.csv", "x,price\n1,2.5\n2,NA\n");
@@ -174,7 +174,7 @@ TEST_CASE("csv: a word in the target of the validation part is told by line and 
                     Catch::Contains("v.csv: line 3, column 'price': 'NA'"));
 }
 
-TEST_CASE("csv: a first line that is a sample, another delimiter and another encoding are told") {
+TEST_CASE("csv: errors report a first line that is a sample, another delimiter and another encoding") {
   using Catch::Contains;
   const std::string iris = "5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n";
   CHECK_THAT(error_of(iris), Contains("its first line, '5.1,3.5,...', looks like a sample"));
@@ -187,7 +187,7 @@ TEST_CASE("csv: a first line that is a sample, another delimiter and another enc
   };
   CHECK(lines_of(iris, {.header = {false}}) == 3);
   CHECK(lines_of("5.1,3.5,1\n4.9,3.0,0\n", {.header = {true}}) == 1);
-  CHECK(lines_of("0,1,2\n5,6,0\n7,8,1\n") == 2);            // pandas' names of columns without names
+  CHECK(lines_of("0,1,2\n5,6,0\n7,8,1\n") == 2);            // pandas' names for unnamed columns
   CHECK(lines_of("2019,2020,2021\n5,6,0\n7,8,1\n") == 2);   // years
   CHECK(lines_of("400.5,401.5,fat\n1,2,0\n3,4,1\n") == 2);  // wavelengths and a name
   CHECK(lines_of("no,yes\n1,no\n2,yes\n") == 2);
@@ -209,7 +209,7 @@ TEST_CASE("csv: a first line that is a sample, another delimiter and another enc
   }
 }
 
-TEST_CASE("csv: a table as the data of a config, its validation apart") {
+TEST_CASE("csv: a config reads training and validation data from two tables") {
   const TempFolder folder;
   write_file(folder / "train.csv", "a,b,kind\n1,2,no\n3,4,yes\n5,6,no\n");
   write_file(folder / "valid.csv", "a,b,kind\n7,8,yes\n");

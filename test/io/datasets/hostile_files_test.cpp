@@ -1,5 +1,5 @@
-// Files that are not what a data set is made of, fail while they are read, or change: one clear error each, never a
-// wait, a signal or a silent change.
+// Tests data files that are not regular files, that fail while they are read, or that change: each causes one clear
+// error, never a hang, a signal or wrong values.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,7 +15,8 @@
 namespace trainctl::test::hostile_files_test {
 namespace {
 
-// Reads an epoch of training and the validation split; the text of an error of the data, "no error", or another one's.
+// Reads an epoch of training data and the validation split. Returns the text of a data error, "no error", or the text
+// of another error with a prefix.
 std::string error_of(const std::string& yaml) {
   try {
     const Data data(data_options(yaml), 1);
@@ -42,7 +43,7 @@ void check_error(const std::string& yaml, const std::vector<std::string>& words)
   CHECK(text.find("another kind") == std::string::npos);
 }
 
-// The same as another user than root, who may read everything; "" where there is none.
+// Calls error_of() as a user other than root, since root may read everything; "" if the user cannot be changed.
 std::string error_as_other_user(const std::string& yaml) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -65,7 +66,7 @@ std::string tiny_x() { return npy("|u1", "(8, 2)", random_bytes(16, 1)); }
 std::string tiny_y() { return npy("|u1", "(8,)", std::string("\0\1\0\1\0\1\0\1", 8)); }
 std::string tiny_png(unsigned seed) { return png(4, 4, 2, random_bytes(48, seed)); }
 
-// Configs of each kind of data set whose one file is `path`; the others are good.
+// Configs of each kind of data set that read `path`; their other files are good.
 std::vector<std::string> configs_with(const TempFolder& folder, const std::string& path) {
   write_file(folder / "good/y.npy", tiny_y());
   write_file(folder / "good/labels", idx(8, {8}, std::string("\0\1\0\1\0\1\0\1", 8)));
@@ -82,7 +83,7 @@ std::vector<std::string> configs_with(const TempFolder& folder, const std::strin
 
 }  // namespace
 
-TEST_CASE("data that is no regular file is refused at once") {
+TEST_CASE("data that is not a regular file is refused at once") {
   const TempFolder folder;
   const std::string pipe = folder / "pipe", loop = folder / "loop", long_name = folder / std::string(300, 'x');
   REQUIRE(mkfifo(pipe.c_str(), 0644) == 0);
@@ -95,7 +96,7 @@ TEST_CASE("data that is no regular file is refused at once") {
   }
 }
 
-TEST_CASE("a pipe, a device or a broken link among images stops the run with its name, or is skipped") {
+TEST_CASE("a pipe, a device or a broken link among images is an error that names it, or is skipped") {
   for (const char* kind : {"pipe", "device", "loop", "dangling", "empty", "folder"}) {
     const TempFolder folder;
     write_file(folder / "a/1.png", tiny_png(1));
@@ -118,7 +119,7 @@ TEST_CASE("a pipe, a device or a broken link among images stops the run with its
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"/b", "symbolic link"});
 }
 
-TEST_CASE("data without permission is named") {
+TEST_CASE("the error for data without read permission names it") {
   const TempFolder folder;
   write_file(folder / "closed/x.npy", tiny_x());
   write_file(folder / "closed/y.npy", tiny_y());
@@ -135,7 +136,7 @@ TEST_CASE("data without permission is named") {
   for (const std::string& yaml : configs) {
     const std::string text = error_as_other_user(yaml);
     if (text.empty()) {
-      WARN("skipped: no other user can be taken on here");
+      WARN("skipped: this process cannot become another user");
       break;
     }
     INFO(yaml << "\n" << text);
@@ -145,7 +146,7 @@ TEST_CASE("data without permission is named") {
   for (const char* name : {"closed", "images/closed"}) chmod((folder / name).c_str(), 0755);
 }
 
-TEST_CASE("an array that becomes shorter while it is used is an error, or has been read already") {
+TEST_CASE("an array file that becomes shorter while it is used is an error, unless it is in memory") {
   const TempFolder folder;
   const std::string x = folder / "x.npy", y = folder / "y.npy";
   constexpr std::int64_t samples = 4096, values = 5120;  // 84 MB of float32, more than is kept in memory
@@ -176,7 +177,7 @@ TEST_CASE("an array that becomes shorter while it is used is an error, or has be
   CHECK(of_small->next().count == 4);
 }
 
-TEST_CASE("large arrays that stay in their file give the values that are in it") {
+TEST_CASE("large arrays that are not kept in memory have the values of their file") {
   const TempFolder folder;
   constexpr std::int64_t samples = 3000, values = 6000;
   std::vector<float> x(samples * values);
@@ -195,12 +196,12 @@ TEST_CASE("large arrays that stay in their file give the values that are in it")
   }
 }
 
-TEST_CASE("a read that fails is an error of the data at every place where it may fail") {
+TEST_CASE("every read call that fails is a data error") {
   const TempFolder folder;
   write_file(folder / "npy/x.npy", tiny_x());
   write_file(folder / "npy/y.npy", tiny_y());
   for (bool deflated : {false, true}) {
-    // An archive of one array; the other one stands in an .npy file.
+    // An archive of one array; the other array is in an .npy file.
     write_file(folder / (deflated ? "deflated.npz" : "stored.npz"), zip("x.npy", tiny_x(), deflated, false));
   }
   write_file(folder / "images.idx", idx(8, {8, 2, 2}, random_bytes(32, 1)));
@@ -248,7 +249,7 @@ TEST_CASE("a read that fails is an error of the data at every place where it may
   }
 }
 
-TEST_CASE("with on_error: skip a bad first image is skipped, and no advice asks for what is set") {
+TEST_CASE("with on_error: skip a bad first image is skipped, and no error advises to set on_error") {
   const TempFolder folder;
   write_file(folder / "a/1.jpg", "\xff\xd8\xff" + random_bytes(100, 1));
   write_file(folder / "a/2.png", tiny_png(1));
@@ -264,7 +265,7 @@ TEST_CASE("with on_error: skip a bad first image is skipped, and no advice asks 
     CHECK(batch.weights.as<float>()[1] == 1);
     CHECK(batch.weights.as<float>()[2] == 1);
   }
-  // The statistics are those of the good ones.
+  // The statistics are those of the good images.
   const auto measured = [&] {
     return Data(data_options("{" + base + ", on_error: skip, transform: [{normalize: measured}]}"), 1).measured()[0];
   };
@@ -279,7 +280,7 @@ TEST_CASE("with on_error: skip a bad first image is skipped, and no advice asks 
   CHECK(text.find("on_error") == std::string::npos);
 }
 
-TEST_CASE("images of other formats are named") {
+TEST_CASE("messages name the formats of images that cannot be read") {
   const TempFolder folder;
   write_file(folder / "a/1.tif", std::string("II*\0....", 8));
   write_file(folder / "b/1.png", tiny_png(1));

@@ -1,5 +1,6 @@
-// Image files of every format, against what Keras' loaders make of them: tf.io.decode_image of TensorFlow 2.21 and,
-// where it reads a kind of file not at all or otherwise, Pillow 13 (keras.utils.load_img); gray is Pillow's conversion.
+// Compares decoded images of every format with the values of Keras' loaders: tf.io.decode_image of TensorFlow 2.21 or,
+// for files that it cannot read or reads differently, Pillow 13 (keras.utils.load_img). Gray values are Pillow's
+// conversion.
 #include <random>
 
 #include "core/base/log.h"
@@ -15,9 +16,9 @@ namespace trainctl::test::image_formats_test {
 namespace {
 
 struct Case {
-  const char *name, *file;  // bytes in hexadecimal digits
+  const char *name, *file;  // the file's bytes in hexadecimal digits
   std::int64_t height, width;
-  const char *rgb, *gray;  // likewise
+  const char *rgb, *gray;  // pixels in hexadecimal digits
 };
 
 constexpr Case cases[] = {
@@ -174,7 +175,7 @@ std::string bytes_of_hex(const std::string& hex) {
   return bytes;
 }
 
-// The values that a file is decoded to.
+// Returns the decoded values of a file.
 std::string decoded(const std::string& file, std::int64_t channels, Sample& sample) {
   decode_sample(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), channels, "file", sample);
   return {static_cast<const char*>(sample.values), static_cast<std::size_t>(sample.shape.count())};
@@ -193,8 +194,8 @@ std::string error_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("image formats: the values are those of Keras' loaders, in colours and in gray") {
-  Sample sample;  // of all, since its buffers are reused
+TEST_CASE("image formats: decoded values equal those of Keras' loaders, in colour and in gray") {
+  Sample sample;  // one for all cases, since it reuses its buffers
   for (const Case& one : cases) {
     INFO(one.name);
     const std::string file = bytes_of_hex(one.file);
@@ -222,7 +223,7 @@ TEST_CASE("image formats: a colour has the same gray in PNG, BMP and JPEG") {
   }
 }
 
-TEST_CASE("image formats: files cut off at any place are errors or whole, and never crash") {
+TEST_CASE("image formats: truncated files are read or refused, and never crash the decoder") {
   for (const Case& one : cases) {
     const std::string file = bytes_of_hex(one.file);
     for (std::size_t length = 0; length < file.size(); ++length) {
@@ -238,7 +239,7 @@ TEST_CASE("image formats: files cut off at any place are errors or whole, and ne
   }
 }
 
-TEST_CASE("image formats: files with changed bytes never crash") {
+TEST_CASE("image formats: files with changed bytes never crash the decoder") {
   std::mt19937 random(5);
   for (const Case& one : cases) {
     const std::string file = bytes_of_hex(one.file);
@@ -255,7 +256,7 @@ TEST_CASE("image formats: files with changed bytes never crash") {
   }
 }
 
-TEST_CASE("image formats: sizes that a header only claims are refused before memory is taken") {
+TEST_CASE("image formats: sizes that the file cannot hold are refused before memory is allocated") {
   const std::string gif = "GIF89a\xff\xff\xff\xff" + std::string(3, '\0') + "," + std::string(4, '\0') +
                           "\xff\xff\xff\xff" + std::string(1, '\0') + "\2\1\4";
   CHECK_THAT(error_of(gif), Catch::Contains("65535x65535, which is not supported"));
@@ -268,7 +269,7 @@ TEST_CASE("image formats: sizes that a header only claims are refused before mem
   CHECK_THAT(error_of(bmp), Catch::Contains("16000x16000, which its 54 bytes cannot hold"));
 }
 
-TEST_CASE("image formats: bytes between a JPEG's segments are passed over with a warning, damage is an error") {
+TEST_CASE("image formats: bytes between a JPEG's segments are skipped with a warning, damage is an error") {
   const std::string pixels = slope(16, 16, 3), good = jpeg(16, 16, 3, pixels);
   const std::size_t table = good.find("\xff\xdb");
   REQUIRE(table != std::string::npos);
@@ -297,7 +298,7 @@ TEST_CASE("image formats: bytes between a JPEG's segments are passed over with a
   CHECK(text.find("a/1.jpg") == std::string::npos);
 }
 
-TEST_CASE("image folders: files are found by ending or content, and those of file managers are skipped with a word") {
+TEST_CASE("image folders: files are found by extension or content, hidden files are skipped with a warning") {
   const TempFolder folder;
   const std::string image = png(2, 2, 2, random_bytes(12, 1)), photo = jpeg(2, 2, 3, slope(2, 2, 3));
   for (const char* name : {"a/1.jfif", "a/2.JPE", "a/IMG_0001", "a/Mr. Smith 3", "a/2014.05.03"}) {

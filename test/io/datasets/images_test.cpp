@@ -1,4 +1,4 @@
-// Image folders: PNG files written here chunk by chunk, JPEG files by libjpeg's compressor.
+// Tests image folders with PNG files that are written chunk by chunk and JPEG files from libjpeg's compressor.
 #include "test/support/images.h"
 
 #include "io/datasets/images/image_folder.h"
@@ -13,7 +13,7 @@ int byte_of(const std::string& bytes, std::size_t i) { return static_cast<unsign
 
 }  // namespace
 
-TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
+TEST_CASE("image folders: PNG and JPEG files are read, classes and files in bytewise order") {
   const TempFolder folder;
   const std::string gray = random_bytes(12, 1), rgb = random_bytes(36, 2), rgba = random_bytes(48, 3),
                     smooth = slope(3, 4, 3);
@@ -40,7 +40,7 @@ TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
   for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(rgb, i));
   dataset->read(3, sample);
   for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(gray, i / 3));
-  // One channel where the config states it.
+  // The images have one channel if the config sets it.
   const auto one = image_folder_dataset({folder.text()}, {Shape{3, 4, 1}, {}, nullptr});
   one->read(3, sample);
   CHECK(sample.shape == Shape{3, 4, 1});
@@ -99,7 +99,7 @@ TEST_CASE("a damaged image stops the run, or is skipped with weight 0") {
   CHECK(batch.weights.as<float>()[2] == 1);
 }
 
-TEST_CASE("validation folders: classes as in training, none that training lacks") {
+TEST_CASE("validation folders: classes are numbered as in training, and unknown ones are refused") {
   const TempFolder folder;
   const std::string image = png(2, 2, 2, random_bytes(12, 1));
   for (const char* name : {"train/a/1.png", "train/b/1.png", "train/c/1.png", "good/c/1.png", "bad/d/1.png"})
@@ -117,7 +117,7 @@ TEST_CASE("validation folders: classes as in training, none that training lacks"
 TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and without") {
   const TempFolder folder;
   constexpr std::size_t height = 8, width = 8;
-  // Inks of gentle slopes; what is expected follows from them by the definition of ink on paper.
+  // Ink values with gentle slopes; the expected colours follow from the definition of CMYK.
   std::string inks, complements;
   std::vector<double> rgb, gray;
   for (std::size_t y = 0; y < height; ++y) {
@@ -151,7 +151,7 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
       CHECK(worst < 5);
     }
   }
-  // The decoder that has read them reads others again.
+  // The same decoder reads RGB images afterwards.
   write_file(folder / "a/x.jpg", jpeg(8, 8, 3, slope(8, 8, 3)));
   const auto dataset = image_folder_dataset({folder.text()}, {});
   Sample sample;

@@ -1,4 +1,5 @@
-// Bad input: one clear error of the right kind that names the file, in bounded memory whatever a header claims.
+// Tests that bad input causes one clear error of the right kind that names the file, in bounded memory whatever a
+// header claims.
 #include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
@@ -8,7 +9,7 @@
 namespace trainctl::test::malformed_test {
 namespace {
 
-// Opens the config's data and reads an epoch of it; the error's text.
+// Opens the config's data and reads an epoch of it. Returns the error's text, or "no error".
 std::string error_of(const std::string& yaml, ErrorKind kind = ErrorKind::data) {
   try {
     const Data data(data_options(yaml), 1);
@@ -32,7 +33,7 @@ void check_error(const std::string& yaml, const std::vector<std::string>& words,
 
 }  // namespace
 
-TEST_CASE("idx files that are wrong") {
+TEST_CASE("invalid idx files are refused") {
   const TempFolder folder;
   const std::string good_images = idx(8, {4, 2, 2}, random_bytes(16, 1)),
                     good_labels = idx(8, {4}, std::string("\0\1\2\1", 4));
@@ -52,7 +53,7 @@ TEST_CASE("idx files that are wrong") {
   with_images(gzip(good_images).substr(0, 30), {"images", "truncated"});
   with_images(gzip(good_images + "more"), {"images", "more than"});
   std::string flipped = gzip(good_images);
-  flipped[flipped.size() - 6] ^= 1;  // its check sum
+  flipped[flipped.size() - 6] ^= 1;  // in its checksum
   with_images(flipped, {"images", "damaged"});
   with_images(idx(8, {5, 2, 2}, random_bytes(20, 1)), {"labels", "5 samples"});
   with_images(idx(8, {0, 2, 2}, ""), {"images", "no samples"});
@@ -66,7 +67,7 @@ TEST_CASE("idx files that are wrong") {
   check_error("{dataset: idx}", {"path"}, ErrorKind::config);
 }
 
-TEST_CASE("npy and npz files that are wrong") {
+TEST_CASE("invalid npy and npz files are refused") {
   const TempFolder folder;
   write_file(folder / "y.npy", npy("|u1", "(2,)", std::string("\0\1", 2)));
   const auto with_x = [&](const std::string& bytes, const std::vector<std::string>& words) {
@@ -108,7 +109,7 @@ TEST_CASE("flipped bytes in a real archive never crash") {
   CHECK(errors > 60);
 }
 
-TEST_CASE("image folders that are wrong") {
+TEST_CASE("invalid image folders are refused") {
   const TempFolder folder;
   check_error(format("{{dataset: image_folder, path: {}}}", folder / "nowhere"), {"nowhere", "TRAINCTL_DATA"});
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"no class folders"});
@@ -124,7 +125,7 @@ TEST_CASE("image folders that are wrong") {
   check_error(format("{{dataset: image_folder, path: {}}}", folder.text()), {"a.jpg", "PNG"});
 }
 
-TEST_CASE("keys of data that are wrong are found when the config is read") {
+TEST_CASE("invalid keys of the data section are found when the config is read") {
   for (const char* yaml : {
            "{dataset: mnist}",
            "{dataset: idx, paht: x}",
@@ -147,7 +148,7 @@ TEST_CASE("keys of data that are wrong are found when the config is read") {
   }
 }
 
-TEST_CASE("normalisation of another number of channels is refused") {
+TEST_CASE("normalisation with the wrong number of channels is refused") {
   const std::string base = "dataset: synthetic, shape: [4, 4, 2], classes: 2";
   check_error("{" + base + ", transform: [{normalize: imagenet}]}", {"3 channels", "2"}, ErrorKind::config);
   check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {normalize: imagenet}]}", {"channels"},
@@ -155,7 +156,7 @@ TEST_CASE("normalisation of another number of channels is refused") {
   check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {rescale: 2}]}", {"no error"});
 }
 
-TEST_CASE("validation data that differs from training is refused before training") {
+TEST_CASE("validation data that does not fit the training data is refused before training") {
   const TempFolder folder;
   const auto write_pair = [&](const std::string& to, const std::string& x, const std::string& y) {
     write_file(folder / (to + "/x.npy"), x);
@@ -202,7 +203,7 @@ TEST_CASE("validation data that differs from training is refused before training
           {"nothing", "no class folders"});
 }
 
-TEST_CASE("archives that claim what they do not hold are refused in bounded memory") {
+TEST_CASE("archives that claim more data than they hold are refused in bounded memory") {
   const TempFolder folder;
   const auto little = [](std::uint64_t value, int count) {
     std::string text;
@@ -231,15 +232,15 @@ TEST_CASE("archives that claim what they do not hold are refused in bounded memo
   for (const char* shape : {"(1000000000000, 1000000)", "(4611686018427387904, 4)", "(9223372036854775807,)"}) {
     for (bool deflated : {false, true}) refused(zip("x.npy", npy("|u1", shape, "abc"), deflated, true), "header");
   }
-  // A stream that ends after a megabyte, behind a header and a directory that agree on a terabyte.
-  std::string lying = zip("x.npy", npy("|u1", "(1000000000000,)", std::string(1 << 20, '\0')), true, true);
-  const std::string size = little((1 << 20) + 128, 8), lie = little(1000000000000 + 128, 8);
-  int places = 0;
-  for (std::size_t at = lying.find(size); at != std::string::npos; at = lying.find(size, at + 8), ++places) {
-    lying.replace(at, 8, lie);
+  // A stream that ends after a megabyte, although the header and the directory both claim a terabyte.
+  std::string archive = zip("x.npy", npy("|u1", "(1000000000000,)", std::string(1 << 20, '\0')), true, true);
+  const std::string size = little((1 << 20) + 128, 8), claimed_size = little(1000000000000 + 128, 8);
+  int replaced = 0;
+  for (std::size_t at = archive.find(size); at != std::string::npos; at = archive.find(size, at + 8), ++replaced) {
+    archive.replace(at, 8, claimed_size);
   }
-  REQUIRE(places == 2);
-  refused(lying, "truncated");
+  REQUIRE(replaced == 2);
+  refused(archive, "truncated");
 }
 
 }  // namespace trainctl::test::malformed_test

@@ -1,18 +1,18 @@
-// A seeded campaign: files of every format with bytes changed, cut out, repeated and cut off. Each is read, or refused
-// by an error of the data that names it; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many of each.
+// Seeded fuzz tests: files of every format with bytes changed, cut out, repeated and cut off. Each file is read, or
+// refused with a data error that names it. TRAINCTL_MUTATIONS sets the number of mutations of each file.
 #include <limits>
 
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/support/files.h"
 #include "test/support/images.h"
-#include "test/support/records.h"
 #include "test/support/mutation.h"
+#include "test/support/records.h"
 
 namespace trainctl::test::mutation_test {
 namespace {
 
-// What became of a file: read, or refused with its name; anything else fails the test.
+// True if the data is read, false if it is refused with an error that names `file`; any other error fails the test.
 bool is_read(const std::string& yaml, const std::string& file) {
   try {
     const Data data(data_options(yaml), 1);
@@ -26,12 +26,12 @@ bool is_read(const std::string& yaml, const std::string& file) {
     if (error.kind() == ErrorKind::resource && text.find("no memory") != std::string::npos) return false;
     FAIL_CHECK("another error: " << text);
   } catch (const std::exception& error) {
-    FAIL_CHECK("no error of ours: " << error.what());
+    FAIL_CHECK("an exception other than Error: " << error.what());
   }
   return false;
 }
 
-// `target` is written anew with each mutation of `whole`.
+// Writes each mutation of `whole` to `target` and reads the data of the config; errors must contain `names`.
 void campaign(const std::string& whole, const std::string& target, const std::string& yaml, const std::string& names) {
   write_file(target, whole);
   REQUIRE(is_read(yaml, names));
@@ -47,12 +47,12 @@ void campaign(const std::string& whole, const std::string& target, const std::st
 
 }  // namespace
 
-TEST_CASE("mutated files: idx, npy, npz, plain and compressed") {
+TEST_CASE("mutated files: idx, npy and npz files, plain and compressed, are read or refused") {
   const TempFolder folder;
   const std::string labels("\0\1\0\1\0\1\0\1", 8);
   write_file(folder / "good/labels", idx(8, {8}, labels));
   write_file(folder / "good/y.npy", npy("|u1", "(8,)", labels));
-  const std::string place = folder.text(), good = folder / "good";
+  const std::string root = folder.text(), good = folder / "good";
   const std::string images = idx(8, {8, 5, 5}, random_bytes(200, 1));
   const auto idx_config = [&](const std::string& x, const std::string& y) {
     return format("{{dataset: idx, images: {}/images, labels: {}/labels, workers: 0}}", x, y);
@@ -60,23 +60,23 @@ TEST_CASE("mutated files: idx, npy, npz, plain and compressed") {
   const auto npy_config = [&](const std::string& x, const std::string& y) {
     return format("{{dataset: npy, x: {}/x.npy, y: {}/y.npy, workers: 0}}", x, y);
   };
-  campaign(images, folder / "images", idx_config(place, good), place);
-  campaign(gzip(images), folder / "images", idx_config(place, good), place);
+  campaign(images, folder / "images", idx_config(root, good), root);
+  campaign(gzip(images), folder / "images", idx_config(root, good), root);
   write_file(folder / "good/images", images);
-  campaign(idx(8, {8}, labels), folder / "labels", idx_config(good, place), place);
+  campaign(idx(8, {8}, labels), folder / "labels", idx_config(good, root), root);
   std::vector<double> numbers(40);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.37 * static_cast<double>(i) - 5;
   const std::string x = npy("<f8", "(8, 5)", raw(numbers));
-  campaign(x, folder / "x.npy", npy_config(place, good), place);
-  campaign(gzip(x), folder / "x.npy", npy_config(place, good), place);
+  campaign(x, folder / "x.npy", npy_config(root, good), root);
+  campaign(gzip(x), folder / "x.npy", npy_config(root, good), root);
   write_file(folder / "good/x.npy", x);
   campaign(npy("<i4", "(8,)", raw(std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0, 1})), folder / "y.npy",
-           npy_config(good, place), place);
+           npy_config(good, root), root);
   campaign(read_whole(std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz"), folder / "a.npz",
-           format("{{dataset: npy, path: {}, workers: 0}}", folder / "a.npz"), place);
+           format("{{dataset: npy, path: {}, workers: 0}}", folder / "a.npz"), root);
 }
 
-TEST_CASE("mutated files: tables") {
+TEST_CASE("mutated files: tables are read or refused") {
   const TempFolder folder;
   const std::string config = format("{{dataset: csv, path: {}, workers: 0}}", folder / "t.csv");
   campaign("a,\"b \"\"c\"\"\",y\n1,2.5,cat\n-3e2,\"4\",dog\n5,6,cat\n7,8,emu\n", folder / "t.csv", config,
@@ -99,7 +99,7 @@ TEST_CASE("mutated files: tables") {
            folder.text());
 }
 
-TEST_CASE("mutated files: JPEG and PNG") {
+TEST_CASE("mutated files: JPEG and PNG files are read or refused") {
   const TempFolder folder;
   write_file(folder / "b/1.png", png(16, 16, 2, random_bytes(768, 9)));
   const std::string yaml = format("{{dataset: image_folder, path: {}, workers: 0}}", folder.text());
@@ -110,7 +110,7 @@ TEST_CASE("mutated files: JPEG and PNG") {
   }
 }
 
-TEST_CASE("mutated files: CIFAR") {
+TEST_CASE("mutated files: CIFAR's files are read or refused") {
   const TempFolder folder;
   std::string records;
   for (int i = 0; i < 3; ++i) records += static_cast<char>(3 * i) + random_bytes(3072, static_cast<unsigned>(i));
@@ -123,7 +123,7 @@ TEST_CASE("mutated files: CIFAR") {
   campaign(names, folder / "batches.meta.txt", yaml, "/batches.meta.txt");
 }
 
-TEST_CASE("mutated files: TFRecord") {
+TEST_CASE("mutated files: TFRecord files are read or refused") {
   const TempFolder folder;
   std::string images, numbers;
   for (int i = 0; i < 4; ++i) {
@@ -141,7 +141,7 @@ TEST_CASE("mutated files: TFRecord") {
   }
 }
 
-TEST_CASE("mutated files: records whose check sums are right") {
+TEST_CASE("mutated files: TFRecord files with right checksums are read or refused") {
   const TempFolder folder;
   const std::string file = folder / "a.tfrecord",
                     yaml = format("{{dataset: tfrecord, path: {}, features: [n, x], workers: 0}}", file);
@@ -157,7 +157,7 @@ TEST_CASE("mutated files: records whose check sums are right") {
   CHECK(read < 4 * mutations());
 }
 
-TEST_CASE("mutated files: WebDataset's archives") {
+TEST_CASE("mutated files: WebDataset's archives are read or refused") {
   const TempFolder folder;
   std::string archive;
   for (int i = 0; i < 4; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("mutated files: WebDataset's archives") {
   campaign(archive + tar_end(), file, format("{{dataset: webdataset, path: {}, workers: 0}}", file), file);
 }
 
-TEST_CASE("mutated masks") {
+TEST_CASE("mutated files: masks are read or refused") {
   const TempFolder folder;
   for (int n = 0; n < 4; ++n) {
     for (const char* part : {"images", "masks"}) {

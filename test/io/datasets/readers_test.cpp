@@ -1,4 +1,4 @@
-// Readers of arrays against files that the tests write themselves.
+// Tests the readers of arrays with files that the tests write.
 #include <random>
 
 #include "io/datasets/arrays/array.h"
@@ -26,7 +26,7 @@ std::vector<float> values_of(const Array& array) {
 
 }  // namespace
 
-TEST_CASE("idx: images and labels, plain and gzip") {
+TEST_CASE("idx: images and labels are read, plain and gzip") {
   const TempFolder folder;
   const std::string pixels = random_bytes(50 * 6 * 4, 1), labels = labels_of(50, 10);
   const std::string images_file = idx(8, {50, 6, 4}, pixels), labels_file = idx(8, {50}, labels);
@@ -50,7 +50,7 @@ TEST_CASE("idx: images and labels, plain and gzip") {
   }
 }
 
-TEST_CASE("idx: every element type, big-endian") {
+TEST_CASE("idx: every big-endian element type is read") {
   const TempFolder folder;
   write_file(folder / "int8", idx(0x09, {2}, std::string("\x80\x05", 2)));
   CHECK(values_of(read_idx(folder / "int8")) == std::vector<float>{-128, 5});
@@ -64,7 +64,7 @@ TEST_CASE("idx: every element type, big-endian") {
   CHECK(values_of(read_idx(folder / "float64"))[0] == Approx(3.14159265));
 }
 
-TEST_CASE("npy: types, shapes, byte orders and versions") {
+TEST_CASE("npy: types, shapes, byte orders and versions are read") {
   const TempFolder folder;
   std::mt19937 random(2);
   std::vector<float> floats(24);
@@ -82,13 +82,13 @@ TEST_CASE("npy: types, shapes, byte orders and versions") {
   write_file(folder / "u2.npy", npy(">u2", "(2,)", std::string("\x01\x00\xff\xff", 4)));
   CHECK(values_of(read_npy(folder / "u2.npy")) == std::vector<float>{256, 65535});
   std::string second = npy("|u1", "(3,)", std::string("\x01\x02\xff", 3));
-  second = second.substr(0, 10) + std::string(2, '\0') + second.substr(10);  // version 2: a length of 32 bits
+  second = second.substr(0, 10) + std::string(2, '\0') + second.substr(10);  // version 2 has a header length of 32 bits
   second[6] = 2;
   write_file(folder / "v2.npy", second);
   CHECK(values_of(read_npy(folder / "v2.npy")) == std::vector<float>{1, 2, 255});
 }
 
-TEST_CASE("npz: stored and deflated members, 64-bit sizes") {
+TEST_CASE("npz: stored and deflated members are read, with 32-bit and 64-bit sizes") {
   const TempFolder folder;
   const std::string values = random_bytes(5000, 3), file = npy("|u1", "(50, 100)", values);
   for (bool deflated : {false, true}) {
@@ -104,7 +104,7 @@ TEST_CASE("npz: stored and deflated members, 64-bit sizes") {
   }
 }
 
-TEST_CASE("arrays: classes, values, shapes that the config states") {
+TEST_CASE("arrays: targets are classes or values, and the config may set shape and classes") {
   const TempFolder folder;
   const std::string x = npy("<f4", "(4, 6)", raw(std::vector<float>(24, 1.5f)));
   write_file(folder / "x.npy", x);
@@ -131,7 +131,7 @@ TEST_CASE("arrays: classes, values, shapes that the config states") {
   CHECK_THROWS_AS(open("values.npy", {{}, 3, nullptr}), Error);
 }
 
-TEST_CASE("synthetic samples depend on the seed only, lie around their class's pattern, and splits differ") {
+TEST_CASE("synthetic samples depend on the seed only, vary around their class's pattern, and differ between splits") {
   const auto a = synthetic_dataset({8, 8, 3}, 4, 0, 100, 1), b = synthetic_dataset({8, 8, 3}, 4, 0, 100, 1);
   const auto other_seed = synthetic_dataset({8, 8, 3}, 4, 0, 100, 2),
              other_split = synthetic_dataset({8, 8, 3}, 4, 100, 100, 1);
@@ -154,13 +154,13 @@ TEST_CASE("synthetic samples depend on the seed only, lie around their class's p
     for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
     return sum / static_cast<double>(x.size());
   };
-  // Two noises of variance 1/3 each, and between classes two patterns of the same.
+  // The difference of two noises of variance 1/3 each; between classes also of two patterns of that variance.
   CHECK(distance(read(*a, 5), read(*a, 9)) == Approx(2.0 / 3).epsilon(0.3));
   CHECK(distance(read(*a, 5), read(*a, 6)) == Approx(4.0 / 3).epsilon(0.3));
   CHECK(a->label(6) == 2);
 }
 
-TEST_CASE("arrays: tokens, and a class for each position of a sample") {
+TEST_CASE("arrays: samples may be tokens with a class for each position") {
   const TempFolder folder;
   std::vector<std::int64_t> x, y;
   for (std::int64_t i = 0; i < 5 * 4; ++i) {
@@ -187,9 +187,9 @@ TEST_CASE("arrays: tokens, and a class for each position of a sample") {
     }
   }
   const auto fewer = open({.use = {.class_numbers = true, .tokens = 12}});
-  CHECK_NOTHROW(fewer->read(0, sample));  // 0, 7, 1 and 8
+  CHECK_NOTHROW(fewer->read(0, sample));  // has the tokens 0, 7, 1 and 8
   CHECK_THROWS_AS(fewer->read(2, sample), Error);
-  CHECK(open({})->info().target == Shape{4});  // values, as for a loss that takes them
+  CHECK(open({})->info().target == Shape{4});  // values, as for a regression loss
   CHECK(open({})->info().classes == 0);
   CHECK(open({})->info().dtype == DType::float32);
   CHECK_THROWS_AS(open({.classes = 8, .use = {.class_numbers = true}}), Error);

@@ -1,4 +1,4 @@
-// JPEG files decoded to a fraction of their size where a resize follows, against the resize of the whole image.
+// Compares JPEG files that are decoded to a fraction of their size before a resize with the resize of the whole image.
 #include <cmath>
 #include <random>
 
@@ -12,20 +12,20 @@
 namespace trainctl::test::scaled_jpeg_test {
 namespace {
 
-// A photograph's like: waves of many lengths, the short ones faint.
+// Pixels like those of a photograph: waves of many lengths, the short ones faint.
 std::string waves(std::uint32_t height, std::uint32_t width, unsigned seed) {
   std::mt19937 random(seed);
-  std::uniform_real_distribution<double> share(0, 1);
+  std::uniform_real_distribution<double> uniform(0, 1);
   std::vector<double> values(std::size_t{height} * width * 3);
   for (int wave = 0; wave < 24; ++wave) {
-    const double length = 4 * std::pow(1.25, wave), angle = 6.28 * share(random), phase = 6.28 * share(random);
+    const double length = 4 * std::pow(1.25, wave), angle = 6.28 * uniform(random), phase = 6.28 * uniform(random);
     const double y_step = 6.28 * std::sin(angle) / length, x_step = 6.28 * std::cos(angle) / length;
-    const double heights[] = {share(random), share(random), share(random)};
+    const double amplitudes[] = {uniform(random), uniform(random), uniform(random)};
     std::size_t i = 0;
     for (std::uint32_t y = 0; y < height; ++y) {
       for (std::uint32_t x = 0; x < width; ++x) {
         const double value = std::sin(y * y_step + x * x_step + phase) * length / 8;
-        for (const double channel : heights) values[i++] += channel * value;
+        for (const double amplitude : amplitudes) values[i++] += amplitude * value;
       }
     }
   }
@@ -38,7 +38,7 @@ struct ImageSize {
   std::uint32_t height, width;
 };
 
-// The images of these sizes, in one class.
+// Writes images of these sizes into one class folder.
 void write_images(const TempFolder& folder, const std::vector<ImageSize>& sizes) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto [height, width] = sizes[i];
@@ -73,7 +73,7 @@ std::vector<float> epoch_of(const std::string& yaml, std::int64_t samples, int e
 
 }  // namespace
 
-TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 that is not below the resize") {
+TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 of its size that is not below the resize") {
   std::mt19937 random(5);
   std::size_t smaller = 0;
   for (int i = 0; i < 60; ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 that is no
   CHECK(smaller > 20);
 }
 
-TEST_CASE("images that are decoded smaller are almost those of decoding and resizing") {
+TEST_CASE("images that are decoded to a fraction are almost equal to resized whole images") {
   const TempFolder folder;
   const std::vector<ImageSize> sizes = {{180, 131}, {131, 180}, {200, 200}, {97, 400}, {64, 64}, {63, 90}, {530, 300}};
   write_images(folder, sizes);
@@ -140,12 +140,12 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
       INFO("image " << i << ": " << off.mean << " on average, " << off.largest << " at most");
       CHECK(off.mean < 5);
       CHECK(off.largest < 40);
-      if (whole.height < 64) CHECK(off.largest == 0);  // too small to be decoded smaller
+      if (whole.height < 64) CHECK(off.largest == 0);  // too small to be decoded to a fraction
     }
   }
 }
 
-TEST_CASE("images are decoded whole where something else comes before the resize, or nothing resizes") {
+TEST_CASE("images are decoded at full size if another transform precedes the resize") {
   const TempFolder folder;
   write_images(folder, {{160, 170}, {190, 160}});
   const auto dataset = image_folder_dataset({folder.text()}, {});
@@ -163,7 +163,7 @@ TEST_CASE("images are decoded whole where something else comes before the resize
   }
 }
 
-TEST_CASE("caches hold what is decoded smaller, and measured statistics are those of it") {
+TEST_CASE("caches and measured statistics use the images that are decoded to a fraction") {
   const TempFolder folder, caches;
   write_images(folder, {{180, 131}, {131, 180}, {200, 200}});
   const std::string base = format(

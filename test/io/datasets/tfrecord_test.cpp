@@ -1,4 +1,4 @@
-// TFRecord files, written here byte by byte.
+// Tests the reader of TFRecord files, which are written here byte by byte.
 #include "io/datasets/records/tfrecord.h"
 
 #include "core/base/crc32c.h"
@@ -37,7 +37,7 @@ std::string bytes_of_sample(const Dataset& dataset, std::int64_t index) {
   return {static_cast<const char*>(sample.values), static_cast<std::size_t>(sample.shape.count())};
 }
 
-// Opens a file of these bytes and reads all samples; the error's text.
+// Opens a file of these bytes and reads all samples. Returns the error's text, or "no error".
 std::string error_of(const std::string& bytes, const TfRecordFormat& format = {}, const DeclaredInfo& declared = {}) {
   const TempFolder folder;
   write_file(folder / "a.tfrecord", bytes);
@@ -55,7 +55,7 @@ std::string error_of(const std::string& bytes, const TfRecordFormat& format = {}
 
 }  // namespace
 
-TEST_CASE("tfrecord: CRC-32C") {
+TEST_CASE("tfrecord: CRC-32C equals the published check value and a plain computation") {
   CHECK(crc32c("123456789", 9) == 0xE3069283);  // the check value of the algorithm's parameters
   for (std::size_t length = 0; length < 70; ++length) {
     const std::string bytes = random_bytes(length, static_cast<unsigned>(length));
@@ -63,9 +63,9 @@ TEST_CASE("tfrecord: CRC-32C") {
   }
 }
 
-TEST_CASE("tfrecord: images and classes from several files, large records too") {
+TEST_CASE("tfrecord: images and classes are read from several files, also from large records") {
   const TempFolder folder;
-  const std::string big = random_bytes(100'000, 5);  // more than is buffered, before and behind the label
+  const std::string big = random_bytes(100'000, 5);  // more than is buffered, before and after the label
   write_file(folder / "train-00000-of-00002", image_record(1, 2) + image_record(2, 0));
   write_file(folder / "train-00001-of-00002", tf_record(example({{"a", bytes_feature(big)},
                                                                  {"image/class/label", ints_feature({4}, false)},
@@ -93,7 +93,7 @@ TEST_CASE("tfrecord: images and classes from several files, large records too") 
   CHECK(tfrecord_dataset(folder.text(), {}, {.sample = Shape{4, 5, 1}})->info().sample == Shape{4, 5, 1});
 }
 
-TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
+TEST_CASE("tfrecord: raw images, features of numbers and targets of values are read") {
   const TempFolder folder;
   const std::string first = random_bytes(24, 1), second = random_bytes(24, 2);
   write_file(folder / "raw.tfrecord",
@@ -126,7 +126,7 @@ TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
     CHECK(sample.target[0] == f / 2);
     CHECK(sample.target[1] == -f);
   }
-  // The shape that the config states; a whole number as a value; tokens.
+  // A shape set in the config, a whole number as a value, and tokens.
   CHECK(tfrecord_dataset(folder / "numbers.tfrecord", {.features = {"ints"}}, {.sample = Shape{3, 1}})->info().sample ==
         Shape{3, 1});
   const auto value =
@@ -152,7 +152,7 @@ TEST_CASE("tfrecord: raw images, features of numbers, targets of values") {
                     Contains("record 0: holds token 9"));
 }
 
-TEST_CASE("tfrecord: what is wrong is told with file and record") {
+TEST_CASE("tfrecord: errors name file and record") {
   const std::string good = image_record(1, 0), second = image_record(2, 1);
   CHECK(error_of(good + second) == "no error");
   CHECK_THAT(error_of(""), Contains("empty"));
@@ -199,7 +199,7 @@ TEST_CASE("tfrecord: what is wrong is told with file and record") {
   CHECK_THROWS_WITH(tfrecord_dataset("/{0..999}{0..999}", {}, {}), Contains("more than 100000 files"));
 }
 
-TEST_CASE("tfrecord: with on_error: skip damaged records are passed over") {
+TEST_CASE("tfrecord: with on_error: skip damaged records are skipped") {
   const TempFolder folder;
   std::string damaged = image_record(2, 1);
   damaged[damaged.find("IDAT") + 8] ^= 1;
@@ -220,7 +220,7 @@ TEST_CASE("tfrecord: with on_error: skip damaged records are passed over") {
   CHECK_THROWS_WITH(Data(data_options("{" + base + ", on_error: skip}"), 1), Contains("none of its 1 records"));
 }
 
-TEST_CASE("tfrecord: as the data of a config, which reads back as it is written") {
+TEST_CASE("tfrecord: a config reads the data, and reads the same data after it is written and read again") {
   const TempFolder folder;
   write_file(folder / "train/a.tfrecord", image_record(1, 0) + image_record(2, 1) + image_record(3, 2));
   write_file(folder / "valid/a.tfrecord", image_record(4, 2));

@@ -1,4 +1,4 @@
-// WebDataset's archives, written here block by block.
+// Tests the reader of WebDataset's archives, which are written here block by block.
 #include "io/datasets/records/webdataset.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ std::string pixels_of(const Dataset& dataset, std::int64_t index) {
   return {static_cast<const char*>(sample.values), 36};
 }
 
-// Opens an archive of these bytes and reads all samples; the error's text.
+// Opens an archive of these bytes and reads all samples. Returns the error's text, or "no error".
 std::string error_of(const std::string& bytes, const DeclaredInfo& declared = {}) {
   const TempFolder folder;
   write_file(folder / "a.tar", bytes);
@@ -47,7 +47,7 @@ std::string error_of(const std::string& bytes, const DeclaredInfo& declared = {}
 
 }  // namespace
 
-TEST_CASE("webdataset: samples of several archives in the order of their names") {
+TEST_CASE("webdataset: samples of several archives are read in the order of the archives' names") {
   const TempFolder folder;
   write_file(folder / "t-000.tar", sample_of("d/one", 1, "2\n") + tar_member("d/two.json", "{}") +
                                        tar_member("d/two.cls", "0") +
@@ -78,7 +78,7 @@ TEST_CASE("webdataset: samples of several archives in the order of their names")
   CHECK_THROWS_WITH(webdataset(folder / "t-{000..002}.tar", {}, {}), Contains("t-002.tar"));
 }
 
-TEST_CASE("webdataset: other endings, large archives, one channel") {
+TEST_CASE("webdataset: other extensions, large archives and images of one channel are read") {
   const TempFolder folder;
   write_file(folder / "a.tar", tar_member("1.input.png", png_of(1)) + tar_member("1.target.png", "other") +
                                    tar_member("1.id", "7") + tar_end());
@@ -88,12 +88,12 @@ TEST_CASE("webdataset: other endings, large archives, one channel") {
   CHECK(webdataset(folder / "a.tar", {.image = {"input.png"}, .label = "id"}, {.sample = Shape{3, 4, 1}})
             ->info()
             .sample == Shape{3, 4, 1});
-  // What lies behind files of a gigabyte is found without reading them; the size stands in octal, in GNU's binary form
-  // or in a pax header.
+  // A sample after a file of a gigabyte is found without reading that file. Its size is given in octal, in GNU's binary
+  // encoding or in a pax header.
   for (int how = 0; how < 3; ++how) {
     const std::int64_t size = (1 << 30) + 100, blocks = (size + 511) / 512 * 512;
     std::string header = tar_member("0.bin", "");
-    const auto restate_sum = [&] {
+    const auto write_checksum = [&] {
       header.replace(148, 8, "        ");
       int sum = 0;
       for (const char byte : header) sum += static_cast<unsigned char>(byte);
@@ -102,14 +102,14 @@ TEST_CASE("webdataset: other endings, large archives, one channel") {
     if (how == 0) header.replace(124, 11, format("{:011o}", size));
     if (how == 1)
       header.replace(124, 12, "\x80" + std::string(3, '\0') + big32(0) + big32(static_cast<std::uint32_t>(size)));
-    restate_sum();
+    write_checksum();
     const std::string before = how == 2 ? tar_member("pax", pax_record("size", std::to_string(size)), 'x') : "";
     write_file(folder / "b.tar", before + header);
-    const std::string behind = sample_of("1", 2, "3") + tar_end();
+    const std::string after = sample_of("1", 2, "3") + tar_end();
     const auto at = static_cast<std::int64_t>(before.size()) + 512 + blocks;
     REQUIRE(truncate((folder / "b.tar").c_str(), at) == 0);
     const int file = open((folder / "b.tar").c_str(), O_WRONLY | O_CLOEXEC);
-    REQUIRE(pwrite(file, behind.data(), behind.size(), at) == std::ssize(behind));
+    REQUIRE(pwrite(file, after.data(), after.size(), at) == std::ssize(after));
     close(file);
     const auto large = webdataset(folder / "b.tar", {}, {});
     CHECK(large->size() == 1);
@@ -117,7 +117,7 @@ TEST_CASE("webdataset: other endings, large archives, one channel") {
   }
 }
 
-TEST_CASE("tar: names in ustar, pax and GNU headers") {
+TEST_CASE("tar: names are read from ustar, pax and GNU headers") {
   const TempFolder folder;
   const std::string long_name = std::string(150, 'n') + "/1.png", unicode = "K\xc3\xa4tzchen/=1.png";
   write_file(folder / "a.tar",
@@ -138,7 +138,7 @@ TEST_CASE("tar: names in ustar, pax and GNU headers") {
   CHECK(contents == std::vector<std::string>{"in a folder", "by pax", "by GNU", "", std::string(512, 'x')});
 }
 
-TEST_CASE("webdataset: what is wrong is told with archive and sample") {
+TEST_CASE("webdataset: errors name archive and sample") {
   const std::string good = sample_of("1", 1, "0"), end = tar_end();
   CHECK(error_of(good + end) == "no error");
   CHECK_THAT(error_of(""), Contains("empty"));
@@ -186,7 +186,7 @@ TEST_CASE("webdataset: what is wrong is told with archive and sample") {
   CHECK_THROWS_AS(data_options("{dataset: webdataset, path: a, label: CLS}"), ConfigError);
 }
 
-TEST_CASE("webdataset: as the data of a config, a damaged image is skipped") {
+TEST_CASE("webdataset: a config reads the data and skips a damaged image") {
   const TempFolder folder;
   write_file(folder / "train.tar", sample_of("1", 1, "0") + tar_member("2.png", "damaged") + tar_member("2.cls", "1") +
                                        sample_of("3", 3, "1") + tar_end());
