@@ -1,6 +1,6 @@
-// A seeded campaign: descriptions of Keras' networks with bytes changed, or with values replaced, left out and moved.
-// Each network is imported, or refused by one error; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many
-// of each.
+// Seeded fuzz tests: descriptions of Keras' networks with bytes changed, or with values replaced, removed and moved.
+// Each network is imported or refused by one error, in bounded time. TRAINCTL_MUTATIONS sets the number of mutations of
+// each description.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -9,17 +9,17 @@
 #include "io/datasets/arrays/zip.h"
 #include "io/keras/import.h"
 #include "test/catch.h"
+#include "test/io/weights/support.h"
 #include "test/support/files.h"
 #include "test/support/mutation.h"
-#include "test/io/weights/support.h"
 
 namespace trainctl::test::import_mutation_test {
 namespace {
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 
-// A saved network whose description, a text inside the file, may be exchanged: in an .h5 file for one that is as long
-// at most, with spaces behind it.
+// A saved network whose description, a JSON text inside the file, can be replaced. In an .h5 file the new description
+// must not be longer, and is padded with spaces.
 class SavedNetwork {
  public:
   explicit SavedNetwork(const std::string& name) : file_(read_text(keras_golden + name)), name_(name) {
@@ -36,7 +36,7 @@ class SavedNetwork {
 
   std::string description;
 
-  // The file with another description; the file itself where that is too long.
+  // Returns the file with another description, or the unchanged file if the description is too long for an .h5 file.
   std::string with(std::string text) const {
     if (is_zip()) {
       return zip(
@@ -71,7 +71,7 @@ void collect(Json& json, std::vector<Json*>& values) {
   for (Json& item : json) collect(item, values);
 }
 
-// One to three values are replaced by others, by those of other places, or left out.
+// Removes one to three values, or replaces them by other values or by copies from elsewhere in the description.
 Json with_other_values(Json json, std::mt19937& random) {
   static const Json others[] = {nullptr,
                                 true,
@@ -116,7 +116,7 @@ Json with_other_values(Json json, std::mt19937& random) {
   return json;
 }
 
-// The error of a file's import, "" where it is imported; anything but an error of ours fails the test.
+// Returns the error of importing a file, "" if it is imported. Any other exception than Error fails the test.
 std::string error_of(const std::string& path) {
   try {
     import_keras(path, "w.safetensors");
@@ -127,7 +127,7 @@ std::string error_of(const std::string& path) {
     if (!is_known || text.find(path) == std::string::npos) FAIL_CHECK("another error: " << text);
     return text;
   } catch (const std::exception& error) {
-    FAIL_CHECK("no error of ours: " << error.what());
+    FAIL_CHECK("an exception other than Error: " << error.what());
     return error.what();
   }
 }
@@ -136,7 +136,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-long most_memory() {  // kB
+long peak_memory() {  // kB
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss;
@@ -152,7 +152,7 @@ TEST_CASE("mutated descriptions of Keras' networks: each is imported, or refused
   const std::string path = folder / name;
   write_text(path, network.with(network.description));
   REQUIRE(error_of(path).empty());
-  const long memory = most_memory();
+  const long memory = peak_memory();
   const Json description = Json::parse(network.description);
   std::mt19937 random(15);
   int refused = 0;
@@ -168,10 +168,10 @@ TEST_CASE("mutated descriptions of Keras' networks: each is imported, or refused
   }
   CHECK(refused > mutations() / 4);
   CHECK(longest < 20);
-  CHECK(most_memory() - memory < 1'000'000);
+  CHECK(peak_memory() - memory < 1'000'000);
 }
 
-TEST_CASE("descriptions that ask for endless work or memory are refused at once") {
+TEST_CASE("descriptions that require excessive work or memory are refused at once") {
   const TemporaryFolder folder;
   const SavedNetwork network("cnn.keras");
   const std::string path = folder / "hostile.keras";
@@ -182,7 +182,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
     CHECK(seconds_since(begin) < 10);
     return error;
   };
-  // A network that calls `inner`, as often as `calls` says, each time on its input.
+  // A network that calls `inner` on its input `calls` times.
   const auto around = [](Json inner, int calls) {
     const Json input = Json::array({"in", 0, 0, Json::object()});
     for (int i = 0; i < calls; ++i) inner["inbound_nodes"].push_back(Json::array({input}));
@@ -196,7 +196,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
                   {"output_layers", Json::array({Json::array({name, 0, 0})})}}}};
   };
   Json nested = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 1);
-  CHECK(error_with(nested.dump()).find("'d/kernel'") != std::string::npos);  // a good one but for its weights
+  CHECK(error_with(nested.dump()).find("'d/kernel'") != std::string::npos);  // valid except for its weights
   Json bare = nested;
   bare["config"]["input_layers"] = "in";
   CHECK(error_with(bare.dump()).find("not a network saved by Keras") != std::string::npos);
@@ -227,7 +227,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   CHECK(error_of(path).find("not a network saved by Keras") != std::string::npos);
 }
 
-TEST_CASE("an error in a network for images of any size says with which size") {
+TEST_CASE("an error in a network for images of any size names the assumed size") {
   const TemporaryFolder folder;
   const SavedNetwork network("scaled.keras");
   std::string text = network.description;

@@ -1,4 +1,4 @@
-// Networks of Keras, imported: their outputs, the configs that are written, and what has no counterpart.
+// Tests imported networks of Keras: their outputs, the written configs, and errors for layers without a counterpart.
 #include <filesystem>
 
 #include "core/base/json.h"
@@ -42,7 +42,7 @@ TEST_CASE("imported networks have Keras' outputs") {
   }
 }
 
-TEST_CASE("an imported config says what differs from the defaults, and names what others refer to") {
+TEST_CASE("an imported config sets what differs from the defaults, and names layers that others refer to") {
   const ImportedNetwork cnn = import_keras(keras_golden + "cnn.keras", "cnn.safetensors");
   for (const char* line :
        {"- {zero_padding2d: [[1, 2], [0, 3]]}\n",
@@ -66,7 +66,7 @@ TEST_CASE("an imported config says what differs from the defaults, and names wha
   check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003, epsilon_hat: true}");
 }
 
-TEST_CASE("names that a config may not hold become others, and no two the same") {
+TEST_CASE("names that a config does not allow are replaced by unique ones") {
   const ImportedNetwork scaled = import_keras(keras_golden + "scaled.keras", "s.safetensors");
   check_contains(scaled.config, "name: first_conv");
   check_contains(scaled.config, "- {rescaling: {scale: 0.00784313725490196, offset: -1}}");
@@ -77,7 +77,7 @@ TEST_CASE("names that a config may not hold become others, and no two the same")
   }
 }
 
-TEST_CASE("names of other scripts stay as they are") {
+TEST_CASE("names in other scripts than Latin are kept") {
   const ImportedNetwork network = import_keras(keras_golden + "directions.keras", "d.safetensors");
   for (const char* line : {"name: 両方向.forward_layer", "name: été.backward_layer", "name: 出力"}) {
     check_contains(network.config, line);
@@ -85,7 +85,7 @@ TEST_CASE("names of other scripts stay as they are") {
   CHECK(network.config.find("name: _") == std::string::npos);
 }
 
-TEST_CASE("dimensions that a network leaves open are told, or stated") {
+TEST_CASE("open dimensions of a network are reported, or set by --input-shape") {
   const std::string path = keras_golden + "scaled.keras";
   const auto with = [&](const std::vector<Shape>& shapes) { return import_keras(path, "s.safetensors", shapes); };
   const std::string note =
@@ -112,7 +112,7 @@ TEST_CASE("everything in a network of Keras that has no counterpart is reported 
   }
 }
 
-TEST_CASE("an optimizer of Keras' becomes the one that takes the same steps") {
+TEST_CASE("an optimizer of Keras is imported as the one that takes the same steps") {
   const auto imported = [](const std::string& name, const std::string& options) {
     return compiled_with(Json::parse(R"({"optimizer": {"class_name": ")" + name + R"(", "config": )" + options + "}}"));
   };

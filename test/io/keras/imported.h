@@ -1,4 +1,4 @@
-// What an imported network predicts.
+// Compares the outputs of an imported network with Keras' outputs.
 #pragma once
 
 #include "core/layers/model/model.h"
@@ -8,8 +8,8 @@
 
 namespace trainctl::test {
 
-// What the imported network predicts for the inputs in `golden`, against Keras' outputs there: the largest relative
-// difference.
+// Returns the largest relative difference between the imported network's predictions for the inputs in `golden_file`
+// and Keras' outputs there.
 inline double imported_difference(const std::string& file, const std::string& golden_file) {
   const ImportedNetwork network = import_keras(file, "weights.safetensors");
   const Arrays golden(golden_file);
@@ -31,8 +31,8 @@ inline double imported_difference(const std::string& file, const std::string& go
     job.spec.inputs.push_back(input);
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool counts = job.spec.inputs[i].format.dtype == DType::int32;
-    void* data = counts ? static_cast<void*>(tokens[i].data()) : values[i].data();
+    const bool is_token = job.spec.inputs[i].format.dtype == DType::int32;
+    void* data = is_token ? static_cast<void*>(tokens[i].data()) : values[i].data();
     batch.inputs.push_back({data, job.spec.inputs[i].format.dtype, static_cast<std::int64_t>(values[i].size())});
   }
   for (const std::string& name : output_names(job.model)) job.spec.outputs.push_back({name});

@@ -1,4 +1,5 @@
-// The same networks as many versions of Keras saved them: right outputs, or an error, whatever their layers are called.
+// Tests the same networks as saved by many versions of Keras: they have the right outputs or are refused, whatever
+// names their layers have.
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -11,8 +12,8 @@
 #include "io/weights/hdf5_writer.h"
 #include "io/weights/weights_file.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/io/keras/imported.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::keras_versions_test {
 namespace {
@@ -30,7 +31,7 @@ std::map<std::string, std::string> members(const std::string& path) {
   return files;
 }
 
-// A member of an archive, as a file of a folder.
+// Writes a member of an archive into a folder and returns its path.
 std::string extracted(const TemporaryFolder& folder, const std::string& archive, const std::string& member) {
   write_text(folder / member, members(versions + archive).at(member));
   return folder / member;
@@ -38,7 +39,7 @@ std::string extracted(const TemporaryFolder& folder, const std::string& archive,
 
 std::string golden_of(const std::string& network) { return versions + network + ".safetensors"; }
 
-// A .keras file with another description of its network.
+// Writes a copy of a .keras file with another description of its network, and returns its path.
 std::string with_config(const TemporaryFolder& folder, const std::string& file, const Json& config) {
   std::vector<std::pair<std::string, std::string>> parts;
   for (const auto& [name, data] : members(versions + file)) {
@@ -75,7 +76,8 @@ double row_difference(const std::string& model) {
                              golden.values("output0"));
 }
 
-// Keras 2.12, and all of Keras 2 in .h5 files, take a layer's call in the network inside for its call in the outer one.
+// Keras 2.12, and all of Keras 2 in .h5 files, confuse a layer's call in the inner network with its call in the outer
+// one.
 bool is_broken(const std::string& name) {
   return name == "shared-2.12.keras" || name == "h5-2.12.zip/shared.h5" || name == "h5-2.15.zip/shared.h5";
 }
@@ -91,7 +93,7 @@ void check_outputs(const std::string& path, const std::string& name, const std::
 
 }  // namespace
 
-TEST_CASE("networks that any version of Keras saved have its outputs") {
+TEST_CASE("networks saved by any version of Keras have its outputs") {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(versions)) {
     const std::string file = entry.path().filename().string();
@@ -117,7 +119,7 @@ TEST_CASE("networks in .h5 files of any version of Keras have its outputs") {
   CHECK(count >= 12);
 }
 
-TEST_CASE("an .h5 file's groups tell whose weights they are, whatever scopes the weights were made in") {
+TEST_CASE("an .h5 file's groups assign weights to layers, whatever scopes the weights were created in") {
   const TemporaryFolder folder;
   for (const char* file : {"numbered.h5", "model.h5", "none.h5", "swapped.h5"}) {
     CAPTURE(file);
@@ -139,7 +141,7 @@ TEST_CASE("an HDF5 group with many members whose names are not ASCII is read who
   }
 }
 
-TEST_CASE("a .keras file whose groups do not follow from its layers is refused") {
+TEST_CASE("a .keras file whose groups do not match its layers is refused") {
   const TemporaryFolder folder;
   for (const char* file : {"row-2.12.keras", "row-2.14.keras", "row-2.15.keras", "row-3.3.keras"}) {
     CAPTURE(file);
@@ -157,24 +159,24 @@ TEST_CASE("a .keras file whose groups do not follow from its layers is refused")
   }
 }
 
-TEST_CASE("weights whose file names no layers are not matched by names that happen to be the same") {
+TEST_CASE("weights of a file without layer names are not matched by names that are equal by chance") {
   const TemporaryFolder folder;
   write_text(folder / "row.weights.h5", members(versions + "row-3.3.keras").at("model.weights.h5"));
   const std::string path = folder / "row.weights.h5";
-  // By the classes' counts "dense" is the first layer, which is called so last in this network.
+  // Counted by class, the group "dense" is the first layer, but in this network the last layer has that name.
   const std::string failure = failure_of([&] { load(row_model(path, "dense_1", "dense_2", "dense"), Shape{4, 4}); });
   INFO(failure);
   CHECK(contains(failure, "layers/dense_1/0"));
-  const std::string stated = "{file: " + path +
-                             ", names: {keras: [^a$ -> layers/dense, ^b$ -> layers/dense_1, ^c$ -> layers/dense_2, "
-                             "^lstm$ -> layers/gru]}}";
-  CHECK(row_difference(row_model(stated, "a", "b", "c")) < 1e-4);
-  // The newer files name them.
+  const std::string with_rules = "{file: " + path +
+                                 ", names: {keras: [^a$ -> layers/dense, ^b$ -> layers/dense_1, ^c$ -> layers/dense_2, "
+                                 "^lstm$ -> layers/gru]}}";
+  CHECK(row_difference(row_model(with_rules, "a", "b", "c")) < 1e-4);
+  // Files of newer versions name the layers.
   write_text(folder / "named.weights.h5", members(versions + "row-3.15.keras").at("model.weights.h5"));
   CHECK(row_difference(row_model(folder / "named.weights.h5", "dense_1", "dense_2", "dense")) < 1e-4);
 }
 
-TEST_CASE("groups without names are matched if their weights tell whose they are, and refused if not") {
+TEST_CASE("groups without layer names are matched if their shapes decide the layer, and refused otherwise") {
   const TemporaryFolder folder;
   const std::string path = folder / "counted.weights.h5";
   std::vector<float> values(16);
@@ -190,7 +192,7 @@ TEST_CASE("groups without names are matched if their weights tell whose they are
     add("dense_1", 3, units);
     trainctl::write_file(path, 0, [&](OutputFile& file) { write_hdf5(file, root); });
   };
-  // The names are those of the other's group.
+  // Each layer has the name of the other layer's group.
   const auto weights = [&](std::int64_t inputs, std::int64_t hidden, std::int64_t units) {
     return load(format("layers: [{{dense: {{name: dense_1, units: {}}}}}, {{dense: {{name: dense, units: {}}}}}]\n"
                        "weights: {}\n",
@@ -208,7 +210,7 @@ TEST_CASE("groups without names are matched if their weights tell whose they are
   CHECK(contains(square, "a Keras before 3.6 counted its layers by class and did not name them"));
 }
 
-TEST_CASE("what an operation computes that has no counterpart is told, with its name") {
+TEST_CASE("the error for an operation without a counterpart names it and what it computes") {
   const TemporaryFolder folder;
   Json config = config_of("operations-2.15.keras");
   for (Json& layer : config["config"]["layers"]) {
@@ -227,7 +229,7 @@ TEST_CASE("what an operation computes that has no counterpart is told, with its 
   CHECK(contains(failure, "Bidirectional 'sum_of_both': merge_mode: true has no counterpart"));
 }
 
-TEST_CASE("layers that do nothing in prediction are left out, and told") {
+TEST_CASE("layers that do nothing in prediction are left out and reported") {
   for (const char* file : {"operations-2.12.keras", "operations-3.15.keras"}) {
     CAPTURE(file);
     const ImportedNetwork network = import_keras(versions + file, "w");
