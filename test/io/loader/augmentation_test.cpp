@@ -1,4 +1,4 @@
-// Augmentations that compute new pixels: their values, their random numbers, and whole batches.
+// Tests augmentations that compute new pixels: their values, their random numbers, and whole batches.
 #include <map>
 
 #include "io/loader/data.h"
@@ -6,7 +6,7 @@
 
 namespace trainctl::test::augmentation_test {
 
-TEST_CASE("brightness adds a share of the range and clips to it") {
+TEST_CASE("brightness adds a fraction of the range and clips to it") {
   const Image image = random_image(7, 9, 3, 5);
   const auto expect = [&](double factor, double scale, double offset, double low, double high) {
     Image result = image;
@@ -19,7 +19,7 @@ TEST_CASE("brightness adds a share of the range and clips to it") {
     const TransformPlan plan = plan_of("{random_brightness: 0.4}");
     check_near(augmented(image, plan, DType::float32, sample), expect(factor, 1, 0, 0, 255), 1e-3);
     check_near(augmented(image, plan, DType::uint8, sample), expect(factor, 1, 0, 0, 255), 0.5 + 1e-3);
-    // A range behind the transforms, also where they turn values over.
+    // The range applies after the transforms, also if these have a negative scale.
     for (const auto& [scale, offset] : {std::pair{2.0, -255.0}, std::pair{-0.5, 40.0}}) {
       const TransformPlan scaled = plan_of("{random_brightness: {factor: 0.4, value_range: [-60, 20]}}",
                                            format("{{rescale: {{scale: {}, offset: {}}}}}", scale, offset));
@@ -30,7 +30,7 @@ TEST_CASE("brightness adds a share of the range and clips to it") {
   }
 }
 
-TEST_CASE("contrast moves values from or to the mean of their channel") {
+TEST_CASE("contrast moves values away from or towards the mean of their channel") {
   const Image image = random_image(8, 6, 3, 6);
   const TransformPlan plan = plan_of("{random_contrast: [0.9, 0.6]}"),
                       same = plan_of("{random_contrast: [0.9, 0.6]}", "{normalize: imagenet}"),
@@ -50,7 +50,7 @@ TEST_CASE("contrast moves values from or to the mean of their channel") {
     check_near(augmented(image, plan, DType::float32, sample), expected, 1e-3);
     check_near(augmented(image, plan, DType::uint8, sample), expected, 0.5 + 1e-3);
     check_near(augmented(image, one, DType::float32, sample), expect(drawn(sample, 0, 0, 0.5, 1.5)), 1e-3);
-    // Bytes that are normalized elsewhere.
+    // Bytes that are normalized later.
     Image normalized = expected;
     for (std::size_t i = 0; i < normalized.values.size(); ++i)
       normalized.values[i] = expected.values[i] * same.affine.scale[i % 3] + same.affine.offset[i % 3];
@@ -58,11 +58,11 @@ TEST_CASE("contrast moves values from or to the mean of their channel") {
   }
 }
 
-TEST_CASE("erasing: a rectangle of the drawn size, elsewhere nothing") {
+TEST_CASE("erasing fills a rectangle of the drawn size and changes no other pixels") {
   const Image image = random_image(20, 30, 3, 7);
   const TransformPlan plan = plan_of("{random_erasing: {factor: [0.6, 0.6], scale: [0.05, 0.4], fill_value: 300}}");
   int erased = 0;
-  double share = 0;
+  double area = 0;
   const int samples = 2000;
   for (std::uint64_t sample = 0; sample < samples; ++sample) {
     Image result = augmented(image, plan, DType::float32, sample);
@@ -85,15 +85,15 @@ TEST_CASE("erasing: a rectangle of the drawn size, elsewhere nothing") {
     CHECK(height <= std::sqrt(0.4) + 0.05);
     CHECK(width >= std::sqrt(0.05) - 0.04);
     CHECK(width <= std::sqrt(0.4) + 0.04);
-    share += height * width;
+    area += height * width;
   }
   CHECK(std::abs(erased - 0.6 * samples) < 5 * std::sqrt(samples * 0.24));
-  // The mean of the root of a number between 0.05 and 0.4, squared: the sides are independent.
+  // The squared mean of the root of a uniform number between 0.05 and 0.4, since the sides are independent.
   const double side = 2.0 / 3 * (std::pow(0.4, 1.5) - std::pow(0.05, 1.5)) / 0.35;
-  CHECK(share / erased == Approx(side * side).epsilon(0.03));
+  CHECK(area / erased == Approx(side * side).epsilon(0.03));
 }
 
-TEST_CASE("erasing by noise fills the range evenly, and bytes stay bytes") {
+TEST_CASE("erasing with noise fills the range evenly, and bytes stay bytes") {
   Image image = make(40, 40, 1);
   for (double& value : image.values) value = 255;
   const TransformPlan plan = plan_of("{random_erasing: {factor: [1, 1], scale: [1, 1], value_range: [10, 110]}}");
@@ -113,7 +113,7 @@ TEST_CASE("erasing by noise fills the range evenly, and bytes stay bytes") {
   CHECK(squares / count - mean * mean == Approx(100 * 100 / 12.0).epsilon(0.03));
 }
 
-TEST_CASE("factors are spread evenly over their range, independently of sample, epoch and position") {
+TEST_CASE("factors are uniform over their range, and independent between samples and positions") {
   const Image image = [] {
     Image grey = make(1, 1, 1);
     grey.values[0] = 128;
@@ -140,7 +140,7 @@ TEST_CASE("factors are spread evenly over their range, independently of sample, 
   CHECK(std::abs(product / samples) < 5 * (0.49 / 12) / std::sqrt(double{samples}));
 }
 
-TEST_CASE("crops and flips draw what they always drew, beside other augmentations too") {
+TEST_CASE("crops and flips keep their random numbers, also among other augmentations") {
   Image image = random_image(10, 11, 2, 8);
   const TransformPlan plan = plan_of(
       "{random_crop: {size: [8, 7], padding: 1}}, {random_brightness: [0, 0]}, {random_flip: horizontal_and_vertical}, "
@@ -164,7 +164,7 @@ TEST_CASE("crops and flips draw what they always drew, beside other augmentation
   }
 }
 
-TEST_CASE("what a crop pads with is zero behind the transforms for later augmentations") {
+TEST_CASE("the padding of a crop is zero after the transforms, also for later augmentations") {
   const Image image = random_image(4, 4, 3, 9);
   const TransformPlan plan = plan_of(
       "{random_crop: {size: 12, padding: 4}}, {random_translation: {height_factor: [0.25, 0.25], width_factor: [0, 0], "
@@ -186,7 +186,7 @@ TEST_CASE("what a crop pads with is zero behind the transforms for later augment
   }
 }
 
-TEST_CASE("bytes stay bytes where nothing else is filled in") {
+TEST_CASE("samples stay bytes unless an augmentation fills in values that bytes cannot represent") {
   const auto stay = [](const char* augment, const char* transform = "") {
     const TransformPlan plan = plan_of(augment, transform);
     return stays_as_stored(DType::uint8, plan.fixed, plan.augment);
@@ -201,7 +201,7 @@ TEST_CASE("bytes stay bytes where nothing else is filled in") {
   CHECK_FALSE(stay("{random_erasing: {fill_value: 0}}", "{normalize: imagenet}"));
 }
 
-TEST_CASE("an image and its mask move alike, whatever else happens to the image") {
+TEST_CASE("an image and its mask move alike, whatever else changes the image") {
   const Image image = random_image(10, 10, 1, 10);
   const auto mask_of = [](Image from, double threshold) {
     for (double& value : from.values) value = value > threshold ? 1 : 0;
@@ -218,7 +218,7 @@ TEST_CASE("an image and its mask move alike, whatever else happens to the image"
   }
 }
 
-TEST_CASE("augmented batches are the same for any workers and ranks, and differ between epochs") {
+TEST_CASE("augmented batches are the same for any number of workers and ranks, and differ between epochs") {
   const std::string augment =
       "augment: [random_flip, {random_rotation: 0.2}, {random_zoom: 0.3}, {random_translation: {height_factor: 0.2, "
       "width_factor: 0.1}}, {random_brightness: 0.2}, {random_contrast: 0.4}, random_erasing, rand_augment, "
@@ -253,7 +253,7 @@ TEST_CASE("augmented batches are the same for any workers and ranks, and differ 
   CHECK(same == 0);
 }
 
-TEST_CASE("options of augmentations that are wrong give one error each, with their place") {
+TEST_CASE("each invalid option of an augmentation is one error with its location") {
   for (const char* item : {
            "random_rotation",
            "{random_rotation: 1.5}",

@@ -1,4 +1,4 @@
-// Images behind augmentations, and what they are compared with: plain formulas in double precision.
+// Augments images for tests, and computes the expected values by plain formulas in double precision.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline Image make(std::int64_t height, std::int64_t width, std::int64_t channels
   return {height, width, channels, std::vector<double>(static_cast<std::size_t>(height * width * channels))};
 }
 
-// Whole numbers from 0 to 255.
+// An image of random whole numbers from 0 to 255.
 inline Image random_image(std::int64_t height, std::int64_t width, std::int64_t channels, unsigned seed) {
   std::mt19937 random(seed);
   Image image = make(height, width, channels);
@@ -43,7 +43,7 @@ class NoStatistics final : public StatisticsSource {
   Statistics measure(const TransformPlan&) override { return {}; }
 };
 
-// The items of `transform` and `augment` in YAML, put together.
+// The plan of the items of `transform` and `augment`, given in YAML.
 inline TransformPlan plan_of(const std::string& augment, const std::string& transform = "") {
   const DataOptions options =
       data_options(format("{{dataset: idx, path: nowhere, transform: [{}], augment: [{}]}}", transform, augment));
@@ -56,7 +56,8 @@ inline TransformPlan plan_of(const std::string& augment, const std::string& tran
 
 inline RandomKey key_of(std::uint32_t epoch) { return {9, Purpose::augment, epoch}; }
 
-// The image behind the plan, stored as `dtype`; values as the network sees them. Bytes stay bytes where they can.
+// Stores the image as `dtype`, applies the plan and returns the values as the network sees them. Bytes stay bytes if
+// possible.
 inline Image augmented(const Image& image, const TransformPlan& plan, DType dtype, std::uint64_t sample,
                        bool training = true) {
   const bool stays = stays_as_stored(dtype, plan.fixed, plan.augment);
@@ -80,12 +81,12 @@ inline Image augmented(const Image& image, const TransformPlan& plan, DType dtyp
   return back;
 }
 
-// The number between low and high that word `which` of the augmentation's first block stands for.
+// The number between low and high that word `which` of the augmentation's first random block represents.
 inline double drawn(std::uint64_t sample, std::uint32_t position, std::size_t which, double low, double high) {
   return low + (high - low) * key_of(3).block(sample, position)[which] / 4294967296.0;
 }
 
-// A pixel of the plane that the image covers with its continuation.
+// The pixel at (y, x), which outside of the image is taken from its continuation by `mode`.
 inline double continued(const Image& image, std::int64_t y, std::int64_t x, std::int64_t c, const std::string& mode,
                         double fill) {
   for (bool moved = true; moved;) {
@@ -102,6 +103,7 @@ inline double continued(const Image& image, std::int64_t y, std::int64_t x, std:
   return image.at(y, x, c);
 }
 
+// The value at (y, x), of the nearest pixel or by bilinear interpolation.
 inline double value_at(const Image& image, double y, double x, std::int64_t c, const std::string& mode, double fill,
                        bool nearest) {
   if (nearest) y = std::floor(y + 0.5), x = std::floor(x + 0.5);
@@ -116,13 +118,13 @@ inline double value_at(const Image& image, double y, double x, std::int64_t c, c
   return sum;
 }
 
-// The image read at place(y, x) = {source y, source x}.
-template <class Place>
-inline Image mapped(const Image& image, Place place, const std::string& mode, double fill, bool nearest) {
+// The image whose pixel (y, x) is read at source(y, x) = {source y, source x}.
+template <class Source>
+inline Image mapped(const Image& image, Source source, const std::string& mode, double fill, bool nearest) {
   Image result = make(image.height, image.width, image.channels);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
-      const auto [v, u] = place(static_cast<double>(y), static_cast<double>(x));
+      const auto [v, u] = source(static_cast<double>(y), static_cast<double>(x));
       for (std::int64_t c = 0; c < image.channels; ++c)
         result.at(y, x, c) = value_at(image, v, u, c, mode, fill, nearest);
     }

@@ -1,4 +1,4 @@
-// Weights by class: counted over the training split, stated by name or number, and applied in training alone.
+// Tests class weights: balanced over the training split or set by name or number, and applied in training only.
 #include "io/loader/splits/class_weights.h"
 
 #include <random>
@@ -12,7 +12,7 @@
 namespace trainctl::test::class_weights_test {
 namespace {
 
-// A table of 60 rows, whose classes a, b and c are drawn unevenly; the labels.
+// Writes a table of 60 rows, in which the classes a, b and c occur unevenly. Returns the labels.
 std::vector<int> write_table(const std::string& path) {
   std::mt19937 random(7);
   std::string text = "x,y,kind\n";
@@ -49,7 +49,7 @@ std::string problem(const DataOptions& options, const ClassWeights& weights) {
 
 }  // namespace
 
-TEST_CASE("balanced classes weigh the same together, counted over the training split alone") {
+TEST_CASE("balanced classes have equal total weights over the training split") {
   const TempFolder folder;
   const std::vector<int> labels = write_table(folder / "t.csv");
   const DataOptions options = options_of(format(
@@ -73,7 +73,7 @@ TEST_CASE("balanced classes weigh the same together, counted over the training s
   for (std::int64_t i = 0; i < held_out.count; ++i) CHECK(held_out.weights.as<float>()[i] == 1.0f);
 }
 
-TEST_CASE("weights are stated by the name or the number of a class") {
+TEST_CASE("class weights are set by the name or the number of a class") {
   const TempFolder folder;
   const std::vector<int> labels = write_table(folder / "t.csv");
   const DataOptions options =
@@ -91,7 +91,7 @@ TEST_CASE("weights are stated by the name or the number of a class") {
   }
 }
 
-TEST_CASE("weights of classes that there are not are one error each") {
+TEST_CASE("each weight of a class that does not exist is one error") {
   const TempFolder folder;
   write_table(folder / "t.csv");
   const auto csv = [&](const std::string& target) {
@@ -101,7 +101,7 @@ TEST_CASE("weights of classes that there are not are one error each") {
   CHECK(problem(csv("kind"), by_name({{"3", 1}})).find("there is no class '3'") != std::string::npos);
   CHECK(problem(options_of("{dataset: synthetic, samples: 9, shape: [4], classes: 0}"), by_name({{"0", 1}}))
             .find("class_weights need classes, but the targets are values") != std::string::npos);
-  // With one sample of each class, what validation takes leaves classes without any.
+  // With one sample of each class, the validation split leaves classes without training samples.
   write_file(folder / "few.csv", "x,kind\n1,a\n2,b\n3,c\n");
   const DataOptions few =
       options_of(format("{{dataset: csv, path: {}, target: kind, validation: {{split: 0.5}}}}", folder / "few.csv"));

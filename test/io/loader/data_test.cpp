@@ -1,5 +1,5 @@
-// Whole data sections: the embedded digits, splits, label modes, what a config states, and MNIST and CIFAR-10 where
-// they are.
+// Tests whole data sections: the embedded digits, splits, label modes, shapes set in the config, and MNIST and CIFAR-10
+// if these are present.
 #include "io/loader/data.h"
 
 #include <chrono>
@@ -31,7 +31,7 @@ std::vector<double> inputs_of(const Batch& batch, const SampleFormat& format) {
 
 }  // namespace
 
-TEST_CASE("the embedded digits") {
+TEST_CASE("the embedded digits have their published size and mean") {
   const Data data(
       data_options(
           format("{{dataset: npy, path: {0}, validation: {{path: {0}}}, transform: [{{rescale: 1/16}}]}}", digits)),
@@ -53,7 +53,7 @@ TEST_CASE("the embedded digits") {
         Approx(0.305).margin(0.01));  // the mean of the whole set is 4.884 / 16
 }
 
-TEST_CASE("a split leaves no sample in both splits, also stratified") {
+TEST_CASE("no sample is in both the training and the validation split, also if stratified") {
   for (const char* more : {"", ", stratify: true"}) {
     const Data data(data_options(format("{{dataset: npy, path: {}, validation: {{split: 0.2{}}}}}", digits, more)), 5);
     CHECK(data.info().training_samples == 1200);
@@ -70,7 +70,7 @@ TEST_CASE("a split leaves no sample in both splits, also stratified") {
   }
 }
 
-TEST_CASE("label modes") {
+TEST_CASE("label_mode sets the encoding of the targets") {
   const auto targets = [](const char* mode, int classes) {
     const Data data(data_options(format(
                         "{{dataset: synthetic, shape: [3], classes: {}, samples: 8, shuffle: false, label_mode: {}}}",
@@ -91,7 +91,7 @@ TEST_CASE("label modes") {
   CHECK_THROWS_AS(targets("binary", 3), Error);
 }
 
-TEST_CASE("what the config states is known without data") {
+TEST_CASE("shape and classes set in the config are known without data") {
   const DataOptions options = data_options("{dataset: idx, path: nowhere, shape: [28, 28, 1], classes: 10}");
   const DataInfo info = describe(options, 1);
   CHECK(info.inputs[0].sample == Shape{28, 28, 1});
@@ -114,12 +114,12 @@ TEST_CASE("measured normalisation gives mean 0 and deviation 1 over the training
   CHECK(data.measured().size() == 1);
 }
 
-TEST_CASE("a cache changes nothing but how often files are read") {
+TEST_CASE("a cache does not change the batches") {
   const std::string base =
       "dataset: synthetic, shape: [9, 9, 3], classes: 4, samples: 50, transform: [{resize: [6, 6]}, {normalize: {mean: "
       "1, "
       "std: 2}}], augment: [{random_crop: {size: 6, padding: 2}}, random_flip]";
-  // `shape` is that of the samples made and of what the model sees: synthetic data is not resized.
+  // `shape` is the shape of both the generated samples and the model's input, so synthetic data cannot be resized.
   CHECK_THROWS_AS(Data(data_options("{" + base + "}"), 1), Error);
   const std::string fitting =
       "dataset: synthetic, shape: [9, 9, 3], classes: 4, samples: 50, transform: [{normalize: {mean: 1, std: 2}}], "
@@ -135,7 +135,7 @@ TEST_CASE("a cache changes nothing but how often files are read") {
   }
 }
 
-TEST_CASE("a cache that cannot fit is refused with numbers") {
+TEST_CASE("the error for a cache that does not fit in memory names its size") {
   try {
     memory_cache(1'000'000'000, 1'000'000'000, 150528);
     FAIL("no error");
@@ -145,7 +145,7 @@ TEST_CASE("a cache that cannot fit is refused with numbers") {
   }
 }
 
-TEST_CASE("MNIST") {
+TEST_CASE("MNIST has the published statistics") {
   const std::string path = real_data("mnist");
   if (path.empty()) return;
   const Data data(data_options(format("{{dataset: idx, path: {0}, validation: {{path: {0}}}, transform: [{{rescale: "
@@ -156,7 +156,7 @@ TEST_CASE("MNIST") {
   CHECK(data.info().targets[0].classes == 10);
   CHECK(data.info().training_samples == 60000);
   CHECK(data.info().validation_samples == 10000);
-  // As published everywhere.
+  // The commonly published values.
   CHECK(data.measured()[0].mean[0] == Approx(0.1307).margin(5e-5));
   CHECK(data.measured()[0].stddev[0] == Approx(0.3081).margin(5e-5));
   const auto source = data.evaluation(SplitKind::validation, 8, {});
@@ -165,7 +165,7 @@ TEST_CASE("MNIST") {
   CHECK(std::equal(first, first + 8, batch.targets[0].as<std::int32_t>()));
 }
 
-TEST_CASE("CIFAR-10") {
+TEST_CASE("CIFAR-10 is read in balanced, normalised batches") {
   const std::string path = real_data("cifar10");
   if (path.empty()) return;
   const Data data(
@@ -195,7 +195,7 @@ TEST_CASE("CIFAR-10") {
   std::fprintf(stderr, "CIFAR-10: %.0f samples/s\n", 4000 / seconds);
 }
 
-TEST_CASE("arrays by the names of inputs and outputs are read side by side, cached or not") {
+TEST_CASE("arrays named after inputs and outputs are read together, cached or not") {
   const TempFolder folder;
   std::vector<std::uint8_t> image(20 * 12);
   std::vector<float> table(20 * 3), size(20 * 2);
@@ -210,7 +210,7 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
   write_file(folder / "table.npy", npy("<f4", "(20, 3)", raw(table)));
   write_file(folder / "kind.npy", npy("<i8", "(20,)", raw(kind)));
   write_file(folder / "size.npy", npy("<f4", "(20, 2)", raw(size)));
-  // Of a split, where the first input has them: then all do.
+  // Files with the split in their names are read if the first input has such a file; then all must have one.
   for (const char* name : {"image", "table", "kind", "size"}) {
     write_file(folder / format("parts/{}_train.npy", name), read_whole(folder / format("{}.npy", name)));
     write_file(folder / format("mixed/{}.npy", name), read_whole(folder / format("{}.npy", name)));
@@ -226,11 +226,11 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
       folder.text());
   CHECK_THROWS_WITH(Data(data_options(format("{{dataset: npy, path: {}/mixed}}", folder.text())), 1, use),
                     Catch::Contains("has no file table_train.npy"));
-  for (const std::string& place : {by_folder, by_folder + "/parts", by_file}) {
+  for (const std::string& keys : {by_folder, by_folder + "/parts", by_file}) {
     for (const char* cache : {"none", "memory"}) {
       const Data data(data_options(format("{{dataset: npy, {}, cache: {}, workers: 2, transform: {{table: [{{rescale: "
                                           "1/8}}]}}, augment: {{image: [{{random_flip: horizontal}}]}}}}",
-                                          place, cache)),
+                                          keys, cache)),
                       1, use);
       REQUIRE(data.info().inputs.size() == 2);
       CHECK(data.info().inputs[0].name == "image");
@@ -244,7 +244,7 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
         for (std::int64_t i = 0; i < batch.count; ++i) {
           const auto number = static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i]);
           CHECK(batch.targets[0].as<std::int32_t>()[i] == kind[number]);
-          std::int64_t sum = 0, expected = 0;  // which a flip leaves
+          std::int64_t sum = 0, expected = 0;  // which a flip does not change
           for (std::int64_t k = 0; k < 12; ++k) {
             sum += batch.inputs[0].as<std::uint8_t>()[i * 12 + k];
             expected += image[number * 12 + static_cast<std::size_t>(k)];

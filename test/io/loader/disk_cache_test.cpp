@@ -1,4 +1,4 @@
-// `cache: disk`: rows are whole or absent, whatever happens to the file and whoever else writes it.
+// Tests `cache: disk`: rows are intact or absent, whatever happens to the file and whichever processes write it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ std::unique_ptr<SampleCache> open_cache(const TempFolder& folder, const std::str
 
 }  // namespace
 
-TEST_CASE("rows on the disk are found again, by the same key only, and none that is damaged") {
+TEST_CASE("rows on disk are found again by the same key only, and damaged rows are not found") {
   const TempFolder folder;
   {
     const auto cache = open_cache(folder);
@@ -66,7 +66,7 @@ TEST_CASE("rows on the disk are found again, by the same key only, and none that
   fill(*again, 4);
   CHECK(state(*again, 4) == 1);
 
-  write_file(path, content.substr(0, content.size() - 1));  // cut off: made anew
+  write_file(path, content.substr(0, content.size() - 1));  // a truncated file is created anew
   const auto anew = open_cache(folder);
   for (std::int64_t i = 0; i < samples; ++i) CHECK(state(*anew, i) == 0);
   write_file(path, random_bytes(content.size(), 9));
@@ -106,13 +106,13 @@ TEST_CASE("two processes fill one cache at once") {
   for (std::int64_t i = 0; i < samples; ++i) CHECK(state(*cache, i) == 1);
 }
 
-TEST_CASE("a cache that a killed process was making is removed, and one that a living process makes is not") {
+TEST_CASE("an unfinished cache file of a killed process is removed, one of a running process is not") {
   const TempFolder folder;
   open_cache(folder);
   const std::string cache = std::filesystem::path(files_in(folder).front()).filename().string();
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
-  REQUIRE(waitpid(dead, nullptr, 0) == dead);  // no process has this number now
+  REQUIRE(waitpid(dead, nullptr, 0) == dead);  // no process has this ID now
   char host[256] = {};
   REQUIRE(gethostname(host, sizeof host - 1) == 0);
   const auto temporary = [&](pid_t process, const std::string& on, const std::string& name) {
@@ -123,7 +123,7 @@ TEST_CASE("a cache that a killed process was making is removed, and one that a l
                                          temporary(dead, host, "samples-of-others")};
   write_file(left, "x");
   for (const std::string& path : kept) write_file(path, "x");
-  open_cache(folder);  // the file is there, as it is if its maker was killed after it had its name
+  open_cache(folder);  // the cache file exists, as if its writer was killed after it renamed the file
   CHECK_FALSE(std::filesystem::exists(left));
   write_file(left, "x");
   std::filesystem::remove(folder / cache);
@@ -136,7 +136,7 @@ TEST_CASE("a cache that a killed process was making is removed, and one that a l
   CHECK(files_in(folder).size() == 1 + kept.size());
 }
 
-TEST_CASE("a disk without room for the samples, and a folder that is none, are errors of their own") {
+TEST_CASE("too little disk space and a cache_path that is not a folder are resource errors") {
   const TempFolder folder;
   write_file(folder / "file", "");
   for (const auto& [path, count] :
@@ -152,7 +152,7 @@ TEST_CASE("a disk without room for the samples, and a folder that is none, are e
   }
 }
 
-TEST_CASE("where samples are not read, a cache on disk is not made, and what it would take is told") {
+TEST_CASE("describing data creates no disk cache, but reports the size that it would have") {
   const TempFolder folder;
   for (int n = 0; n < 10; ++n) {
     write_file(folder / format("data/a/{}.png", n), png(12, 10, 2, random_bytes(360, static_cast<unsigned>(n))));
@@ -171,7 +171,7 @@ TEST_CASE("where samples are not read, a cache on disk is not made, and what it 
   CHECK_FALSE(std::filesystem::exists(folder / "other"));
 }
 
-TEST_CASE("batches from the disk are those that decoding gives, in this run and in the next") {
+TEST_CASE("batches from a disk cache equal decoded ones, in this run and in the next") {
   const TempFolder folder;
   for (int n = 0; n < 9; ++n) {
     write_file(folder / format("data/{}/{}.png", n % 2, n),
@@ -196,7 +196,7 @@ TEST_CASE("batches from the disk are those that decoding gives, in this run and 
   std::int64_t kept = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "cache")) {
     ++kept;
-    // Damage that a hash finds: the samples are decoded again.
+    // A hash detects the damage, and the samples are decoded again.
     std::string content = read_whole(entry.path().string());
     for (std::size_t i = 200; i < content.size(); i += 300) content[i] = static_cast<char>(content[i] + 1);
     CHECK(read(disk) == plain);

@@ -1,4 +1,4 @@
-// Fingerprints: what tells a resume that its data is another.
+// Tests fingerprints, by which a resumed run notices that its data has changed.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,9 +26,9 @@ void set_time(const std::string& path, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("the fingerprint follows the content, not names of folders and times") {
+TEST_CASE("the fingerprint depends on the content, not on folder names and file times") {
   const TempFolder folder;
-  // Data sets of each kind; of each a copy elsewhere, and one with a byte changed, of the same size and time.
+  // Writes a data set of each kind to folder `to`. `changed` changes a byte of each, but not its size and time.
   const auto write_all = [&](const std::string& to, bool changed) {
     std::string x = tiny_x();
     if (changed) x[x.size() - 3] ^= 1;
@@ -71,13 +71,13 @@ TEST_CASE("the fingerprint follows the content, not names of folders and times")
   const auto one = prints("one"), copy = prints("copy"), other = prints("other");
   CHECK(one == copy);
   for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i] != other[i]);
-  // A renamed image comes at another place, one in another class has another label.
+  // Renaming an image may change the order of the samples, so it changes the fingerprint.
   std::filesystem::rename(folder / "copy/pictures/b/1.png", folder / "copy/pictures/b/2.png");
   const std::string renamed = prints("copy")[2];
   CHECK(renamed != one[2]);
 }
 
-TEST_CASE("the fingerprint of a large array reads a bounded part of it, the same every time") {
+TEST_CASE("the fingerprint of a large array reads a bounded part of it, and is the same every time") {
   const TempFolder folder;
   constexpr std::int64_t samples = 512, values = 1 << 20;  // 512 MiB, sparse
   write_file(folder / "x.npy", npy("|u1", format("({}, {})", samples, values), ""));
@@ -89,7 +89,7 @@ TEST_CASE("the fingerprint of a large array reads a bounded part of it, the same
   const std::string before = fingerprint(yaml);
   CHECK(fail_pread(0) < 400);
   CHECK(fingerprint(yaml) == before);
-  // Other bytes all over are noticed, though not all are read.
+  // Changes all over the file are noticed, although not all of it is read.
   const int file = open((folder / "x.npy").c_str(), O_WRONLY | O_CLOEXEC);
   for (std::int64_t at = header; at < header + samples * values; at += 256 << 10)
     REQUIRE(pwrite(file, "!", 1, at) == 1);

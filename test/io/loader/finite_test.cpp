@@ -1,4 +1,5 @@
-// NaN and infinity in samples and targets: the file and the sample are named, whatever the data set and the split.
+// Tests that errors for NaN and infinity in samples and targets name the file and the sample, for every data set and
+// split.
 #include <limits>
 
 #include "io/loader/data.h"
@@ -19,7 +20,7 @@ DataUse use_of_values() {
   return use;
 }
 
-// What reading two epochs of a split is refused with.
+// Returns the error of reading two epochs of a split, or "no error".
 std::string error_of(const std::string& yaml, SplitKind split = SplitKind::training) {
   try {
     const Data data(data_options(yaml), 1, use_of_values());
@@ -32,6 +33,7 @@ std::string error_of(const std::string& yaml, SplitKind split = SplitKind::train
   return "no error";
 }
 
+// `count` values of 8, except for `value` at index `wrong`.
 std::vector<float> eights(std::size_t count, std::size_t wrong, float value) {
   std::vector<float> values(count, 8);
   if (wrong < count) values[wrong] = value;
@@ -40,7 +42,7 @@ std::vector<float> eights(std::size_t count, std::size_t wrong, float value) {
 
 }  // namespace
 
-TEST_CASE("not finite: a value of an array is named by file, sample and place, a target by its own file") {
+TEST_CASE("not finite: errors name file, sample and position of a value, and a target's own file") {
   using Catch::Contains;
   const TempFolder folder;
   const std::string x = folder / "x.npy", y = folder / "y.npy";
@@ -57,7 +59,7 @@ TEST_CASE("not finite: a value of an array is named by file, sample and place, a
   CHECK_THAT(error_of(yaml), Contains("x.npy, sample 0: holds -infinity as value 0 of 3"));
   write(eights(21, 21, 0), eights(7, 6, infinity));
   CHECK_THAT(error_of(yaml), Contains("y.npy, sample 6: has the target infinity"));
-  // float64 values that float32 does not hold, and big-endian ones.
+  // float64 values that float32 cannot represent, and big-endian values.
   write_file(y, npy("<f8", "(7, 1)", raw(std::vector<double>{1, 2, 1e300, 4, 5, 6, 7})));
   CHECK_THAT(error_of(yaml), Contains("y.npy, sample 2: has the target infinity"));
   write(eights(21, 21, 0), eights(7, 7, 0));
@@ -67,15 +69,15 @@ TEST_CASE("not finite: a value of an array is named by file, sample and place, a
   CHECK_THAT(error_of(yaml), Contains("x.npy, sample 1: holds NaN"));
 }
 
-TEST_CASE("not finite: behind normalize: measured, in a cache and in the validation part") {
+TEST_CASE("not finite: values are found with normalize: measured, in a cache and in validation data") {
   using Catch::Contains;
   const TempFolder folder;
   write_file(folder / "x.npy", npy("<f4", "(7, 3)", raw(eights(21, 16, nan))));
   write_file(folder / "good.npy", npy("<f4", "(7, 3)", raw(eights(21, 21, 0))));
   write_file(folder / "y.npy", npy("<f4", "(7, 1)", raw(eights(7, 7, 0))));
-  const std::string place = format("{{dataset: npy, x: {0}/x.npy, y: {0}/y.npy, workers: 0", folder.text());
-  CHECK_THAT(error_of(place + ", transform: [{normalize: measured}]}"), Contains("x.npy, sample 5: holds NaN"));
-  CHECK_THAT(error_of(place + ", cache: memory}"), Contains("x.npy, sample 5: holds NaN"));
+  const std::string base = format("{{dataset: npy, x: {0}/x.npy, y: {0}/y.npy, workers: 0", folder.text());
+  CHECK_THAT(error_of(base + ", transform: [{normalize: measured}]}"), Contains("x.npy, sample 5: holds NaN"));
+  CHECK_THAT(error_of(base + ", cache: memory}"), Contains("x.npy, sample 5: holds NaN"));
   const std::string held_out =
       format("{{dataset: npy, x: {0}/good.npy, y: {0}/y.npy, workers: 0, validation: {{x: {0}/x.npy, y: {0}/y.npy}}}}",
              folder.text());
@@ -83,7 +85,7 @@ TEST_CASE("not finite: behind normalize: measured, in a cache and in the validat
   CHECK_THAT(error_of(held_out, SplitKind::validation), Contains("x.npy, sample 5: holds NaN"));
 }
 
-TEST_CASE("not finite: a record of TFRecord files is named") {
+TEST_CASE("not finite: errors name the record of a TFRecord file") {
   using Catch::Contains;
   const TempFolder folder;
   const auto write = [&](float value, float target) {
@@ -104,15 +106,15 @@ TEST_CASE("not finite: a record of TFRecord files is named") {
   CHECK_THAT(error_of(yaml), Contains("t.tfrecord, record 3: has the target -infinity"));
 }
 
-TEST_CASE("not finite: such a sample has no weight with on_error: skip, nor when a network is asked about it") {
+TEST_CASE("not finite: such a sample has weight 0 with on_error: skip and in predictions") {
   const TempFolder folder;
   write_file(folder / "x.npy", npy("<f4", "(4, 3)", raw(eights(12, 7, nan))));
   write_file(folder / "y.npy", npy("<f4", "(4, 1)", raw(eights(4, 4, 0))));
-  const std::string place =
+  const std::string base =
       format("{{dataset: npy, x: {0}/x.npy, y: {0}/y.npy, workers: 0, shuffle: false", folder.text());
   const std::vector<float> without_third{1, 1, 0, 1};
   {
-    const Data data(data_options(place + ", on_error: skip, transform: [{normalize: measured}]}"), 1, use_of_values());
+    const Data data(data_options(base + ", on_error: skip, transform: [{normalize: measured}]}"), 1, use_of_values());
     CHECK(data.measured().at(0).mean == std::vector<double>{8, 8, 8});
     const auto source = data.training(4, {}, {1, 0, 0});
     const Batch& batch = source->next();
@@ -120,7 +122,7 @@ TEST_CASE("not finite: such a sample has no weight with on_error: skip, nor when
     CHECK(batch.inputs[0].as<float>()[7] == 0);
   }
   write_file(folder / "x.npy", npy("<f4", "(4, 3)", raw(eights(12, 12, 0))));
-  const DataOptions options = data_options(place + "}");
+  const DataOptions options = data_options(base + "}");
   const Data data(options, 1, use_of_values());
   write_file(folder / "asked.npy", npy("<f4", "(4, 3)", raw(eights(12, 7, infinity))));
   const PredictionData asked(options, data.kept_inputs(), {DataUse::Input{}}, {folder / "asked.npy"});

@@ -1,4 +1,4 @@
-// Rotations, zooms and translations against plain formulas.
+// Compares rotations, zooms and translations with plain formulas.
 #include <numbers>
 
 #include "test/io/loader/augmented.h"
@@ -6,7 +6,8 @@
 namespace trainctl::test::geometric_test {
 namespace {
 
-// Checks an augmentation in floats and in bytes; where(sample) gives the place function of the sample.
+// Checks an augmentation of floats and of bytes. where(sample, height, width) returns the function that maps a pixel of
+// the result to its source position.
 template <class Where>
 void check_resampling(const std::string& name, const std::string& factors, Where where) {
   unsigned seed = 0;
@@ -31,7 +32,7 @@ void check_resampling(const std::string& name, const std::string& factors, Where
 
 }  // namespace
 
-TEST_CASE("rotations equal the plain formula, whatever lies around the image") {
+TEST_CASE("rotations equal the plain formula") {
   check_resampling("random_rotation", "factor: [-0.2, 0.6]", [](std::uint64_t sample, std::int64_t h, std::int64_t w) {
     const double angle = 2 * std::numbers::pi * drawn(sample, 0, 0, -0.2, 0.6);
     return [=](double y, double x) {
@@ -66,7 +67,7 @@ TEST_CASE("translations equal the plain formula") {
                    });
 }
 
-TEST_CASE("quarter turns and shifts by whole pixels copy exactly") {
+TEST_CASE("quarter turns and shifts by whole pixels copy pixels exactly") {
   Image image = random_image(8, 8, 3, 1);
   for (double& value : image.values) value += 0.3f;  // no whole numbers
   for (double& value : image.values) value = static_cast<float>(value);
@@ -88,11 +89,11 @@ TEST_CASE("quarter turns and shifts by whole pixels copy exactly") {
   }
   CHECK(augmented(image, shift, DType::float32, 1) == expected);
   CHECK(augmented(image, plan_of("{random_zoom: {height_factor: [0, 0]}}"), DType::float32, 1) == image);
-  // In evaluation nothing is done.
+  // Evaluation does not augment.
   CHECK(augmented(image, shift, DType::float32, 1, false) == image);
 }
 
-TEST_CASE("images of one row, one column or one pixel") {
+TEST_CASE("images of one row, one column or one pixel are rotated by the plain formula") {
   for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {6, 1}, {1, 1}}) {
     const Image image = random_image(height, width, 2, 3);
     for (const char* mode : {"constant", "nearest", "reflect", "wrap"}) {
@@ -100,11 +101,11 @@ TEST_CASE("images of one row, one column or one pixel") {
       for (std::uint64_t sample = 0; sample < 20; ++sample) {
         const double angle = 2 * std::numbers::pi * drawn(sample, 0, 0, -1, 1);
         const double cy = double(height - 1) / 2, cx = double(width - 1) / 2;
-        const auto place = [&](double y, double x) {
+        const auto source = [&](double y, double x) {
           return std::pair{cy + std::sin(angle) * (x - cx) + std::cos(angle) * (y - cy),
                            cx + std::cos(angle) * (x - cx) - std::sin(angle) * (y - cy)};
         };
-        check_near(augmented(image, plan, DType::float32, sample), mapped(image, place, mode, 0, false), 1e-3);
+        check_near(augmented(image, plan, DType::float32, sample), mapped(image, source, mode, 0, false), 1e-3);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Targets that are images: masks of class numbers, which move with their images, and the input itself.
+// Tests targets that are images: masks of class numbers, which move with their images, and the input itself.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t height = 20, width = 24, images = 6;
 constexpr int classes = 4;
 
-// Masks in blocks of random classes, and images of three equal channels that show the class: 40 + 20 * class.
+// Writes masks with blocks of random classes, and images whose three channels are 40 + 20 * class. Returns the masks.
 std::vector<std::string> write_folder(const TempFolder& folder, std::size_t block = 1) {
   std::vector<std::string> masks;
   for (std::size_t n = 0; n < images; ++n) {
@@ -43,7 +43,7 @@ struct Batches {
   std::vector<std::int64_t> samples;
 };
 
-// The batches of one sample each of some epochs; images as the network gets them, in the first channel.
+// Reads some epochs in batches of one sample. Of an image it keeps the first channel, as the network gets it.
 Batches read(const std::string& yaml, int epochs) {
   const Data data(data_options(yaml), 3);
   const auto source = data.training(1, {}, {3, 0, 0});
@@ -80,7 +80,7 @@ void expect_error(const std::string& yaml, std::initializer_list<const char*> pa
 
 }  // namespace
 
-TEST_CASE("masks move as their images do, at random by sample and epoch, and no other way") {
+TEST_CASE("masks move exactly as their images do, at random by sample and epoch") {
   const TempFolder folder;
   write_folder(folder);
   const char* lists[] = {
@@ -104,12 +104,12 @@ TEST_CASE("masks move as their images do, at random by sample and epoch, and no 
         CHECK(wrong == 0);
         masks.insert(found.masks[i]);
       }
-      CHECK(masks.size() > images * 2);  // of 18: hardly one is drawn twice
+      CHECK(masks.size() > images * 2);  // of the 18, hardly one occurs twice
     }
   }
 }
 
-TEST_CASE("what changes values leaves masks alone, also inside of rand_augment") {
+TEST_CASE("augmentations that change values do not change masks, also in rand_augment") {
   const TempFolder folder;
   const std::vector<std::string> stored = write_folder(folder);
   const Batches found =
@@ -121,11 +121,11 @@ TEST_CASE("what changes values leaves masks alone, also inside of rand_augment")
     const std::string& mask = stored[static_cast<std::size_t>(found.samples[i])];
     CHECK(std::equal(mask.begin(), mask.end(), found.masks[i].begin(), found.masks[i].end()));
   }
-  // Of the operations only those that move pixels reach the mask: black, which no class is shown as, is class 0.
+  // Only operations that move pixels change the mask. Black pixels, which show no class, have class 0 in it.
   const Batches moved = read(config(folder, "augment: [{rand_augment: {num_ops: 3, magnitude: 20}}]"), 8);
   int equal = 0, black = 0;
   for (std::size_t i = 0; i < moved.masks.size(); ++i) {
-    // Where the values were not changed, the image still shows the classes.
+    // If no operation changed the values, the image still shows the classes.
     const bool plain = std::all_of(moved.images[i].begin(), moved.images[i].end(), [](float value) {
       return value == 0 || (value >= 40 && value <= 100 && static_cast<int>(value) % 20 == 0);
     });
@@ -141,7 +141,7 @@ TEST_CASE("what changes values leaves masks alone, also inside of rand_augment")
   CHECK(black > 0);
 }
 
-TEST_CASE("pixels without a class, and those outside of the image, have no weight") {
+TEST_CASE("pixels without a class and pixels outside of the image have weight 0") {
   const TempFolder folder;
   const std::vector<std::string> stored = write_folder(folder);
   const Batches found = read(config(folder, "ignore: 3, augment: [{random_crop: {size: [20, 24], padding: 5}}]"), 2);
@@ -177,7 +177,7 @@ TEST_CASE("masks are resized by the nearest pixel, their images with antialiasin
       }
     }
   }
-  // An image of two halves: far from the border both show the same.
+  // An image of two halves: away from the border, image and mask agree.
   std::string half(height * width, '\0'), image;
   for (std::size_t i = 0; i < half.size(); ++i) half[i] = i % width < width / 2 ? 1 : 2;
   for (const char c : half) image += std::string(3, static_cast<char>(40 + 20 * c));
@@ -192,7 +192,7 @@ TEST_CASE("masks are resized by the nearest pixel, their images with antialiasin
   }
 }
 
-TEST_CASE("masks keep what is stored: places in a palette, few bits, stated values") {
+TEST_CASE("masks keep the stored values: palette indices, few bits, and values set in the config") {
   std::vector<std::byte> pixels;
   const auto decode = [&](const std::string& file) {
     return decode_mask(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), "m.png", pixels);
@@ -201,9 +201,9 @@ TEST_CASE("masks keep what is stored: places in a palette, few bits, stated valu
     return std::equal(pixels.begin(), pixels.end(), reinterpret_cast<const std::byte*>(expected.data()),
                       reinterpret_cast<const std::byte*>(expected.data()) + expected.size());
   };
-  const std::string places{0, 2, 1, 2, 2, 0};
-  CHECK(decode(png(2, 3, 3, places, 8, std::string("\x80\x01\x02\xff\xff\xff\x05\x05\x05"))) == Shape{2, 3, 1});
-  CHECK(equals(places));
+  const std::string indices{0, 2, 1, 2, 2, 0};
+  CHECK(decode(png(2, 3, 3, indices, 8, std::string("\x80\x01\x02\xff\xff\xff\x05\x05\x05"))) == Shape{2, 3, 1});
+  CHECK(equals(indices));
   decode(png(2, 3, 0, std::string("\xa0\x40"), 1));  // 101, 010
   CHECK(equals(std::string{1, 0, 1, 0, 1, 0}));
   decode(png(1, 4, 0, std::string("\xe4"), 2));
@@ -217,21 +217,21 @@ TEST_CASE("masks keep what is stored: places in a palette, few bits, stated valu
   const Data data(data_options(base + "}"), 1);
   CHECK(data.info().targets[0].classes == 2);
   CHECK(data.info().targets[0].shape == Shape{height, width});
-  // One output, and an output for each class.
-  for (const TargetEncoding form : {TargetEncoding::class_value, TargetEncoding::one_hot}) {
-    const auto source = data.training(1, {}, {1, 0, 0}, 0, {form});
+  // Targets of a network with one output, and with an output for each class.
+  for (const TargetEncoding encoding : {TargetEncoding::class_value, TargetEncoding::one_hot}) {
+    const auto source = data.training(1, {}, {1, 0, 0}, 0, {encoding});
     const auto* values = static_cast<const float*>(source->next().targets[0].data);
     for (std::size_t i = 0; i < white.size(); ++i) {
       const float one = white[i] != 0 ? 1 : 0;
-      if (form == TargetEncoding::class_value ? values[i] != one
-                                              : values[2 * i] != 1 - one || values[2 * i + 1] != one) {
+      if (encoding == TargetEncoding::class_value ? values[i] != one
+                                                  : values[2 * i] != 1 - one || values[2 * i + 1] != one) {
         FAIL("pixel " << i);
       }
     }
   }
 }
 
-TEST_CASE("bad masks: each an error that names the file and what to do") {
+TEST_CASE("each invalid mask is an error that names the file and what to do") {
   const TempFolder folder;
   write_folder(folder);
   const std::string path = "masks/deep/2.png", good = read_whole(folder / path);
@@ -257,7 +257,7 @@ TEST_CASE("bad masks: each an error that names the file and what to do") {
   expect_error(config(folder, ""), {"images/deep/2.png", "has no mask", "masks/deep/2.png"});
 }
 
-TEST_CASE("the input as target: the same bits, augmented and scaled") {
+TEST_CASE("the input as target has the same bits, augmented and scaled") {
   const TempFolder folder;
   write_file(folder / "x.npy", npy("|u1", "(8, 9, 7, 2)", random_bytes(8 * 9 * 7 * 2, 1)));
   std::vector<std::int64_t> labels(8);

@@ -1,5 +1,5 @@
-// The loader's promises: every sample exactly once, the same batches whatever the workers, the batches ahead and the
-// ranks.
+// Tests the loader: every sample comes exactly once, and batches do not depend on the workers, the prefetched batches
+// and the ranks.
 #include "io/loader/batches/loader.h"
 
 #include <atomic>
@@ -19,7 +19,8 @@
 namespace trainctl::loader_test {
 namespace {
 
-// Sample i holds [i, i + 0.5, ...] and has class i % 7; reading takes an uneven time, and may fail.
+// A data set whose sample i is [i, i + 0.5, i + 1] and has class i % 7. Reading takes varying time, and fails for
+// sample `broken`.
 class Numbers final : public Dataset {
  public:
   explicit Numbers(std::int64_t n, std::int64_t broken = -1) : n_(n), broken_(broken) {
@@ -57,13 +58,13 @@ std::shared_ptr<const DataSplit> split_of(std::shared_ptr<const Dataset> dataset
                                      DataSplit::Options{1, on_error, cache ? memory_cache : MakeCache{}});
 }
 
-// Everything of a batch but how long it took.
+// A copy of a batch without its times.
 struct Copy {
   std::vector<std::int64_t> samples;
   std::vector<float> inputs, weights;
   std::vector<std::int32_t> labels;
   std::int64_t global_count = 0;
-  DataPosition position, behind;
+  DataPosition position, position_after;
   bool last = false;
 
   bool operator==(const Copy&) const = default;
@@ -81,7 +82,7 @@ Copy copy_of(const Batch& batch, const BatchSource& source) {
   copy.labels.assign(labels, labels + batch.count);
   copy.global_count = batch.global_count;
   copy.position = batch.position;
-  copy.behind = source.position();
+  copy.position_after = source.position();
   copy.last = batch.last_of_epoch;
   return copy;
 }
@@ -93,20 +94,20 @@ void append(Copy& to, const Copy& from) {
   to.labels.insert(to.labels.end(), from.labels.begin(), from.labels.end());
 }
 
-// The next global batch of all ranks, put together.
+// The next global batch, joined from all ranks.
 Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks, const std::vector<double>& speeds = {}) {
   Copy all;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const Batch& batch = ranks[r]->next();
     const Copy copy = copy_of(batch, *ranks[r]);
-    const BatchDivision who(replica(static_cast<int>(r), static_cast<int>(ranks.size())), speeds);
-    const Share share = share_of(batch.global_count, who);
+    const BatchDivision division(replica(static_cast<int>(r), static_cast<int>(ranks.size())), speeds);
+    const Share share = share_of(batch.global_count, division);
     CHECK(batch.count == share.count);
     if (r == 0) {
       all = copy;
     } else {
       CHECK(copy.position == all.position);
-      CHECK(copy.behind == all.behind);
+      CHECK(copy.position_after == all.position_after);
       append(all, copy);
     }
   }
@@ -125,7 +126,7 @@ std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const Da
 
 }  // namespace
 
-TEST_CASE("batches hold what the data set holds") {
+TEST_CASE("batches contain the samples of the data set") {
   const auto split = split_of(std::make_shared<Numbers>(100));
   const auto source = make_loader(split, {.batch_size = 7, .start = {3, 0, 0}, .workers = 2});
   for (int k = 0; k < 30; ++k) {
@@ -154,7 +155,7 @@ TEST_CASE("every epoch has every sample exactly once, in an order of its own, on
     options.prefetch = {static_cast<int>(random() % 3) + 1};
     const int ranks = static_cast<int>(random() % 5) + 1;
     const auto split = split_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
-    std::vector<double> speeds;  // of every other trial
+    std::vector<double> speeds;  // set in every other trial
     for (int r = 0; r < ranks && trial % 2 == 1; ++r) speeds.push_back(1.0 + static_cast<double>(random() % 40) / 7);
     auto all = sources(split, options, ranks, speeds);
     std::vector<std::vector<std::int64_t>> epochs(3);
@@ -172,7 +173,7 @@ TEST_CASE("every epoch has every sample exactly once, in an order of its own, on
   }
 }
 
-TEST_CASE("batches are the same whatever the workers, the batches ahead, the cache and the ranks") {
+TEST_CASE("batches do not depend on the workers, the prefetched batches, the cache and the ranks") {
   for (const std::int64_t batch_size : {1, 5, 16}) {
     const auto dataset = std::make_shared<Numbers>(53);
     std::vector<Copy> expected;
@@ -198,11 +199,11 @@ TEST_CASE("batches are the same whatever the workers, the batches ahead, the cac
   }
 }
 
-TEST_CASE("workers are added while data is waited for, as many as are needed and there may be") {
-  // A worker reads a batch in `reading` seconds, a step computes for `computing`: after a while steps wait for reading
-  // where that is slower. Returns the workers at the end.
-  const auto workers_after = [](double reading, double computing, int most, int steps) {
-    WorkerTuning tuning(most, 3);
+TEST_CASE("workers are added while steps wait for data, up to the number needed or allowed") {
+  // A worker reads a batch in `reading` seconds and a step computes for `computing` seconds; steps wait if reading is
+  // slower. Returns the number of workers after all steps.
+  const auto workers_after = [](double reading, double computing, int limit, int steps) {
+    WorkerTuning tuning(limit, 3);
     double now = 5;
     for (int i = 0; i < steps; ++i) {
       const double waited = std::max(0.0, reading / tuning.workers() - computing);
@@ -215,17 +216,17 @@ TEST_CASE("workers are added while data is waited for, as many as are needed and
     return tuning.workers();
   };
   CHECK(workers_after(0.01, 0.01, 8, 500) == 1);
-  CHECK(workers_after(0.01, 0.0099, 8, 500) == 1);  // a wait of a hundredth is no reason
+  CHECK(workers_after(0.01, 0.0099, 8, 500) == 1);  // a wait of a hundredth of a step adds no worker
   CHECK(workers_after(0.1, 0.025, 8, 500) == 4);
   CHECK(workers_after(0.1, 0.025, 2, 500) == 2);
   CHECK(workers_after(0.1, 0, 16, 30) == 16);
-  CHECK(workers_after(0.1, 0, 16, 3) == 1);  // what is prepared ahead at the beginning tells nothing
+  CHECK(workers_after(0.1, 0, 16, 3) == 1);  // the first steps do not count, since they read prefetched batches
   const int just_enough = workers_after(3e-4, 1e-4, 8, 1000);
-  CHECK((just_enough == 3 || just_enough == 4));  // rounding may ask for one more
+  CHECK((just_enough == 3 || just_enough == 4));  // rounding may add one more
   CHECK(workers_after(1, 0, 1, 100) == 1);
 }
 
-TEST_CASE("a loader that tunes itself wakes sleeping workers, and ends with workers asleep") {
+TEST_CASE("a loader that tunes itself wakes sleeping workers, and can end while workers sleep") {
   const auto slow = split_of(std::make_shared<Numbers>(64));
   LoaderOptions options{.batch_size = 8, .start = {1, 0, 0}, .workers = 6};
   options.tuned = true;
@@ -251,7 +252,7 @@ TEST_CASE("a resume with other ranks and workers sees every remaining sample exa
     std::vector<Copy> expected;
     for (int k = 0; k < 60; ++k) expected.push_back(next_of(undisturbed));
     position = options.start;
-    for (int k = 0; k < steps; ++k) position = next_of(before).behind;
+    for (int k = 0; k < steps; ++k) position = next_of(before).position_after;
     options.start = position;
     options.workers = static_cast<int>(random() % 3);
     auto after = sources(split, options, static_cast<int>(random() % 4) + 1);
@@ -259,7 +260,7 @@ TEST_CASE("a resume with other ranks and workers sees every remaining sample exa
   }
 }
 
-TEST_CASE("evaluation runs through the split in its order, again and again") {
+TEST_CASE("evaluation reads the split in its order, repeatedly") {
   const auto split = split_of(std::make_shared<Numbers>(10));
   auto all = sources(split, {.batch_size = 4, .start = {1, 0, 0}, .training = false, .workers = 2}, 3);
   for (int pass = 0; pass < 3; ++pass) {
@@ -278,7 +279,7 @@ TEST_CASE("without shuffling an epoch keeps the order of the data set") {
     CHECK(copy_of(source->next(), *source).samples == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
 }
 
-TEST_CASE("an error in a worker reaches the caller, at its batch") {
+TEST_CASE("an error in a worker is thrown to the caller at its batch") {
   for (int workers : {0, 1, 3}) {
     const auto split = split_of(std::make_shared<Numbers>(40, 29));
     const auto source = make_loader(
@@ -294,16 +295,16 @@ TEST_CASE("an error in a worker reaches the caller, at its batch") {
   }
 }
 
-TEST_CASE("a skipped sample has weight 0, does not count, and its place holds another one in training") {
+TEST_CASE("a skipped sample has weight 0, and in training another sample replaces it") {
   const auto split = split_of(std::make_shared<Numbers>(9, 4), OnError::skip);
-  std::vector<float> held;  // by epoch: the same for any number of ranks
+  std::vector<float> replacements;  // by epoch, the same for any number of ranks
   for (const int ranks : {1, 3}) {
     std::vector<float> of_epochs;
     const auto source = make_loader(
         split, {.batch_size = 9, .rank = MeshRank({ranks, 1, 1}, ranks / 2), .start = {1, 0, 0}, .shuffle = false});
     for (int epoch = 0; epoch < 20; ++epoch) {
       const Copy batch = copy_of(source->next(), *source);
-      const std::size_t first = ranks == 1 ? 0 : 3;  // of the rank's share
+      const std::size_t first = ranks == 1 ? 0 : 3;  // first sample of the rank's share
       for (std::size_t i = 0; i < batch.weights.size(); ++i) {
         const bool skipped = first + i == 4;
         CHECK(batch.weights[i] == (skipped ? 0 : 1));
@@ -312,17 +313,17 @@ TEST_CASE("a skipped sample has weight 0, does not count, and its place holds an
       of_epochs.push_back(batch.inputs[3 * (4 - first)]);
       CHECK(std::count(batch.inputs.begin(), batch.inputs.end(), 0.0f) == 0);
     }
-    if (ranks == 1) held = of_epochs;
-    CHECK(of_epochs == held);
+    if (ranks == 1) replacements = of_epochs;
+    CHECK(of_epochs == replacements);
   }
-  CHECK(std::set<float>(held.begin(), held.end()).size() > 3);  // others in other epochs
+  CHECK(std::set<float>(replacements.begin(), replacements.end()).size() > 3);  // other samples in other epochs
   const auto evaluated = make_loader(split, {.batch_size = 9, .start = {1, 0, 0}, .training = false, .shuffle = false});
   const Copy batch = copy_of(evaluated->next(), *evaluated);
   CHECK(batch.inputs[12] == 0);
   CHECK(batch.weights[4] == 0);
 }
 
-TEST_CASE("a source may be left at any moment") {
+TEST_CASE("a source may be destroyed at any moment") {
   const auto split = split_of(std::make_shared<Numbers>(1000));
   for (int k = 0; k < 40; ++k) {
     const auto source =
@@ -341,7 +342,7 @@ TEST_CASE("a batch is no larger than the data") {
 
 namespace {
 
-// Reads from sample `first` on do not come back before release().
+// A data set whose reads of the samples from `first` on block until release().
 class Hanging final : public Dataset {
  public:
   explicit Hanging(std::int64_t first) : inner_(100), first_(first) {}
@@ -367,7 +368,7 @@ class Hanging final : public Dataset {
 
 }  // namespace
 
-TEST_CASE("data that does not come: after a request to stop batches are incomplete, and nobody waits for the reads") {
+TEST_CASE("if reads hang, batches after a request to stop are incomplete and the loader does not wait") {
   for (int workers : {0, 1, 3}) {
     const auto dataset = std::make_shared<Hanging>(30);
     std::atomic<bool> requested{false};
@@ -380,8 +381,8 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
                                                           .workers = workers,
                                                           .stop_requested = [&] { return requested.load(); }});
       for (int k = 0; k < 3; ++k) CHECK(source->next().complete);
-      const DataPosition behind = source->position();
-      CHECK(behind == DataPosition{1, 0, 30});
+      const DataPosition position_after = source->position();
+      CHECK(position_after == DataPosition{1, 0, 30});
       user = std::thread([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         requested = true;
@@ -396,11 +397,11 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
           CHECK(batch.targets[0].as<std::int32_t>()[i] == 0);
           CHECK(batch.inputs[0].as<float>()[3 * i] == 0);
         }
-        CHECK(source->position() == behind);
+        CHECK(source->position() == position_after);
       }
     }
     user.join();
-    dataset->release();  // the workers that were left behind end
+    dataset->release();  // so that the abandoned workers end
   }
 }
 

@@ -1,5 +1,5 @@
-// Mixup and cutmix: what is mixed with what, the targets and weights that follow, and that neither ranks, workers,
-// batches nor the cache change any of it.
+// Tests mixup and cutmix: the mixed samples, their targets and weights, and that none of these depends on ranks,
+// workers, batches and the cache.
 #include "io/loader/images/mixing.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<std::int64_t> random_labels(unsigned seed) {
   return labels;
 }
 
-// Sample i is the i-th unit vector: a mixed one shows by how much of what it was made.
+// Sample i is the i-th unit vector, so that a mixed sample shows the share of each sample in it. Returns the labels.
 std::vector<std::int64_t> write_vectors(const TempFolder& folder) {
   std::vector<float> x(samples * samples);
   for (int i = 0; i < samples; ++i) x[static_cast<std::size_t>(i * samples + i)] = 1;
@@ -46,7 +46,7 @@ struct Mixed {
   bool operator==(const Mixed&) const = default;
 };
 
-// An epoch's samples by their numbers, as one rank or all ranks of several get them.
+// The samples of an epoch by their numbers, collected from all ranks.
 std::map<std::int64_t, Mixed> epoch_of(const Data& data, std::int64_t batch_size, int ranks = 1,
                                        std::int64_t epoch = 0) {
   std::map<std::int64_t, Mixed> all;
@@ -84,7 +84,7 @@ std::string problem(const std::string& yaml, const DataUse& use = {}) {
 
 }  // namespace
 
-TEST_CASE("shares have the moments of the Beta distribution") {
+TEST_CASE("mixing shares have the moments of the Beta distribution") {
   constexpr int count = 40000;
   for (const double alpha : {0.05, 0.2, 1.0, 4.0}) {
     double sum = 0, squares = 0, below = 0;
@@ -104,7 +104,7 @@ TEST_CASE("shares have the moments of the Beta distribution") {
   }
 }
 
-TEST_CASE("mixup mixes a sample with one other, and its target alike") {
+TEST_CASE("mixup mixes a sample and its target with those of one other sample") {
   const TempFolder folder;
   const std::vector<std::int64_t> labels = write_vectors(folder);
   const Data data(data_options(arrays(folder, "mixup: {alpha: 1}")), 7);
@@ -132,7 +132,7 @@ TEST_CASE("mixup mixes a sample with one other, and its target alike") {
   CHECK(shares / (20 * samples) == Approx(0.5).epsilon(0.1));
 }
 
-TEST_CASE("what is mixed depends on seed, epoch and sample alone") {
+TEST_CASE("mixed samples depend on seed, epoch and sample only") {
   const TempFolder folder;
   write_vectors(folder);
   for (const char* augment : {"mixup: 0.4", "mix_up: 0.4"}) {
@@ -146,7 +146,8 @@ TEST_CASE("what is mixed depends on seed, epoch and sample alone") {
       CHECK(epoch_of(other, 16, 1, 1) == expected);
     }
   }
-  // Behind a transform that makes the cache worth while, and an augmentation that the partner has had as well.
+  // The same holds after a transform, which makes the cache useful, and an augmentation, which the partner gets as
+  // well.
   std::mt19937 random(4);
   std::string pixels(samples * 8 * 8 * 3, '\0');
   for (char& pixel : pixels) pixel = static_cast<char>(random());
@@ -161,7 +162,7 @@ TEST_CASE("what is mixed depends on seed, epoch and sample alone") {
   CHECK(epoch_of(cached, 16, 2, 1) == expected);
 }
 
-TEST_CASE("the loss of mixed classes is that of both samples by their own weights") {
+TEST_CASE("the loss of mixed classes is the mixed loss of both samples with their own weights") {
   const TempFolder folder;
   const std::vector<std::int64_t> labels = write_vectors(folder);
   DataUse use;
@@ -182,7 +183,7 @@ TEST_CASE("the loss of mixed classes is that of both samples by their own weight
   }
 }
 
-TEST_CASE("cutmix puts a rectangle of another image into each one, by whose area classes are mixed") {
+TEST_CASE("cutmix puts a rectangle of another image into each image and mixes the classes by its area") {
   const TempFolder folder;
   constexpr int height = 9, width = 12;
   std::string pixels;
@@ -209,7 +210,7 @@ TEST_CASE("cutmix puts a rectangle of another image into each one, by whose area
           left = std::min(left, x), right = std::max(right, x + 1);
         }
       }
-      if (others > 0) CHECK(others == (bottom - top) * (right - left));  // all of a rectangle, and of one other
+      if (others > 0) CHECK(others == (bottom - top) * (right - left));  // a full rectangle of one other image
       std::vector<double> expected(classes);
       const double share = others / static_cast<double>(height * width);
       expected[static_cast<std::size_t>(labels[static_cast<std::size_t>(number)])] += 1 - share;
@@ -221,12 +222,12 @@ TEST_CASE("cutmix puts a rectangle of another image into each one, by whose area
       area += share;
     }
   }
-  // Rectangles of half the image on average, less what lies beyond its edges.
+  // Rectangles have half the image's area on average, less the parts beyond its edges.
   CHECK(area / (10 * samples) > 0.2);
   CHECK(area / (10 * samples) < 0.5);
 }
 
-TEST_CASE("a sample whose partner cannot be read is passed over like one that cannot be read itself") {
+TEST_CASE("a sample whose partner cannot be read is skipped like one that cannot be read itself") {
   const TempFolder folder;
   const std::string good = png(4, 4, 0, random_bytes(16, 1));
   for (int i = 0; i < 30; ++i) {
@@ -247,10 +248,10 @@ TEST_CASE("a sample whose partner cannot be read is passed over like one that ca
       CHECK(std::any_of(mixed.x.begin(), mixed.x.end(), [](float value) { return value != 0; }));
     }
   }
-  CHECK(skipped > 10);  // the two themselves, and those that they were drawn for
+  CHECK(skipped > 10);  // the two damaged samples, and those whose partners they were
 }
 
-TEST_CASE("samples that cannot be mixed are one error, with the way out") {
+TEST_CASE("samples that cannot be mixed are one error that names the reason") {
   const TempFolder folder;
   write_vectors(folder);
   CHECK(problem(arrays(folder, "cutmix: {}")).find("cutmix needs images, but samples have shape") != std::string::npos);

@@ -1,4 +1,4 @@
-// Permutations, splits and the arithmetic of batches.
+// Tests permutations, splits and the positions of batches.
 #include "io/loader/splits/order.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_CASE("a permutation maps the numbers below n onto themselves") {
   }
 }
 
-TEST_CASE("a permutation of a billion billion samples is at hand at once") {
+TEST_CASE("a permutation of a billion billion samples needs no preparation") {
   const std::int64_t n = 1'000'000'007'000'000'007;
   const Permutation permutation(n, key(3));
   std::set<std::int64_t> images;
@@ -78,22 +78,22 @@ TEST_CASE("all orders of four samples come equally often") {
   CHECK(std::abs(deviation(counts, epochs / 24.0)) < 5);
 }
 
-TEST_CASE("neighbours are torn apart as by chance") {
-  // Steps from one position's sample to the next one's, modulo n, spread evenly over 64 bins; and so do pairs of
-  // positions.
+TEST_CASE("neighbouring positions have samples as far apart as in a random order") {
+  // The steps from one position's sample to the next one's, modulo n, spread evenly over 64 bins; so do the steps
+  // between positions that are 245 apart.
   const std::int64_t n = 60000;
   const Permutation permutation(n, key(5));
-  std::vector<int> steps(64), thirds(64);
+  std::vector<int> steps(64), jumps(64);
   for (std::int64_t p = 0; p + 300 < n; ++p) {
     const std::int64_t here = permutation(p);
     ++steps[static_cast<std::size_t>((permutation(p + 1) - here + n) % n * 64 / n)];
-    ++thirds[static_cast<std::size_t>((permutation(p + 245) - here + n) % n * 64 / n)];  // 245: the width of the grid
+    ++jumps[static_cast<std::size_t>((permutation(p + 245) - here + n) % n * 64 / n)];  // 245: the width of the grid
   }
   CHECK(std::abs(deviation(steps, (n - 300) / 64.0)) < 5);
-  CHECK(std::abs(deviation(thirds, (n - 300) / 64.0)) < 5);
+  CHECK(std::abs(deviation(jumps, (n - 300) / 64.0)) < 5);
 }
 
-TEST_CASE("seed and epoch give other orders") {
+TEST_CASE("another seed or epoch gives another order") {
   const std::int64_t n = 1000;
   const auto same = [&](const Permutation& a, const Permutation& b) {
     int count = 0;
@@ -105,7 +105,7 @@ TEST_CASE("seed and epoch give other orders") {
   CHECK(same(Permutation(n, key(1, 0)), Permutation(n, key(1 + (1ull << 32), 0))) < 10);
 }
 
-TEST_CASE("a split shares out all samples and depends on the seed only") {
+TEST_CASE("a split divides all samples and depends on the seed only") {
   for (std::int64_t n : {2, 7, 100, 1797}) {
     const auto split = Subset::split(n, 0.25, 9);
     std::set<std::int64_t> all;
@@ -126,7 +126,7 @@ TEST_CASE("a split shares out all samples and depends on the seed only") {
   CHECK(equal < 10);
 }
 
-TEST_CASE("a stratified split takes its share of each class") {
+TEST_CASE("a stratified split holds out the same fraction of each class") {
   std::mt19937 random(4);
   std::vector<std::int32_t> labels(1000);
   for (std::int32_t& label : labels) label = static_cast<std::int32_t>(random() % 100 < 70 ? 0 : random() % 5);
@@ -144,7 +144,7 @@ TEST_CASE("a stratified split takes its share of each class") {
   for (std::int64_t i = 0; i < 800; ++i) seen.insert(split.training[i]);
   CHECK(seen.size() == 1000);
   for (std::size_t c = 0; c < 5; ++c) CHECK(std::abs(held_out[c] - 0.2 * all[c]) <= 1);
-  // Not simply the first ones of each class.
+  // The split does not simply hold out the first samples of each class.
   CHECK(split.validation[199] > 900);
 }
 

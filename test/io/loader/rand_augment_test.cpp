@@ -1,4 +1,4 @@
-// RandAugment: each operation against a plain formula, and the choice among them.
+// Tests RandAugment: each operation against a plain formula, and the choice of the operations.
 #include <map>
 #include <numbers>
 
@@ -12,7 +12,7 @@ double grey(const Image& image, std::int64_t y, std::int64_t x) {
   return 0.2989 * image.at(y, x, 0) + 0.587 * image.at(y, x, 1) + 0.114 * image.at(y, x, 2);
 }
 
-// Each value v of the image becomes function(y, x, c, v), limited to bytes.
+// Each value v of the image becomes function(y, x, c, v), clipped to 0 to 255.
 template <class Function>
 Image each(const Image& image, Function function) {
   Image result = image;
@@ -35,8 +35,8 @@ std::vector<double> sorted_channel(const Image& image, std::int64_t c) {
   return values;
 }
 
-// Equalization as Pillow describes it: a value becomes the number of smaller ones in steps, where a step is the number
-// of values below the largest, over 255.
+// Equalization as in Pillow: a value becomes the number of smaller values divided by a step, which is the number of
+// values below the largest one divided by 255.
 double equalized(const Image& image, std::int64_t c, double value) {
   const std::vector<double> values = sorted_channel(image, c);
   const auto below = [&](double limit) {
@@ -50,7 +50,7 @@ double equalized(const Image& image, std::int64_t c, double value) {
 Image expected_of(const Image& image, std::int64_t number, double m, double sign) {
   const double h = static_cast<double>(image.height), w = static_cast<double>(image.width);
   const double shear = sign * 0.3 * m / 30, factor = 1 + sign * 0.9 * m / 30, angle = sign * m * std::numbers::pi / 180;
-  const auto moved = [&](auto place) { return mapped(image, place, "constant", 0, true); };
+  const auto moved = [&](auto source) { return mapped(image, source, "constant", 0, true); };
   const auto blend = [&](auto without) {
     return each(image, [&](std::int64_t y, std::int64_t x, std::int64_t c, double v) {
       const double other = without(y, x, c);
@@ -115,13 +115,14 @@ Image expected_of(const Image& image, std::int64_t number, double m, double sign
   }
 }
 
-// Values of 40 to 199, so that there is something to stretch.
+// An image with values from 40 to 199, which operations can stretch.
 Image some_image(std::int64_t height, std::int64_t width, std::int64_t channels) {
   Image image = random_image(height, width, channels, 3);
   for (double& value : image.values) value = 40 + std::floor(value * 160 / 256);
   return image;
 }
 
+// The number of the operation that is drawn for a sample.
 std::int64_t chosen(std::uint64_t sample) {
   return static_cast<std::int64_t>(std::uint64_t{key_of(3).block(sample, 0)[0]} * 14 >> 32);
 }
@@ -158,26 +159,26 @@ TEST_CASE("rand_augment applies its operations one after the other") {
   for (std::uint64_t sample = 0; sample < 100; ++sample) {
     const PhiloxBlock words = key_of(3).block(sample, 0);
     const auto second = static_cast<std::int64_t>(std::uint64_t{words[2]} * 14 >> 32);
-    if (chosen(sample) == 13 || second == 13) continue;  // a shade more or less counts in a histogram
+    if (chosen(sample) == 13 || second == 13) continue;  // a rounding difference changes the histogram
     const Image first = rounded(expected_of(image, chosen(sample), 11, words[1] >> 31 ? -1 : 1));
     const Image expected = rounded(expected_of(first, second, 11, words[3] >> 31 ? -1 : 1));
-    // Where the first operation's value ends on a half, the second may stretch the difference.
+    // If the first operation's value is rounded differently, the second may increase the difference.
     check_near(augmented(image, plan, DType::uint8, sample), expected, 2);
     ++compared;
   }
   CHECK(compared > 50);
 }
 
-TEST_CASE("rand_augment works in shades of the value range") {
+TEST_CASE("rand_augment gives the same result in any value range") {
   const Image image = some_image(12, 12, 3);
   const TransformPlan bytes = plan_of("rand_augment"), scaled = plan_of("rand_augment", "{rescale: 1/255}"),
-                      stated = plan_of("{rand_augment: {value_range: [0, 1]}}", "{rescale: 1/255}");
+                      with_range = plan_of("{rand_augment: {value_range: [0, 1]}}", "{rescale: 1/255}");
   for (std::uint64_t sample = 0; sample < 40; ++sample) {
     Image expected = augmented(image, bytes, DType::uint8, sample);
     for (double& value : expected.values) value /= 255;
     for (const DType dtype : {DType::uint8, DType::float32}) {
       check_near(augmented(image, scaled, dtype, sample), expected, 1e-6);
-      check_near(augmented(image, stated, dtype, sample), expected, 1e-6);
+      check_near(augmented(image, with_range, dtype, sample), expected, 1e-6);
     }
   }
 }

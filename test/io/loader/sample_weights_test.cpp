@@ -1,4 +1,4 @@
-// Weights of samples from tables and records.
+// Tests sample weights from tables and records.
 #include <random>
 
 #include "io/datasets/records/tfrecord.h"
@@ -20,7 +20,7 @@ std::vector<float> random_weights(std::size_t count) {
   return weights;
 }
 
-// The weights of an epoch's samples by their numbers, and how many values a sample has.
+// Returns the weights of an epoch's samples by their numbers. Sets `width` to the number of values of a sample.
 std::vector<float> weights_of(const Data& data, std::int64_t samples, std::int64_t& width) {
   const auto source = data.training(7, {}, {1, 0, 0});
   std::vector<float> weights(static_cast<std::size_t>(samples), -1.0f);
@@ -39,7 +39,7 @@ float validation_weight(const Data& data) {
   return data.evaluation(SplitKind::validation, 1, {})->next().weights.as<float>()[0];
 }
 
-// What opening a data set is refused with.
+// Returns the error of opening a data set, or "no error".
 std::string problem(const std::string& yaml, ErrorKind kind = ErrorKind::data) {
   try {
     const Data data(data_options(yaml), 1);
@@ -52,7 +52,7 @@ std::string problem(const std::string& yaml, ErrorKind kind = ErrorKind::data) {
 
 }  // namespace
 
-TEST_CASE("csv: a column of weights weighs samples, and is none of their values") {
+TEST_CASE("csv: a column of weights gives the samples' weights and is not an input") {
   const TempFolder folder;
   const std::vector<float> weights = random_weights(30);
   for (const bool last : {false, true}) {
@@ -70,7 +70,7 @@ TEST_CASE("csv: a column of weights weighs samples, and is none of their values"
     CHECK(weights_of(data, 30, width) == weights);
     CHECK(width == 2);
     CHECK(data.info().targets[0].classes == 3);
-    CHECK(validation_weight(data) == 1);  // which has no weights
+    CHECK(validation_weight(data) == 1);  // the validation table has no weights
   }
   write_file(folder / "v.csv", "y,w,b,a\n0,2.5,1,1\n");
   const Data data(data_options(format("{{dataset: csv, path: {0}/t.csv, target: y, weight: w, "
@@ -90,7 +90,7 @@ TEST_CASE("csv: a column of weights weighs samples, and is none of their values"
              Contains("is the weight, but is also the target or in `columns`"));
 }
 
-TEST_CASE("tfrecord: a feature weighs samples") {
+TEST_CASE("tfrecord: a feature gives the samples' weights") {
   const TempFolder folder;
   const std::vector<float> weights = random_weights(20);
   std::string records;

@@ -1,4 +1,4 @@
-// Lists of paths: the halves of a data set read as the whole.
+// Tests lists of paths: a data set in several files is read like the same data set in one.
 #include <numeric>
 #include <random>
 
@@ -36,7 +36,7 @@ Samples samples_of(const std::string& yaml, SplitKind split = SplitKind::trainin
           floats_of(batch.weights), data.info().targets[0].class_names};
 }
 
-// The message of the error that opening gives; "" where there is none.
+// Returns the error of opening the data, or "".
 std::string error_of(const std::string& yaml) {
   try {
     samples_of(yaml);
@@ -52,7 +52,7 @@ void write_npy(const std::string& path, const std::string& type, const std::stri
 
 }  // namespace
 
-TEST_CASE("arrays in several files are read as those in one") {
+TEST_CASE("arrays in several files are read like those in one file") {
   const TempFolder folder;
   const std::string x = random_bytes(10 * 6, 1), y = random_bytes(10, 2);
   std::vector<float> weights(10);
@@ -70,44 +70,45 @@ TEST_CASE("arrays in several files are read as those in one") {
   write("whole", 0, 10);
   write("a", 0, 3);
   write("b", 3, 7);
-  const auto stated = [&](const std::string& files) { return format("{{dataset: npy, {}, classes: 5}}", files); };
+  const auto config_of = [&](const std::string& files) { return format("{{dataset: npy, {}, classes: 5}}", files); };
   const auto at = [&](const char* name) { return folder / name; };
-  const Samples whole =
-      samples_of(stated(format("x: {}, y: {}, weights: {}", at("whole/x.npy"), at("whole/y.npy"), at("whole/w.npy"))));
+  const Samples whole = samples_of(
+      config_of(format("x: {}, y: {}, weights: {}", at("whole/x.npy"), at("whole/y.npy"), at("whole/w.npy"))));
   REQUIRE(whole.weights.size() == 10);
-  CHECK(samples_of(stated(format("x: [{}, {}], y: [{}, {}], weights: [{}, {}]", at("a/x.npy"), at("b/x.npy"),
-                                 at("a/y.npy"), at("b/y.npy"), at("a/w.npy"), at("b/w.npy")))) == whole);
-  const Samples halves = samples_of(stated(format("path: [{}, {}]", at("a"), at("b"))));
+  CHECK(samples_of(config_of(format("x: [{}, {}], y: [{}, {}], weights: [{}, {}]", at("a/x.npy"), at("b/x.npy"),
+                                    at("a/y.npy"), at("b/y.npy"), at("a/w.npy"), at("b/w.npy")))) == whole);
+  const Samples halves = samples_of(config_of(format("path: [{}, {}]", at("a"), at("b"))));
   CHECK(halves.inputs == whole.inputs);
   CHECK(halves.targets == whole.targets);
-  const Samples turned = samples_of(stated(format("path: [{}, {}]", at("b"), at("a"))));
-  CHECK(std::equal(turned.inputs.begin(), turned.inputs.begin() + 42, whole.inputs.begin() + 18));
+  const Samples reordered = samples_of(config_of(format("path: [{}, {}]", at("b"), at("a"))));
+  CHECK(std::equal(reordered.inputs.begin(), reordered.inputs.begin() + 42, whole.inputs.begin() + 18));
 
-  // Lists of unequal length are refused with the config, missing paths all at once, unequal samples by name.
-  CHECK_THROWS_AS(samples_of(stated(format("x: [{}, {}], y: {}", at("a/x.npy"), at("b/x.npy"), at("a/y.npy")))),
+  // Lists of unequal length are a config error. The error for missing paths names all of them, and the one for unequal
+  // samples names the file.
+  CHECK_THROWS_AS(samples_of(config_of(format("x: [{}, {}], y: {}", at("a/x.npy"), at("b/x.npy"), at("a/y.npy")))),
                   ConfigError);
-  const std::string missing = error_of(stated(format("path: [{}, {}, {}]", at("no"), at("a"), at("nor"))));
+  const std::string missing = error_of(config_of(format("path: [{}, {}, {}]", at("no"), at("a"), at("nor"))));
   CHECK(missing.find(at("no")) != std::string::npos);
   CHECK(missing.find(at("nor")) != std::string::npos);
   write_npy(folder / "c/x.npy", "|u1", "(2, 2, 2)", random_bytes(8, 1));
   write_npy(folder / "c/y.npy", "|u1", "(2,)", std::string(2, '\0'));
-  const std::string unequal = error_of(stated(format("path: [{}, {}]", at("a"), at("c"))));
+  const std::string unequal = error_of(config_of(format("path: [{}, {}]", at("a"), at("c"))));
   CHECK(unequal.find("c/x.npy") != std::string::npos);
   CHECK(unequal.find("2x2") != std::string::npos);
   write_npy(folder / "d/x.npy", "<f4", "(2, 2, 3)", raw(std::vector<float>(12)));
   write_npy(folder / "d/y.npy", "|u1", "(2,)", std::string(2, '\0'));
-  CHECK(error_of(stated(format("path: [{}, {}]", at("a"), at("d")))).find("float32") != std::string::npos);
+  CHECK(error_of(config_of(format("path: [{}, {}]", at("a"), at("d")))).find("float32") != std::string::npos);
 }
 
-TEST_CASE("tables in several files are one table: columns, words, classes and measures are those of all lines") {
+TEST_CASE("tables in several files are one table: columns, words, classes and statistics are those of all lines") {
   const TempFolder folder;
   std::mt19937 random(3);
-  std::vector<std::string> lines, turned;
+  std::vector<std::string> lines, reordered;
   for (int i = 0; i < 30; ++i) {
     const std::string colour = i < 20 ? (i % 2 == 0 ? "red" : "blue") : "green", size = std::to_string(random() % 100);
     const std::string kind = i % 3 == 0 ? "cat" : i < 10 ? "dog" : "ant";
     lines.push_back(size + "," + colour + "," + kind + "\n");
-    turned.push_back(kind + "," + size + "," + colour + "\n");
+    reordered.push_back(kind + "," + size + "," + colour + "\n");
   }
   const auto text = [](const std::string& header, const std::vector<std::string>& all, int first, int end) {
     std::string joined = header;
@@ -116,31 +117,31 @@ TEST_CASE("tables in several files are one table: columns, words, classes and me
   };
   write_file(folder / "whole.csv", text("size,colour,kind\n", lines, 0, 30));
   write_file(folder / "a.csv", text("size,colour,kind\n", lines, 0, 11));
-  write_file(folder / "b.csv", text("kind,size,colour\n", turned, 11, 30));  // columns in another order
-  const auto stated = [&](const std::string& path) {
+  write_file(folder / "b.csv", text("kind,size,colour\n", reordered, 11, 30));  // columns in another order
+  const auto config_of = [&](const std::string& path) {
     return format("{{dataset: csv, target: kind, standardize: true, path: {0}, validation: {{path: {0}}}}}", path);
   };
   const std::string two = format("[{}, {}]", folder / "a.csv", folder / "b.csv");
   for (const SplitKind split : {SplitKind::training, SplitKind::validation}) {
-    const Samples whole = samples_of(stated(folder / "whole.csv"), split);
+    const Samples whole = samples_of(config_of(folder / "whole.csv"), split);
     CHECK(whole.class_names == std::vector<std::string>{"ant", "cat", "dog"});
     CHECK(whole.shape == Shape{5});
-    CHECK(samples_of(stated(two), split) == whole);
+    CHECK(samples_of(config_of(two), split) == whole);
   }
   // An error names the file and the line in it.
   write_file(folder / "c.csv", "size,colour,kind\n1,red,cat\nlarge,red,cat\n");
-  const std::string wrong = error_of(stated(format("[{}, {}]", folder / "a.csv", folder / "c.csv")));
+  const std::string wrong = error_of(config_of(format("[{}, {}]", folder / "a.csv", folder / "c.csv")));
   CHECK(wrong.find("c.csv: line 3, column 'size'") != std::string::npos);
   write_file(folder / "d.csv", "size,colour\n1,red\n");
-  CHECK(error_of(stated(format("[{}, {}]", folder / "a.csv", folder / "d.csv"))).find("no column 'kind'") !=
+  CHECK(error_of(config_of(format("[{}, {}]", folder / "a.csv", folder / "d.csv"))).find("no column 'kind'") !=
         std::string::npos);
   const std::string missing =
-      error_of(stated(format("[{}, {}, {}]", folder / "x.csv", folder / "a.csv", folder / "y.csv")));
+      error_of(config_of(format("[{}, {}, {}]", folder / "x.csv", folder / "a.csv", folder / "y.csv")));
   CHECK(missing.find("x.csv") != std::string::npos);
   CHECK(missing.find("y.csv") != std::string::npos);
 }
 
-TEST_CASE("image folders in several places: classes of one name are one") {
+TEST_CASE("image folders in several locations: classes with the same name are merged") {
   const TempFolder folder;
   const auto image = [&](const std::string& name, unsigned seed) {
     write_file(folder / name, png(2, 2, 2, random_bytes(12, seed)));
@@ -198,7 +199,7 @@ TEST_CASE("archives in a list of paths come in the order of the list") {
   CHECK(read(format("[{}, {}]", folder / "b/*.tar", folder / "a/*.tar")).targets == std::vector<float>{2, 0, 0, 1});
 }
 
-TEST_CASE("files of idx and of CIFAR-10 in lists are read one after the other") {
+TEST_CASE("lists of idx files and of CIFAR-10 folders are read one after the other") {
   const TempFolder folder;
   for (const std::string name : {"a", "b"}) {
     const unsigned seed = name == "a" ? 1 : 2, count = name == "a" ? 2 : 3;
@@ -245,7 +246,7 @@ TEST_CASE("images and their masks in a list of folders stay together") {
   CHECK(read(format("[{}, {}]", folder / "a", folder / "b")) == whole);
 }
 
-TEST_CASE("a folder of images without classes is what an autoencoder learns") {
+TEST_CASE("a folder of images without classes can train an autoencoder") {
   const TempFolder folder;
   std::string pixels;
   for (unsigned i = 0; i < 4; ++i) {

@@ -1,4 +1,4 @@
-// Transforms and augmentation against slow, plain references.
+// Compares transforms and augmentation with slow, plain references.
 #include "io/loader/images/transform.h"
 
 #include <cmath>
@@ -43,10 +43,10 @@ ImageView view_of(const Image& image) {
   return {image.values.data(), DType::float32, image.height, image.width, image.channels, image.width * image.channels};
 }
 
-// Bytes of the same values: what the uint8 paths read.
+// The same values as bytes.
 std::vector<std::uint8_t> bytes_of(const Image& image) { return {image.values.begin(), image.values.end()}; }
 
-// The sum over all pixels, each weighed by a triangle around the output's centre.
+// Resizes by a sum over all pixels, each weighted by a triangle around the centre of the output pixel.
 Image resize_plainly(Image image, std::int64_t height, std::int64_t width) {
   Image result = make(height, width, image.channels);
   const double step_y = static_cast<double>(image.height) / static_cast<double>(height);
@@ -82,7 +82,8 @@ Image finish(const Transform& transform, const ImageView& view, bool training, s
   return result;
 }
 
-// The crop at (y, x) of the image with zeros around, perhaps mirrored first.
+// The crop at (y, x) of the image with zeros around it. `mirror` flips the image horizontally before, `turn`
+// vertically.
 Image crop_plainly(Image image, std::int64_t y, std::int64_t x, std::int64_t height, std::int64_t width, bool mirror,
                    bool turn) {
   Image result = make(height, width, image.channels);
@@ -96,7 +97,7 @@ Image crop_plainly(Image image, std::int64_t y, std::int64_t x, std::int64_t hei
   return result;
 }
 
-// Both buffers hold these pixels and nothing else, so that the address sanitizer sees what is touched beside them.
+// Both buffers hold exactly these pixels, so that AddressSanitizer detects accesses outside of them.
 template <class T>
 void check_reversed(std::int64_t pixels, std::int64_t channels, std::mt19937& random) {
   std::vector<T> from(static_cast<std::size_t>(pixels * channels)), expected;
@@ -112,7 +113,7 @@ void check_reversed(std::int64_t pixels, std::int64_t channels, std::mt19937& ra
 
 }  // namespace
 
-TEST_CASE("pixels are reversed as a plain loop reverses them, and nothing beside them is touched") {
+TEST_CASE("pixels are reversed as by a plain loop, and no other memory is touched") {
   std::mt19937 random(5);
   for (std::int64_t channels = 1; channels <= 5; ++channels) {
     for (std::int64_t pixels = 1; pixels <= 40; ++pixels) {
@@ -182,7 +183,7 @@ TEST_CASE("resizing gives Pillow's values") {
   }
 }
 
-TEST_CASE("random crops and flips: every one that may come comes, and is cut out right") {
+TEST_CASE("random crops and flips: all possible ones occur equally often and are cut out correctly") {
   const Image image = random_image(5, 6, 3, 2);
   const std::vector<std::uint8_t> bytes = bytes_of(image);
   ImageView as_bytes = view_of(image);
@@ -211,11 +212,11 @@ TEST_CASE("random crops and flips: every one that may come comes, and is cut out
   double chi = 0;
   for (const auto& [values, count] : seen) chi += (count - 60.0) * (count - 60.0) / 60;
   CHECK(std::abs(chi - 167) < 5 * std::sqrt(2.0 * 167));
-  // Evaluation: the middle, not mirrored.
+  // Evaluation uses the centre crop and does not mirror.
   CHECK(finish(floats, view_of(image), false, 9, 1) == crop_plainly(image, 0, 1, 4, 4, false, false));
 }
 
-TEST_CASE("samples that nothing resizes or pads stay bytes, and are scaled elsewhere to the same values") {
+TEST_CASE("samples without resize and padding stay bytes, and have the same values after scaling") {
   const std::vector<GeometryStep> fixed{{Kind::center_crop, 7, 6}},
       augment{{Kind::random_crop, 5, 4}, {Kind::flip_horizontal}, {Kind::flip_vertical}};
   CHECK(stays_as_stored(DType::uint8, fixed, augment));
@@ -254,7 +255,7 @@ TEST_CASE("augmentation is a function of seed, epoch and sample") {
   CHECK(same < 10);
 }
 
-TEST_CASE("a second crop sees zeros where the first one has cut") {
+TEST_CASE("a second crop reads zeros outside of the first one") {
   const Image image = random_image(6, 6, 2, 3);
   const Transform transform({6, 6, 2}, DType::float32, {}, {{Kind::random_crop, 4, 4, 0}, {Kind::random_crop, 6, 6, 1}},
                             Affine{});
@@ -267,7 +268,7 @@ TEST_CASE("a second crop sees zeros where the first one has cut") {
   }
 }
 
-TEST_CASE("resize, center_crop and normalize in their order") {
+TEST_CASE("resize, center_crop and normalize are applied in their order") {
   const Image image = random_image(9, 12, 3, 4);
   Affine affine;
   affine.then({1 / 255.0}, {0});
@@ -301,7 +302,7 @@ TEST_CASE("resize, center_crop and normalize in their order") {
   CHECK_THROWS_AS(Transform({108}, DType::float32, {{Kind::center_crop, 1, 5}}, {}, affine), Error);
 }
 
-TEST_CASE("measured statistics are those of the subset, the same bits for any number of threads") {
+TEST_CASE("measured statistics are those of the subset, with the same bits for any number of threads") {
   const auto dataset = synthetic_dataset({5, 4, 3}, 4, 0, 1000, 3);
   const Subset subset = Subset::split(1000, 0.3, 1).training;
   TransformPlan plan;
