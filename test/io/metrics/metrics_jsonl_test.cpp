@@ -1,4 +1,4 @@
-// metrics.jsonl: the fields of each event, which steps are written, and going on behind a killed run.
+// Tests metrics.jsonl: the fields of each event, which steps are written, and how a resumed run appends to it.
 #include "io/metrics/metrics_jsonl.h"
 
 #include <sys/resource.h>
@@ -49,7 +49,7 @@ EndEvent end_event(const std::string& status) {
 
 }  // namespace
 
-TEST_CASE("a step tells of the GPUs, with null for what is not known") {
+TEST_CASE("a step event has the GPUs' readings, with null for unknown values") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   {
@@ -146,7 +146,7 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
   CHECK(final_status(path) == "completed");
 }
 
-TEST_CASE("a resumed run's events follow those of the killed one, whose torn line goes") {
+TEST_CASE("a resumed run removes the incomplete line of a killed run and appends its events") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   CHECK_FALSE(final_status(path));
@@ -173,7 +173,7 @@ TEST_CASE("a resumed run's events follow those of the killed one, whose torn lin
   CHECK(read_text(path).empty());
 }
 
-TEST_CASE("a metrics file that cannot be written is an error of the resource kind") {
+TEST_CASE("a metrics file that cannot be written is a resource error") {
   const TemporaryFolder folder;
   ErrorKind kind{};
   CHECK(contains(failure_of([&] { MetricsJsonl(folder / "none/m", Duration::steps(1)); }, &kind), folder / "none/m"));
@@ -219,7 +219,7 @@ TEST_CASE("steps are due by steps, epochs and seconds") {
   CHECK(due_steps(Duration::seconds(3), 0.1, 1, 1, 10) == Steps{4, 7, 10});
 }
 
-TEST_CASE("metrics that are no regular file are an error of the data, not waited for") {
+TEST_CASE("a metrics file that is not a regular file is a data error, and is not waited for") {
   const TemporaryFolder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
   REQUIRE(symlink("loop", (folder / "loop").c_str()) == 0);

@@ -1,4 +1,4 @@
-// What people see of a run: the bar at every width, plain lines, and the summary.
+// Tests the progress that a run shows: the bar at every width, plain lines, and the summary.
 #include "io/metrics/progress.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ ProgressState state() {
 
 }  // namespace
 
-TEST_CASE("numbers for people") {
+TEST_CASE("counts and times are formatted for people") {
   CHECK(count_text(0.5236) == "0.524");
   CHECK(count_text(12.34) == "12.3");
   CHECK(count_text(999) == "999");
@@ -74,7 +74,7 @@ TEST_CASE("the last step of an epoch belongs to it") {
   CHECK(contains(bar_line(at_end, 80), "=]"));
 }
 
-TEST_CASE("lines of steps, epochs and the summary") {
+TEST_CASE("steps, epochs and the summary have their lines") {
   CHECK(step_line(state()) == "step 1234/4690  epoch 1.32  loss 0.1235  lr 0.1  45,123 samples/s");
   const EpochEvent epoch{2, 1876, {{"accuracy", 0.96115}, {"loss", 0.12345}}, {{"accuracy", 0.5}, {"loss", 2}}, 3.21};
   CHECK(epoch_line(epoch, 5) == "epoch 2/5  loss 0.1235  accuracy 0.9611  val_loss 2  val_accuracy 0.5  (3.2 s)");
@@ -104,7 +104,7 @@ TEST_CASE("lines of steps, epochs and the summary") {
                                  "  checkpoint   runs/a/checkpoints/step-00004690"});
 }
 
-TEST_CASE("GPUs on the lines and in the summary") {
+TEST_CASE("lines and summary show the GPUs") {
   ProgressState with_gpu = state();
   with_gpu.gpu_utilization = 0.966;
   with_gpu.gpu_memory_bytes = 31.24e9;
@@ -130,7 +130,7 @@ TEST_CASE("GPUs on the lines and in the summary") {
   CHECK(device_lines(start, EndEvent{}, 40000).empty());
 }
 
-TEST_CASE("plain progress writes exactly the steps that are due, and rates since the last line") {
+TEST_CASE("plain progress writes exactly the steps that are due, with the mean rate since the last line") {
   const TemporaryFolder folder;
   log::set_level(log::Level::off);
   log::add_file(folder / "log.txt");
@@ -166,10 +166,10 @@ TEST_CASE("plain progress writes exactly the steps that are due, and rates since
   CHECK(contains(lines[3], "checkpoint   there"));
 }
 
-TEST_CASE("lines of steps: the first ones at once, then every few seconds, once a minute in a long run") {
+TEST_CASE("step lines come at once at first, then every few seconds, and once a minute in a long run") {
   LineRate rate;
   std::vector<double> lines;
-  for (int step = 0; step < 200000; ++step) {  // ten a second
+  for (int step = 0; step < 200000; ++step) {  // ten steps a second
     if (const double now = 100 + step / 10.0; rate(now)) lines.push_back(now - 100);
   }
   CHECK(lines[9] == Approx(0.9));
@@ -220,7 +220,7 @@ TEST_CASE("the bar is as wide as the terminal is when it is drawn") {
   for (int descriptor : {master, slave, before}) close(descriptor);
 }
 
-TEST_CASE("which value of a monitored metric is better") {
+TEST_CASE("the name of a monitored metric decides which value is better") {
   CHECK(mode_of("val_accuracy") == MonitorMode::maximum);
   CHECK(mode_of("top_k_categorical_accuracy") == MonitorMode::maximum);
   CHECK(mode_of("val_auc") == MonitorMode::maximum);

@@ -1,4 +1,4 @@
-// log.prometheus: addresses, the exposition text, and a server that bad clients cannot harm.
+// Tests log.prometheus: addresses, the exposition text, and a server that bad clients cannot harm.
 #include "io/metrics/prometheus/prometheus.h"
 
 #include <algorithm>
@@ -16,15 +16,16 @@
 #include "core/base/version.h"
 #include "core/spec/reader.h"
 #include "test/catch.h"
-#include "test/support/snapshots.h"
 #include "test/support/scrape.h"
+#include "test/support/snapshots.h"
 
 namespace trainctl::test::prometheus_test {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// As the config writes it; empty where it is refused.
+// Reads an address, and checks that it is the same after it is written and read. Returns it as text, "" if it is
+// refused.
 std::string read_back(const std::string& text) {
   Reader reader;
   ListenAddress address;
@@ -67,7 +68,7 @@ const std::string get = "GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: text/plain\
 
 }  // namespace
 
-TEST_CASE("where metrics are told: a port of this host, or an address and a port") {
+TEST_CASE("log.prometheus is a port of this host, or an address and a port") {
   CHECK(read_back("9464") == "127.0.0.1:9464");
   CHECK(read_back("0.0.0.0:9464") == "0.0.0.0:9464");
   CHECK(read_back("[::]:1") == "[::]:1");
@@ -79,7 +80,7 @@ TEST_CASE("where metrics are told: a port of this host, or an address and a port
   }
 }
 
-TEST_CASE("a state becomes text by the rules of the format, with all that it knows") {
+TEST_CASE("a state becomes text in the exposition format, with all known values") {
   PrometheusState state;
   CHECK(prometheus_text(state).empty());
   state.run = "one \"two\" \\ three\nfour";
@@ -132,7 +133,7 @@ TEST_CASE("a state becomes text by the rules of the format, with all that it kno
   CHECK_FALSE(contains(prometheus_text(state), "trainctl_gpu_power_watts"));
 }
 
-TEST_CASE("the sink tells the newest state, and how often the run was started before") {
+TEST_CASE("the sink serves the newest state and the number of restarts") {
   const TemporaryFolder folder;
   write_text(folder / "metrics.jsonl",
              "{\"event\":\"start\",\"time\":1}\n{\"event\":\"step\",\"time\":2}\n{\"event\":\"start\",\"time\":3}\n");
@@ -159,7 +160,7 @@ TEST_CASE("the sink tells the newest state, and how often the run was started be
   CHECK_FALSE(is_listened_on(port));
 }
 
-TEST_CASE("requests of every kind have one answer each, and the connection is closed") {
+TEST_CASE("each kind of request has one answer, after which the connection is closed") {
   const int port = free_port();
   const MetricsServer server(at(port), [] { return std::string("the text\n"); });
   const std::string good = answer_to(port, get);
@@ -187,7 +188,7 @@ TEST_CASE("requests of every kind have one answer each, and the connection is cl
   CHECK(answer_to(port, get) == good);
 }
 
-TEST_CASE("what a client may ask for beside the metrics costs no more than they do") {
+TEST_CASE("other requests cost no more than requests for the metrics") {
   const int port = free_port();
   std::atomic<int> scrapes{0};
   const std::string text(5000, 'm');
@@ -197,7 +198,7 @@ TEST_CASE("what a client may ask for beside the metrics costs no more than they 
   });
   const std::string good = answer_to(port, get);
   CHECK(good.ends_with(text));
-  // HEAD is no way to read metrics either, and its answer has no body.
+  // HEAD is refused, and its answer has no body.
   const std::string head = answer_to(port, "HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
   CHECK(head.starts_with("HTTP/1.1 405 "));
   CHECK(contains(head, "Allow: GET\r\n"));
@@ -212,10 +213,10 @@ TEST_CASE("what a client may ask for beside the metrics costs no more than they 
     CAPTURE(path);
     CHECK(answer_to(port, format("GET {} HTTP/1.1\r\n\r\n", path)).starts_with("HTTP/1.1 404 "));
   }
-  // One request a connection: what follows the first is not answered.
+  // A connection serves one request; further ones are not answered.
   CHECK(answer_to(port, get + get + get) == good);
   CHECK(answer_to(port, "GET /metrics HTTP/1.1\r\nConnection: keep-alive\r\n\r\n") == good);
-  // A part is not to be had, nor many of them at once.
+  // Ranges are ignored, also many at once.
   std::string ranges = "bytes=0-";
   while (ranges.size() < 8000) ranges += ",0-";
   for (const std::string& range :
@@ -233,7 +234,7 @@ TEST_CASE("what a client may ask for beside the metrics costs no more than they 
   CHECK(scrapes < 12);
 }
 
-TEST_CASE("a scraper that takes gzip may have it") {
+TEST_CASE("a scraper that accepts gzip may get it") {
   const int port = free_port();
   const MetricsServer server(at(port), [] { return std::string(100'000, 'm'); });
   const std::string answer = answer_to(port, "GET /metrics HTTP/1.1\r\nAccept-Encoding: gzip\r\n\r\n");
@@ -247,14 +248,14 @@ TEST_CASE("a scraper that takes gzip may have it") {
   }
 }
 
-TEST_CASE("a client that sends its request slowly is cut off after five seconds, and keeps nobody else waiting") {
+TEST_CASE("a client that sends its request slowly is cut off after five seconds, and does not delay others") {
   const int port = free_port();
   const MetricsServer server(at(port), [] { return std::string("text"); });
   const int slow = connect_to(port);
   const double begin = seconds_now();
   std::string answer;
   for (std::size_t i = 0; seconds_now() - begin < 30; ++i) {
-    const char c = get[std::min(i, get.size() - 3)];  // never whole
+    const char c = get[std::min(i, get.size() - 3)];  // the request never becomes complete
     if (send(slow, &c, 1, MSG_NOSIGNAL) < 0) break;
     char byte = 0;
     if (recv(slow, &byte, 1, MSG_DONTWAIT) == 0) break;  // closed
@@ -266,7 +267,7 @@ TEST_CASE("a client that sends its request slowly is cut off after five seconds,
   close(slow);
 }
 
-TEST_CASE("of many connections the oldest give way, and a server with all of them ends at once") {
+TEST_CASE("of too many connections the oldest is closed, and a server with open connections ends at once") {
   const int port = free_port();
   std::vector<int> clients;
   auto server = std::make_unique<MetricsServer>(at(port), [] { return std::string("text"); });
@@ -275,7 +276,7 @@ TEST_CASE("of many connections the oldest give way, and a server with all of the
     std::this_thread::sleep_for(std::chrono::milliseconds(30));  // so that it is accepted before the next
   }
   const double begin = seconds_now();
-  CHECK(received(clients.front()).empty());  // closed, long before its time is over
+  CHECK(received(clients.front()).empty());  // closed, long before its time limit
   CHECK(seconds_now() - begin < 3);
   send(clients.back(), get.data(), get.size(), MSG_NOSIGNAL);
   CHECK(received(clients.back()).ends_with("text"));
@@ -285,7 +286,7 @@ TEST_CASE("of many connections the oldest give way, and a server with all of the
   for (const int client : clients) close(client);
 }
 
-TEST_CASE("a request that comes byte by byte is answered, and a long answer that is read slowly is whole") {
+TEST_CASE("a request that comes byte by byte is answered, and a long answer that is read slowly is complete") {
   const int port = free_port();
   std::string long_text(40 << 20, ' ');  // more than sockets buffer
   for (std::size_t i = 0; i < long_text.size(); ++i) long_text[i] = static_cast<char>('a' + i * i % 23);
@@ -300,28 +301,28 @@ TEST_CASE("a request that comes byte by byte is answered, and a long answer that
   close(client);
 }
 
-TEST_CASE("clients that say nothing, never read or come in crowds keep nobody from the metrics for long") {
+TEST_CASE("many clients that are silent or never read do not block the metrics for long") {
   const int port = free_port();
   std::vector<int> idle;
   {
     const MetricsServer server(at(port), [] { return std::string(1 << 20, 'x'); });
     for (int i = 0; i < 40; ++i) idle.push_back(connect_to(port));
     for (const int client : idle) {
-      if (client % 2 == 0) send(client, get.data(), get.size(), MSG_NOSIGNAL);  // and does not read
+      if (client % 2 == 0) send(client, get.data(), get.size(), MSG_NOSIGNAL);  // this client never reads
     }
     const double begin = seconds_now();
     CHECK(scrape(port).size() == 1 << 20);
     CHECK(seconds_now() - begin < 30);
-    const int late = connect_to(port);  // what is not finished after five seconds is closed
+    const int late = connect_to(port);  // a connection that is not finished after five seconds is closed
     CHECK(received(late).empty());
     CHECK(seconds_now() - begin < 60);
     close(late);
   }
-  CHECK_FALSE(is_listened_on(port));  // closed at once, whoever is connected
+  CHECK_FALSE(is_listened_on(port));  // closed at once, although clients are connected
   for (const int client : idle) close(client);
 }
 
-TEST_CASE("a crowd is served at fifty connections a second, so that training keeps its cores") {
+TEST_CASE("at most fifty connections a second are served, so that training keeps its cores") {
   const int port = free_port();
   std::atomic<int> scrapes{0};
   const MetricsServer server(at(port), [&scrapes] {
@@ -334,7 +335,7 @@ TEST_CASE("a crowd is served at fifty connections a second, so that training kee
   CHECK(scrapes == 120);
 }
 
-TEST_CASE("training never waits for a scrape, and a scrape sees whole states") {
+TEST_CASE("training never waits for a scrape, and a scrape reads consistent states") {
   const int port = free_port();
   Prometheus sink(at(port), "busy", "no file");
   sink.start({});
@@ -345,7 +346,7 @@ TEST_CASE("training never waits for a scrape, and a scrape sees whole states") {
   double last = 0;
   for (int i = 0; i < 40 || (last == 0 && i < 4000); ++i) {  // a busy machine may let training begin late
     const std::map<std::string, double> samples = samples_of(scrape(port));
-    if (!samples.contains("trainctl_steps_total")) continue;  // none yet
+    if (!samples.contains("trainctl_steps_total")) continue;  // no step yet
     const double step = samples.at("trainctl_steps_total");
     CHECK(step >= last);
     CHECK(samples.at("trainctl_loss") == 1 / step);
@@ -356,7 +357,7 @@ TEST_CASE("training never waits for a scrape, and a scrape sees whole states") {
   CHECK(last > 0);
 }
 
-TEST_CASE("an address that cannot be listened on is an error at its place, with what to do") {
+TEST_CASE("an address that cannot be listened on is an error with its location and what to do") {
   const int port = free_port();
   const MetricsServer server(at(port), [] { return std::string(); });
   const std::string taken = refusal(at(port));
@@ -365,13 +366,13 @@ TEST_CASE("an address that cannot be listened on is an error at its place, with 
   CHECK(contains(refusal({{"192.0.2.1", port}, {}}), "192.0.2.1 is not an address of this host"));
 }
 
-TEST_CASE("the network of the ranks does not decide where metrics are told") {
+TEST_CASE("the network interface of the ranks does not decide where metrics are served") {
   setenv("TRAINCTL_LISTEN_ON", "lo", 1);
   const int port = free_port();
   {
     const MetricsServer server({{"0.0.0.0", port}, {}}, [] { return std::string("text"); });
     CHECK(scrape(port) == "text");
-    // A second socket for all addresses is refused only where the first has them all, not loopback's alone.
+    // The first server listens on all addresses, not on loopback's only, so a second one is refused at any of them.
     CHECK(contains(refusal({{"127.0.0.2", port}, {}}), "is in use"));
   }
   unsetenv("TRAINCTL_LISTEN_ON");

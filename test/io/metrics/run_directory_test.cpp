@@ -1,4 +1,4 @@
-// Which directory a run takes, and who may write there.
+// Tests which directory a run uses, and that it has one writer.
 #include "io/metrics/run_directory.h"
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 namespace trainctl::test::run_directory_test {
 namespace {
 
-// The working directory, given back with the object: the default directories are relative to it.
+// A temporary working directory for the life of the object, since the default directories are relative to it.
 struct WorkingFolder {
   TemporaryFolder folder;
   fs::path before = fs::current_path();
@@ -33,8 +33,8 @@ Node config(const std::string& batch_size, const std::string& more = "") {
   return node;
 }
 
-RunRequest request(Node node, const std::string& stated = {}, bool may_resume = true) {
-  return {"digits", stated, may_resume, std::move(node)};
+RunRequest request(Node node, const std::string& given = {}, bool may_resume = true) {
+  return {"digits", given, may_resume, std::move(node)};
 }
 
 void save(const RunDirectory& run) { test::save(CheckpointStore(run.path(), {}), RandomSnapshot(1, 10).snapshot); }
@@ -45,18 +45,18 @@ void finish(const RunDirectory& run, const std::string& status = "completed") {
   MetricsJsonl(run.metrics_path(), Duration::steps(1)).end(end);
 }
 
-// A run of this config, with a checkpoint, that ended so; returns where it lies.
-std::string make_run(const Node& config, const std::string& stated, const std::string& status) {
-  RunDirectory run(request(config, stated));
+// Makes a run of this config with a checkpoint and this final status. Returns its directory.
+std::string make_run(const Node& config, const std::string& given, const std::string& status) {
+  RunDirectory run(request(config, given));
   run.claim(config);
   save(run);
   finish(run, status);
   return run.path();
 }
 
-ErrorKind kind_of_refusal(const FoundRun& found, bool stated, bool may_resume) {
+ErrorKind kind_of_refusal(const FoundRun& found, bool given, bool may_resume) {
   ErrorKind kind = ErrorKind::internal;
-  CHECK(failure_of([&] { decide(found, stated, may_resume, "runs/a"); }, &kind).find("runs/a: ") == 0);
+  CHECK(failure_of([&] { decide(found, given, may_resume, "runs/a"); }, &kind).find("runs/a: ") == 0);
   return kind;
 }
 
@@ -66,17 +66,17 @@ int entries_of(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("which directory a run takes") {
+TEST_CASE("the state of a directory decides whether a run starts, resumes or is refused there") {
   using State = FoundRun::State;
-  for (const bool stated : {false, true}) {
+  for (const bool given : {false, true}) {
     for (const bool may_resume : {false, true}) {
-      CHECK(decide({State::nothing}, stated, may_resume, "runs/a") == RunVerdict::start);
-      CHECK(decide({State::empty}, stated, may_resume, "runs/a") == RunVerdict::start_anew);
-      CHECK(kind_of_refusal({State::foreign}, stated, may_resume) == ErrorKind::config);
+      CHECK(decide({State::nothing}, given, may_resume, "runs/a") == RunVerdict::start);
+      CHECK(decide({State::empty}, given, may_resume, "runs/a") == RunVerdict::start_anew);
+      CHECK(kind_of_refusal({State::foreign}, given, may_resume) == ErrorKind::config);
     }
-    CHECK(decide({State::unfinished}, stated, true, "runs/a") == RunVerdict::resume);
-    CHECK(decide({State::unfinished, {}, true}, stated, true, "runs/a") == RunVerdict::resume);
-    CHECK(kind_of_refusal({State::unfinished, {"seed: 1 before, 2 now"}}, stated, true) == ErrorKind::config);
+    CHECK(decide({State::unfinished}, given, true, "runs/a") == RunVerdict::resume);
+    CHECK(decide({State::unfinished, {}, true}, given, true, "runs/a") == RunVerdict::resume);
+    CHECK(kind_of_refusal({State::unfinished, {"seed: 1 before, 2 now"}}, given, true) == ErrorKind::config);
   }
   for (const bool more : {false, true}) {
     CHECK(decide({State::finished, {}, more}, false, true, "runs/a") == RunVerdict::look_elsewhere);
@@ -91,7 +91,7 @@ TEST_CASE("which directory a run takes") {
   CHECK(kind_of_refusal({State::unfinished}, true, false) == ErrorKind::config);
 }
 
-TEST_CASE("what changes nothing of what was computed is no difference, and when a run ends later") {
+TEST_CASE("limits of a run's length are no deciding differences, and a longer run is recognised") {
   const Node before = config("64");
   CHECK(deciding_differences(before, config("64", "epochs: 9, max_steps: 3, max_time: 5 min")).empty());
   CHECK(deciding_differences(before, config("65")).size() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("what changes nothing of what was computed is no difference, and when 
   CHECK_FALSE(ends_later(config("64", "max_time: 100 s"), config("64", "max_time: 2 min")));
 }
 
-TEST_CASE("a run directory is found without being touched, and claimed") {
+TEST_CASE("a run directory is not changed before it is claimed") {
   const WorkingFolder working;
   {
     RunDirectory run(request(config("64")));
@@ -120,7 +120,7 @@ TEST_CASE("a run directory is found without being touched, and claimed") {
   }
   write_text("runs/digits/.partial-1-config.yaml", "left by a killed writer");
   {
-    RunDirectory run(request(config("128")));  // without a checkpoint nothing is lost by another config
+    RunDirectory run(request(config("128")));  // without a checkpoint, another config loses nothing
     CHECK(run.path() == "runs/digits");
     CHECK_FALSE(run.resumes());
     CHECK(contains(run.notice(), "starts anew"));
@@ -161,10 +161,10 @@ TEST_CASE("an unfinished run of another config is refused with the differences")
   CHECK(contains(text, "train.batch_size: 64"));
   CHECK(contains(text, "128"));
   CHECK(read_text("runs/digits/config.yaml") == before);
-  CHECK_NOTHROW(RunDirectory(request(config("64"))));  // the lock was given back
+  CHECK_NOTHROW(RunDirectory(request(config("64"))));  // the lock was released
 }
 
-TEST_CASE("a stated directory is taken, gone on with, and refused when it holds other things") {
+TEST_CASE("a given directory is used again by the same config, and refused if it holds other files") {
   const WorkingFolder working;
   make_run(config("64"), "mine/here", "completed");
   const RunDirectory again(request(config("64", "epochs: 4"), "mine/here"));
@@ -180,14 +180,14 @@ TEST_CASE("a stated directory is taken, gone on with, and refused when it holds 
   kind = {};
   CHECK(contains(failure_of([] { RunDirectory run(request(config("64"), "photos/cat.jpg")); }, &kind), "cannot write"));
   CHECK(kind == ErrorKind::resource);
-  // A config of the user's own is no run.
+  // A directory with a config of the user's own is not a run directory.
   fs::create_directory("own");
   write_text("own/config.yaml", "name: digits\n");
   CHECK(contains(failure_of([] { RunDirectory run(request(config("64"), "own")); }, &kind), "own: "));
   CHECK(kind == ErrorKind::config);
 }
 
-TEST_CASE("a finished stated run goes on where more is asked for") {
+TEST_CASE("a finished run in a given directory is resumed if more epochs are asked for") {
   const WorkingFolder working;
   make_run(config("64"), "mine", "completed");
   RunDirectory more(request(config("64", "epochs: 7"), "mine"));
@@ -195,7 +195,7 @@ TEST_CASE("a finished stated run goes on where more is asked for") {
   CHECK(contains(more.notice(), "goes on"));
 }
 
-TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") {
+TEST_CASE("directories that cannot be created are resource errors and leave no files") {
   const WorkingFolder working;
   fs::create_symlink("loop", "loop");
   write_text("file", "");
@@ -223,7 +223,7 @@ TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") 
   CHECK(entries_of("there") == 0);
 }
 
-TEST_CASE("a lock or a log that is no regular file is told of, not waited for") {
+TEST_CASE("a lock or a log that is not a regular file is an error, and is not waited for") {
   const WorkingFolder working;
   make_run(config("64"), "locked", "stopped");
   fs::remove("locked/lock");
@@ -250,7 +250,7 @@ TEST_CASE("a lock or a log that is no regular file is told of, not waited for") 
 TEST_CASE("a run directory has one writer") {
   const WorkingFolder working;
   RunDirectory run(request(config("64")));
-  RunDirectory late(request(config("64")));  // both found nothing
+  RunDirectory late(request(config("64")));  // both found no run
   run.claim(config("64"));
   ErrorKind kind{};
   const std::string text = failure_of([&] { late.claim(config("64")); }, &kind);
@@ -272,7 +272,7 @@ TEST_CASE("a run directory has one writer") {
   CHECK(status == 0);
 }
 
-TEST_CASE("who found nothing does not take what another has begun and left meanwhile") {
+TEST_CASE("a run that found no other run does not use a directory where one has begun meanwhile") {
   const WorkingFolder working;
   RunDirectory late(request(config("128")));
   make_run(config("64"), "", "stopped");
@@ -283,7 +283,7 @@ TEST_CASE("who found nothing does not take what another has begun and left meanw
   CHECK(read_text("runs/digits/config.yaml") == before);
 }
 
-TEST_CASE("the newest run of a config is its own, or one with its model") {
+TEST_CASE("the newest run of a config has the same config, or else the same model") {
   const WorkingFolder working;
   ErrorKind kind{};
   CHECK(contains(failure_of([] { newest_run("digits", config("64"), "a.yaml"); }, &kind), "train first"));
@@ -291,7 +291,7 @@ TEST_CASE("the newest run of a config is its own, or one with its model") {
   make_run(config("64"), "runs/digits", "completed");
   make_run(config("64"), "runs/digits-2", "completed");
   make_run(config("32"), "runs/digits-10", "completed");
-  { RunDirectory(request(config("64"), "runs/digits-11")).claim(config("64")); }  // holds no checkpoint
+  { RunDirectory(request(config("64"), "runs/digits-11")).claim(config("64")); }  // has no checkpoint
   make_run(config("64"), "runs/digits-old", "completed");
   CHECK(newest_run("digits", config("64"), "a.yaml").path == "runs/digits-2");
   CHECK(newest_run("digits", config("64"), "a.yaml").differences.empty());

@@ -1,4 +1,4 @@
-// TensorBoard's files: frames, check sums and fields, read by a reader of their own.
+// Tests TensorBoard's files with an independent reader of frames, checksums and fields.
 #include <algorithm>
 #include <random>
 
@@ -9,7 +9,7 @@
 namespace trainctl::test::tensorboard_test {
 namespace {
 
-TEST_CASE("TensorBoard's files hold a run's curves, training and validation apart") {
+TEST_CASE("TensorBoard's files have a run's curves, with separate files for training and validation") {
   const TempFolder folder;
   {
     TensorBoard board(folder / "board", "name: tried\n", "a graph", Duration::steps(10));
@@ -32,7 +32,7 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
   double wall = 0;
   std::memcpy(&wall, only(training[0], 1).data(), 8);
   CHECK(std::abs(wall - static_cast<double>(std::time(nullptr))) < 600);
-  CHECK(step_of(training[1]) == 301);  // what other files hold from there on is void
+  CHECK(step_of(training[1]) == 301);  // TensorBoard ignores events of other files from this step on
   CHECK(number_at(only(fields_of(only(training[1], 7)), 1), 0, 8) == 1);
   CHECK(only(training[2], 4) == "a graph");
   const Fields text = fields_of(only(fields_of(only(training[3], 5)), 1));

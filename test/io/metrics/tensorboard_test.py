@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A run's event files in TensorBoard's own reader, beside its metrics.jsonl: tensorboard_test.py TRAINCTL.
+"""Compares a run's event files, read by TensorBoard's own reader, with its metrics.jsonl: tensorboard_test.py TRAINCTL.
 
-Exit code 77 (skipped) where the Python package tensorboard is not installed."""
+Exits with code 77 (skipped) if the Python package tensorboard is not installed."""
 import csv
 import io
 import json
@@ -53,7 +53,7 @@ def tensors_of(checkpoint):
 
 
 def check_histograms(reader, events, checkpoint):
-    """Counts, sums and extremes beside the checkpoint's weights and the gradient norms of metrics.jsonl."""
+    """Compares counts, sums and extremes with the checkpoint's weights and the gradient norms of metrics.jsonl."""
     epochs = [event["step"] for event in events if event["event"] == "epoch"]
     tensors = dict(tensors_of(checkpoint))
     assert len(tensors) == 8
@@ -76,7 +76,7 @@ def check_histograms(reader, events, checkpoint):
 
 
 def check_plugin(folder, tags):
-    """What TensorBoard's plugin of histograms is given: left and right edges and counts."""
+    """Checks the data of TensorBoard's histogram plugin: left edges, right edges and counts."""
     seen = set()
     for file in folder.iterdir():
         for event in EventFileLoader(str(file)).Load():
@@ -90,7 +90,7 @@ def check_plugin(folder, tags):
 
 
 def check_samples(reader, folder, epochs):
-    """The last table of samples beside the data's labels and the answers of `predict`."""
+    """Compares the last table of samples with the data's labels and the answers of `predict`."""
     digits = np.load(ROOT / "configs/data/digits.npz")
     np.save(folder / "held-out.npy", digits["x_test"])
     command = [TRAINCTL, "predict", folder / "run/checkpoints/last", folder / "held-out.npy", "--format", "csv"]
@@ -131,7 +131,7 @@ with tempfile.TemporaryDirectory() as name:
         check_curve(validation, f"epoch_{key}", {event["step"]: event["validation"][key] for event in epochs})
     text = training.Tensors("config")[0].tensor_proto.string_val[0].decode()
     assert "name: quickstart" in text, text
-    # The layers of configs/quickstart.yaml, one behind the other.
+    # The layers of configs/quickstart.yaml, one after the other.
     layers = ["input", "conv2d", "conv2d_1", "max_pooling2d", "flatten", "dense", "dense_1"]
     nodes = {node.name: node for node in training.Graph().node}
     assert sorted(nodes) == sorted(layers), sorted(nodes)

@@ -1,5 +1,5 @@
-// Watching a run by its directory: a record that grows, is torn, cut and replaced; what it says; and whether its
-// process lives.
+// Tests watching a run by its directory: a record that grows, is truncated and replaced; its events; and whether its
+// process is alive.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -65,7 +65,7 @@ EndEvent end_event(const std::string& status) {
   return end;
 }
 
-// A number of a process that was, and is no longer.
+// The ID of a process that has ended.
 pid_t ended_process() {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -73,7 +73,7 @@ pid_t ended_process() {
   return child;
 }
 
-// The lock of a run directory, as if that process of this host had taken it.
+// Writes the lock of a run directory as if that process of this host had taken it.
 void lock_for(const std::string& directory, pid_t process) {
   {
     RunLock lock;
@@ -100,7 +100,7 @@ std::string refusal(const std::string& directory) {
   return "";
 }
 
-// Sets the times in a record, and that of the lock, back.
+// Sets the times in a record and the time of its lock back by `seconds`.
 void age(const std::string& directory, double seconds) {
   std::string aged;
   std::istringstream lines(read_text(directory + "/metrics.jsonl"));
@@ -119,11 +119,11 @@ void age(const std::string& directory, double seconds) {
 
 }  // namespace
 
-TEST_CASE("lines of a file that grows by random pieces come whole, each once") {
+TEST_CASE("a file that grows by random pieces is read in whole lines, each once") {
   const TemporaryFolder folder;
   const std::string path = folder / "lines";
   GrowingFile file(path);
-  CHECK(file.read().lines.empty());  // not there yet
+  CHECK(file.read().lines.empty());  // the file does not exist yet
   std::mt19937 random(5);
   std::string written, seen;
   for (int piece = 0; piece < 300; ++piece) {
@@ -138,7 +138,7 @@ TEST_CASE("lines of a file that grows by random pieces come whole, each once") {
   }
 }
 
-TEST_CASE("a file that is replaced, cut or removed is read anew, also where the other one is longer") {
+TEST_CASE("a file that is replaced, truncated or removed is read anew, also if the new one is longer") {
   const TemporaryFolder folder;
   const std::string path = folder / "lines";
   GrowingFile file(path);
@@ -159,13 +159,13 @@ TEST_CASE("a file that is replaced, cut or removed is read anew, also where the 
   CHECK_FALSE(file.read().anew);
   write_text(path, "one 6\nto");
   CHECK(joined(file.read()) == "one 6\n");
-  write_text(path, "one 6\n");  // the torn line of a killed run is cut off
+  write_text(path, "one 6\n");  // the incomplete line of a killed run is removed
   news = file.read();
   CHECK_FALSE(news.anew);
   CHECK(news.lines.empty());
 }
 
-TEST_CASE("a long file comes in blocks, a long line whole") {
+TEST_CASE("a long file is read in blocks, a long line as a whole") {
   const TemporaryFolder folder;
   const std::string path = folder / "lines";
   std::string text(9 << 20, 'x');
@@ -182,7 +182,7 @@ TEST_CASE("a long file comes in blocks, a long line whole") {
   CHECK((seen == text));
 }
 
-TEST_CASE("what MetricsJsonl writes is read back, with what is not a number, and GPUs") {
+TEST_CASE("what MetricsJsonl writes is read back, including NaN and the GPUs' readings") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   GpuReading reading;
@@ -225,11 +225,11 @@ TEST_CASE("what MetricsJsonl writes is read back, with what is not a number, and
   CHECK(state.gpu_memory_bytes == 4e9);
 
   CHECK(add_line(record, "{\"event\":\"step\",\"ti") == RunEvent::none);                // damaged
-  CHECK(add_line(record, R"({"event":"news","time":1})") == RunEvent::none);            // of a later version
-  CHECK_THROWS_AS(add_line(record, R"({"event":"step","time":1,"step":"x"})"), Error);  // of another one
+  CHECK(add_line(record, R"({"event":"news","time":1})") == RunEvent::none);            // from a later version
+  CHECK_THROWS_AS(add_line(record, R"({"event":"step","time":1,"step":"x"})"), Error);  // from another version
 }
 
-TEST_CASE("the time left follows the time between steps, without what epochs take") {
+TEST_CASE("the time left follows from the time between steps, without the time at the end of epochs") {
   RunRecord record;
   const auto add = [&record](double time, const std::string& event, Json json) {
     json["event"] = event;
@@ -269,7 +269,7 @@ TEST_CASE("the time left follows the time between steps, without what epochs tak
   CHECK(progress_of(record).seconds_left == Approx(30));
 }
 
-TEST_CASE("steps that newer ones follow in great number are passed over, other events never") {
+TEST_CASE("steps that are followed by many newer ones are skipped, other events never") {
   std::vector<std::string> lines, expected;
   for (int step = 1; step <= 100; ++step) {
     const std::string line = format(R"({{"event":"step","time":{0},"step":{0}}})", step);
@@ -281,7 +281,7 @@ TEST_CASE("steps that newer ones follow in great number are passed over, other e
   CHECK(without_old_steps(lines) == expected);
 }
 
-TEST_CASE("a run that goes on loses what it goes back behind") {
+TEST_CASE("a resumed run discards the events after the step where it resumes") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   {
@@ -335,12 +335,12 @@ TEST_CASE("the state of a run follows from its record and its process") {
   CHECK(state_of(run) == RunState::ended);
   CHECK_FALSE(may_be_running(run));
   age(run, 100);
-  lock_for(run, getpid());  // goes on, and has not said so yet
+  lock_for(run, getpid());  // resumed, but not in the record yet
   CHECK(state_of(run) == RunState::starting);
   CHECK(may_be_running(run));
 }
 
-TEST_CASE("a record that begins anew is told, and the directory of a watched run may go") {
+TEST_CASE("a record that begins anew is reported, and a removed directory is an error") {
   const TemporaryFolder folder;
   const std::string run = folder / "run", record = run + "/metrics.jsonl";
   lock_for(run, getpid());
@@ -358,7 +358,7 @@ TEST_CASE("a record that begins anew is told, and the directory of a watched run
   CHECK_THROWS_AS(look(), Error);
 }
 
-TEST_CASE("what is no run directory, or half of one, or of another version, is refused with a way out") {
+TEST_CASE("a directory without a complete run of this version is refused with a reason") {
   const TemporaryFolder folder;
   CHECK(contains(refusal(folder / "nowhere"), "there is no such directory"));
   write_text(folder / "file", "");
@@ -387,7 +387,7 @@ TEST_CASE("what is no run directory, or half of one, or of another version, is r
   CHECK(contains(refusal(folder / "photos"), "is a folder"));
 }
 
-TEST_CASE("the table has the runs that go on, and tells of those that cannot be read once") {
+TEST_CASE("the table lists the running runs, and runs that cannot be read are reported once") {
   const TemporaryFolder folder;
   const std::string runs = folder / "runs";
   fs::create_directories(runs);

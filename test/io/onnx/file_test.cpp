@@ -1,4 +1,4 @@
-// Files of ONNX models, read field by field as protocol buffers state them.
+// Tests files of ONNX models by reading them field by field as protocol buffers.
 #include <map>
 #include <string_view>
 
@@ -54,7 +54,7 @@ OnnxModel small_model() {
 
 }  // namespace
 
-TEST_CASE("a file has the version, the graph, and every constant whole") {
+TEST_CASE("a file has the version, the graph and all constants") {
   const TemporaryFolder folder;
   const std::string path = folder / "net.onnx";
   const std::int64_t bytes = write_onnx(path, small_model());
@@ -82,7 +82,7 @@ TEST_CASE("a file has the version, the graph, and every constant whole") {
   CHECK(one(second, 9) == std::string(600, 'b'));
 }
 
-TEST_CASE("the first dimension of inputs and outputs has a name in place of a size") {
+TEST_CASE("the first dimension of inputs and outputs has a name instead of a size") {
   const TemporaryFolder folder;
   const std::string path = folder / "net.onnx";
   write_onnx(path, small_model());

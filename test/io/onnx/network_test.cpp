@@ -1,4 +1,4 @@
-// Networks in ONNX's terms: which nodes there are, how weights are stored, and what is refused.
+// Tests the translation of networks to ONNX: their nodes, the layout of the weights, and ops that are refused.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,16 +8,16 @@
 
 #include "core/base/error.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "io/datasets/arrays/float32.h"
 #include "io/onnx/image_steps.h"
 #include "io/onnx/network.h"
-#include "io/datasets/arrays/float32.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
 
 namespace trainctl::testing::onnx_network_test {
 namespace {
 
-// A network of evaluation with random weights.
+// A network for evaluation with random weights.
 struct Network {
   Graph graph;
   std::vector<std::vector<float>> values;
@@ -58,7 +58,7 @@ T element(const OnnxConstant& constant, std::size_t index) {
 
 }  // namespace
 
-TEST_CASE("images are transposed once, and back where a layer reads them row by row") {
+TEST_CASE("images are transposed once, and back before a layer that reads them row by row") {
   const Network network(
       "[{conv2d: {filters: 4, kernel_size: 3, activation: relu}}, batch_normalization, {max_pooling2d: {pool_size: "
       "2}}, "
@@ -75,7 +75,7 @@ TEST_CASE("images are transposed once, and back where a layer reads them row by 
   CHECK(model.nodes.back().outputs == std::vector<std::string>{"output"});
 }
 
-TEST_CASE("a kernel is stored under its name with outputs and inputs first") {
+TEST_CASE("a kernel keeps its name and is stored with outputs and inputs first") {
   const Network network("[{conv2d: {name: c, filters: 4, kernel_size: [2, 3]}}, flatten, {dense: 3}]", {8, 8, 5});
   const OnnxModel model = network.model();
   const OnnxConstant& kernel = constant(model, "c/kernel");
@@ -102,7 +102,7 @@ TEST_CASE("a recurrent layer is one node, without the product of its input, and 
         "Transpose LSTM Squeeze Transpose Transpose LSTM Squeeze Transpose Transpose GRU Squeeze Identity");
   CHECK(std::count_if(model.constants.begin(), model.constants.end(), [](const OnnxConstant& c) {
           return c.type.shape == Shape{1, 16, 4};
-        }) == 2);  // and recurrent
+        }) == 2);  // the kernel and the recurrent kernel
   const OnnxConstant& bias = constant(model, "l/bias");
   REQUIRE(bias.type.shape == Shape{1, 32});
   const std::vector<float>& keras = network.values[2];  // input, forget, candidate, output
@@ -115,7 +115,7 @@ TEST_CASE("a recurrent layer is one node, without the product of its input, and 
   }
 }
 
-TEST_CASE("bfloat16 weights are rounded and cast back, other constants stay") {
+TEST_CASE("bfloat16 weights are rounded and cast back, other constants stay float32") {
   const Network network("[{rescaling: 0.1}, {dense: {name: d, units: 3, use_bias: false}}]", {4});
   const OnnxModel model = network.model(DType::bfloat16);
   CHECK(types(model) == "Mul Add Cast Gemm Identity");
@@ -128,7 +128,7 @@ TEST_CASE("bfloat16 weights are rounded and cast back, other constants stay") {
 
 TEST_CASE("float32 rounds to the nearest bfloat16") {
   CHECK(to_bfloat16(1.0f) == 0x3F80);
-  CHECK(to_bfloat16(-1.0f - 0x1p-8f) == 0xBF80);  // between two: the even one
+  CHECK(to_bfloat16(-1.0f - 0x1p-8f) == 0xBF80);  // halfway: the even one
   CHECK(to_bfloat16(1.0f + 0x3p-8f) == 0x3F82);
   CHECK(to_bfloat16(1.0f + 0x1p-8f + 0x1p-20f) == 0x3F81);
   CHECK(to_bfloat16(std::numeric_limits<float>::max()) == 0x7F80);  // infinity
@@ -147,7 +147,7 @@ TEST_CASE("an op without a counterpart is an error that names its layer") {
   }
 }
 
-TEST_CASE("crops and resizes stand before the network, whose input is then what is stored") {
+TEST_CASE("crops and resizes come before the network, whose input is then the stored image") {
   OnnxModel model = Network("[{conv2d: {filters: 2, kernel_size: 1}}, flatten]", {4, 5, 3}).model();
   const std::string network = types(model);
   const OnnxValue stored{model.inputs[0].name, {{1, 20, 30, 3}, DType::uint8}, true};

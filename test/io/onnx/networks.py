@@ -1,5 +1,5 @@
-"""Networks that have every layer, in branches: each takes the input and ends in a vector, and the output is all of them
-side by side, so that a wrong layer shows by itself."""
+"""Networks with every layer, in branches. Each branch reads the input and ends in a vector, and the output is the
+concatenation of all branches, so that a wrong layer does not affect the others."""
 
 
 def branches(source, **layers):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Exported networks under onnxruntime beside `trainctl predict`: onnx_test.py TRAINCTL [NAME...].
+"""Compares exported networks under onnxruntime with `trainctl predict`: onnx_test.py TRAINCTL [NAME...].
 
-Every preset and every layer, on batches of 1 and 3 samples; with names, these networks alone. Exit code 77 (skipped)
-where one of the Python packages numpy, onnx and onnxruntime is not installed."""
+Tests every preset and every layer on batches of 1 and 3 samples; with names, these networks only. Exits with code 77
+(skipped) if one of the Python packages numpy, onnx and onnxruntime is not installed."""
 import json
 import pathlib
 import re
@@ -34,7 +34,7 @@ def trainctl(folder, *arguments, code=0):
 
 
 def layer_widths(folder, model, shape, tokens=False):
-    """Sizes of the layers' outputs, by name."""
+    """Returns the sizes of the layers' outputs, by name."""
     np.save(folder / "x.npy", np.zeros((8, *shape), np.int64 if tokens else np.float32))
     np.save(folder / "y.npy", np.zeros((8, 1), np.float32))
     config = {"data": {"dataset": "npy", "x": "x.npy", "y": "y.npy"},
@@ -46,7 +46,7 @@ def layer_widths(folder, model, shape, tokens=False):
 
 
 def train(folder, model, x, y, loss="mean_squared_error", steps=3, data={}, **train):
-    """A run of some steps; its inputs are `x.npy`."""
+    """Trains the run `net` for some steps."""
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", y)
     config = {"name": "net", "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy", **data}, "model": model,
@@ -58,7 +58,7 @@ def train(folder, model, x, y, loss="mean_squared_error", steps=3, data={}, **tr
 
 
 def session(folder, *options):
-    """The export of the run `net` under onnxruntime."""
+    """Exports the run `net` and opens it in onnxruntime."""
     trainctl(folder, "export", "net", "--format", "onnx", "-o", "net.onnx", *options)
     path = str(folder / "net.onnx")
     onnx.checker.check_model(path, full_check=True)
@@ -72,12 +72,12 @@ def predicted(folder, x):
 
 
 def difference(network, x, expected, tolerance=1e-4):
-    """The largest difference on one sample and on all, relative where values are above 1."""
+    """Returns the largest difference on one sample and on all, relative for values above 1."""
     name, worst = network.get_inputs()[0].name, 0
     for batch in (x[:1], x):
         found = network.run(None, {name: batch})[0].reshape(len(batch), -1)
         wanted = expected[:len(batch)].reshape(len(batch), -1)
-        if wanted.shape[1] == 2 * found.shape[1] == 2:  # predict names both of two classes
+        if wanted.shape[1] == 2 * found.shape[1] == 2:  # predict writes both of two classes
             wanted = wanted[:, 1:]
         assert found.shape == wanted.shape, (found.shape, wanted.shape)
         far = np.abs(found - wanted) / np.maximum(1, np.abs(wanted))
@@ -88,7 +88,7 @@ def difference(network, x, expected, tolerance=1e-4):
 
 def compare(folder, name, x, *options, inputs=None):
     expected = predicted(folder, x)
-    assert expected.std(axis=0).max() > 1e-4, f"{name}: all samples give the same"
+    assert expected.std(axis=0).max() > 1e-4, f"{name}: all samples have the same output"
     network = session(folder, *options, *(["--force"] if name in largest else []))
     largest[name] = difference(network, x if inputs is None else inputs, expected)
     return network
@@ -102,9 +102,9 @@ def check_branches(folder, name, model, shape, tokens=0):
 
 
 def check_preset(folder, path):
-    """A preset on small images. Its running statistics are the last batch's, so that no activation grows beyond bounds,
-    and the sums of bottlenecks begin close to their inputs: in untrained deep networks rounding errors grow from block to
-    block, until two programs are 1e-4 from each other, and each from what float64 gives."""
+    """Compares a preset on small images. Its running statistics are the last batch's, so that no activation grows without
+    bounds, and the sums of bottlenecks begin close to their inputs: in untrained deep networks rounding errors grow from
+    block to block, until two programs differ by 1e-4 from each other and from float64."""
     text = path.read_text().replace("{name: bn3,", "{name: bn3, gamma_initializer: {name: constant, value: 0.2},")
     side = {"lenet5": 28, "mlp": 28, "resnet20": 32, "unet": 16, "vgg16": 32, "vgg19": 32}.get(path.stem, 64)
     shape = (side, side, int(re.search(r"^shape: .*(\d)\]", text, re.M)[1]))
@@ -120,7 +120,7 @@ def check_preset(folder, path):
 
 
 def check_losses(folder):
-    """What a loss applies and the network does not end in."""
+    """Checks that the export applies the activation that training fuses into the loss."""
     x = random.normal(size=(8, 6)).astype(np.float32)
     for name, units, loss, y in (("logits", 4, "sparse_categorical_crossentropy", random.integers(0, 4, 8)),
                                  ("logit", 1, "binary_crossentropy", random.integers(0, 2, (8, 1)))):
@@ -129,7 +129,7 @@ def check_losses(folder):
 
 
 def check_preprocessing(folder):
-    """Bytes in: the file crops and scales as the config says."""
+    """Checks that a file with --preprocess reads bytes, and crops and scales them as the config says."""
     x = random.integers(0, 256, (8, 9, 10, 3)).astype(np.uint8)
     layers = [{"conv2d": {"filters": 4, "kernel_size": 3}}, "flatten", {"dense": 3}]
     data = {"transform": [{"center_crop": [8, 9]}, {"rescale": 1 / 255}, {"normalize": "measured"}],
@@ -143,7 +143,7 @@ def check_preprocessing(folder):
 
 
 def check_resizing(folder):
-    """Images of random pixels, made smaller and larger: Resize is the filter that `predict` resizes with."""
+    """Checks that Resize has the filter of `predict`, on images of random pixels that become smaller and larger."""
     layers = [{"conv2d": {"filters": 4, "kernel_size": 3}}, "flatten", {"dense": 3}]
     cases = {"smaller": ((29, 23), [{"resize": [7, 8]}]), "larger": ((5, 6), [{"resize": [17, 13]}]),
              "both": ((6, 40), [{"resize": [15, 9]}]), "shorter": ((30, 21), [{"resize": 12}, {"center_crop": [11, 12]}]),
@@ -156,16 +156,16 @@ def check_resizing(folder):
             data = {"transform": [*transform, {"rescale": 1 / 255}, {"normalize": "measured"}]}
             train(inner, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data=data)
             network = compare(inner, f"resize {inner.name}", x[:SAMPLES], "--preprocess")
-            taken, open_sizes = network.get_inputs()[0], name in ("smaller", "larger", "both")
-            assert taken.shape == ["batch", *(("height", "width") if open_sizes else size), 3], taken.shape
-            assert taken.type == ("tensor(uint8)" if dtype == np.uint8 else "tensor(float)")
-            if open_sizes:  # of another size, too
+            image, open_sizes = network.get_inputs()[0], name in ("smaller", "larger", "both")
+            assert image.shape == ["batch", *(("height", "width") if open_sizes else size), 3], image.shape
+            assert image.type == ("tensor(uint8)" if dtype == np.uint8 else "tensor(float)")
+            if open_sizes:  # images of another size are read as well
                 other = random.integers(0, 256, (SAMPLES, size[1] + 2, size[0], 3)).astype(dtype)
                 difference(network, other, predicted(inner, other))
 
 
 def check_bfloat16(folder):
-    """Weights are rounded to the nearest; what is computed with them is float32."""
+    """Checks that weights are rounded to the nearest bfloat16, and that the network computes in float32."""
     x = random.normal(size=(8, 12)).astype(np.float32)
     train(folder, {"layers": [{"dense": {"units": 64, "activation": "relu"}}, {"dense": 3}]}, x,
           random.normal(size=(8, 3)).astype(np.float32))
@@ -196,7 +196,7 @@ def safetensors(path):
 
 
 def check_outputs(folder):
-    """Several inputs and outputs, without the data: eval's mean errors are those of onnxruntime's outputs."""
+    """Checks several inputs and outputs, without the data: eval's mean errors are those of onnxruntime's outputs."""
     arrays = {"image": random.normal(size=(8, 6, 6, 2)), "table": random.normal(size=(8, 3)),
               "kind": random.normal(size=(8, 4)), "size": random.normal(size=(8, 1))}
     for name, values in arrays.items():
@@ -213,19 +213,20 @@ def check_outputs(folder):
                         "metrics": {"kind": ["mean_absolute_error"], "size": ["mean_absolute_error"]}, "optimizer": "adam"}}
     (folder / "net.yaml").write_text(json.dumps(config))
     trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet", "--run-dir", "net")
-    told = json.loads(trainctl(folder, "eval", "net.yaml", "--run", "net", "--data", "training", "--json", "--ranks", "1"))
+    reported = json.loads(trainctl(folder, "eval", "net.yaml", "--run", "net", "--data", "training", "--json",
+                                   "--ranks", "1"))
     for name in arrays:
         (folder / f"{name}.npy").unlink()
     network = session(folder)
     assert [value.name for value in network.get_outputs()] == ["kind", "size"]
     found = network.run(None, {name: arrays[name] for name in ("image", "table")})
     errors = {name: np.abs(values - arrays[name]).mean() for name, values in zip(("kind", "size"), found)}
-    largest["outputs"] = max(abs(errors[name] - told[f"{name}_mean_absolute_error"]) for name in errors)
-    assert largest["outputs"] < 1e-5, (errors, told)
+    largest["outputs"] = max(abs(errors[name] - reported[f"{name}_mean_absolute_error"]) for name in errors)
+    assert largest["outputs"] < 1e-5, (errors, reported)
 
 
 def check_coverage(folder):
-    """Every layer and every activation of the reference is in one of the networks."""
+    """Checks that every layer and every activation of the reference is in one of the networks."""
     reference = trainctl(folder, "schema", "--markdown")
     tested = json.dumps([networks.IMAGES, networks.SEQUENCES, networks.VECTORS])
     for kind in ("layer", "activation"):
@@ -257,7 +258,7 @@ for name, check in CHECKS.items():
             (folder / inner).mkdir()
         try:
             check(folder)
-        except Exception as error:  # the others are tried, too
+        except Exception as error:  # the other checks run, too
             failed.append(name)
             print(f"{name}: {error!r}", flush=True)
 for name, worst in largest.items():

@@ -1,4 +1,5 @@
-// What metrics.jsonl is read back as: resumes take back what was told, torn lines are left out, damage is named.
+// Tests reading metrics.jsonl: a resume discards later events, an incomplete last line is ignored, and damaged lines
+// are errors.
 #include "io/report/history.h"
 
 #include <cmath>
@@ -71,7 +72,7 @@ TEST_CASE("events of metrics.jsonl are read back") {
   CHECK(history.epoch_at(20) == &history.epochs[1]);
 }
 
-TEST_CASE("a start that goes on takes back what was told of later steps, and the end") {
+TEST_CASE("the start event of a resume discards later steps and the end event") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   std::string again = start;
@@ -91,7 +92,7 @@ TEST_CASE("a start that goes on takes back what was told of later steps, and the
   CHECK(history.best()->value == 0.5);
 }
 
-TEST_CASE("what the writer of metrics.jsonl writes is read back") {
+TEST_CASE("the events of the writer of metrics.jsonl are read back") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   StartEvent begin;
@@ -124,7 +125,7 @@ TEST_CASE("what the writer of metrics.jsonl writes is read back") {
   CHECK_FALSE(history.best()->maximum);
 }
 
-TEST_CASE("a line that is no event is named") {
+TEST_CASE("the error for a line that is not an event names the line") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   for (const std::string line : {"{\"event\":\"step\"}", "nonsense", "[]", "{\"event\":\"start\",\"time\":\"late\"}"}) {

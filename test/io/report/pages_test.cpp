@@ -1,4 +1,4 @@
-// Pages of runs and what they are drawn from: charts, comparisons, text from outside, runs that went wrong.
+// Tests the pages of runs: charts, comparisons, text that must be escaped, and runs that went wrong.
 #include <cmath>
 #include <random>
 
@@ -21,7 +21,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// A run directory whose run has monitored val_loss; `losses` are those of its epochs.
+// Makes a run directory whose run monitors val_loss. `losses` are the losses of its epochs. Returns its path.
 std::string make_run(const TemporaryFolder& folder, const std::string& name, const std::vector<std::string>& losses,
                      const std::string& config = "name: x\ntrain: {epochs: 3}\n", const std::string& status = "") {
   const std::string run = folder / name;
@@ -68,7 +68,7 @@ TEST_CASE("ticks are round, few, and span the values") {
   }
 }
 
-TEST_CASE("a chart has a line for each stretch of a curve, and keeps peaks of long curves") {
+TEST_CASE("a chart has a line for each part of a curve between NaNs, and keeps the peaks of long curves") {
   CHECK(to_html({"nothing", "x", {{"a", {}, 0, false}, {"b", {{1, NAN}}, 1, false}}}).empty());
   const std::string gap = to_html({"t", "x", {{"a", {{1, 1}, {2, 2}, {3, NAN}, {4, 1}, {5, 3}}, 3, true}}});
   CHECK(count_of(gap, "<polyline") == 2);
@@ -79,7 +79,7 @@ TEST_CASE("a chart has a line for each stretch of a curve, and keeps peaks of lo
   for (int i = 0; i < 20000; ++i) many.push_back({i / 100.0, i == 12345 ? 9.0 : 1.0 + (i % 7) / 10.0});
   const std::string drawn = to_html({"t", "x", {{"a", many, 0, false}}});
   CHECK(drawn.size() < 20000);
-  CHECK_THAT(drawn, Contains(",27.6"));  // 9 on an axis from 0 to 10 that goes from 186 up to 10
+  CHECK_THAT(drawn, Contains(",27.6"));  // the value 9 on an axis from 0 (at y = 186) to 10 (at y = 10)
 }
 
 TEST_CASE("the confusion matrix shows counts, names and the pairs that are confused most often") {
@@ -112,7 +112,7 @@ TEST_CASE("a page of a run shows its curves, results and config, and escapes wha
   CHECK_THAT(shares, !Contains("update of the weights"));
 }
 
-TEST_CASE("runs that diverged, were killed, or have one step or none have an honest page") {
+TEST_CASE("the pages of runs that diverged, were killed or have no epoch say so") {
   const TemporaryFolder folder;
   const std::string diverged =
       run_page(load_run_report(make_run(folder, "d", {"0.9", "\"NaN\""}, "name: d\n", "diverged")));
@@ -130,7 +130,7 @@ TEST_CASE("runs that diverged, were killed, or have one step or none have an hon
   CHECK_THROWS_WITH(load_run_report(folder / "half"), Contains("has not begun to train"));
 }
 
-TEST_CASE("several runs are compared: the best first, and where their configs differ") {
+TEST_CASE("several runs are compared, with the best first and the differences of their configs") {
   const TemporaryFolder folder;
   std::vector<RunReport> runs;
   runs.push_back(load_run_report(
@@ -152,7 +152,7 @@ TEST_CASE("several runs are compared: the best first, and where their configs di
   CHECK_THAT(page, Contains("train.optimizer"));
 }
 
-TEST_CASE("layers are compared one by one, also where a layer was inserted, and time is that of all starts") {
+TEST_CASE("layers are compared one by one, also if a layer was inserted, and a run's time is that of all starts") {
   const TemporaryFolder folder;
   const std::string begin = "model: {layers: [{conv2d: {filters: 8, kernel_size: [3, 3]}}, ";
   const std::string end = "flatten, {dense: {units: 10, activation: softmax}}]}\n";

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""report.html in a headless browser: report_test.py TRAINCTL [FOLDER]. The screenshots go to FOLDER, where it is given.
+"""Tests report.html in a headless browser: report_test.py TRAINCTL [FOLDER]. Copies the screenshots to FOLDER if given.
 
-It is looked at in light and dark and on a narrow window: curves are drawn, nothing is loaded from elsewhere, and the
-page is no wider than the window. Exit code 77 (skipped) where no Chromium is installed."""
+Renders the page in light and dark and in a narrow window, and checks that curves are drawn and that nothing is loaded
+from elsewhere. Exits with code 77 (skipped) if no Chromium is installed."""
 import json
 import pathlib
 import re
@@ -49,46 +49,46 @@ def pixels(path):
     rows, before = [], bytearray(width * n)
     for y in range(height):
         begin = y * (width * n + 1)
-        way, row = raw[begin], bytearray(raw[begin + 1:begin + 1 + width * n])
+        filter_type, row = raw[begin], bytearray(raw[begin + 1:begin + 1 + width * n])
         for i in range(len(row)):
             a = row[i - n] if i >= n else 0
             b, c = before[i], before[i - n] if i >= n else 0
-            if way == 1:
+            if filter_type == 1:
                 row[i] = (row[i] + a) & 255
-            elif way == 2:
+            elif filter_type == 2:
                 row[i] = (row[i] + b) & 255
-            elif way == 3:
+            elif filter_type == 3:
                 row[i] = (row[i] + (a + b) // 2) & 255
-            elif way == 4:
+            elif filter_type == 4:
                 p = a + b - c
-                near = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-                row[i] = (row[i] + near) & 255
+                predictor = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+                row[i] = (row[i] + predictor) & 255
         rows.append([tuple(row[i:i + 3]) for i in range(0, len(row), n)])
         before = row
     return rows
 
 
-def shows(rows, colour):
-    """How many pixels have this colour, or nearly."""
+def pixels_of(rows, colour):
+    """Returns the number of pixels that have nearly this colour."""
     wanted = tuple(int(colour[i:i + 2], 16) for i in (1, 3, 5))
     return sum(max(abs(a - b) for a, b in zip(pixel, wanted)) <= 12 for row in rows for pixel in row)
 
 
 def colours(page):
-    """What the page's style says of the first two curves and the background, light and dark."""
+    """Returns the colours of the background and of the first two curves in the page's style, for light and for dark."""
     found = [re.findall(rf"--{name}: (#[0-9a-f]{{6}})", page) for name in ("back", "c0", "c1")]
     return [[values[i] for values in found] for i in (0, 1)]
 
 
-def look(folder, page, name, width, height, dark):
+def screenshot(folder, page, name, width, height, dark):
     picture = folder / f"{name}.png"
     theme = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else ["--blink-settings=preferredColorScheme=1"]
     chromium(folder, f"--screenshot={picture}", f"--window-size={width},{height}", *theme, page.as_uri())
     back, *curves = colours(page.read_text())[dark]
     rows = pixels(picture)
-    assert shows(rows, back) > 0.2 * len(rows) * len(rows[0]), (name, "background", back)
+    assert pixels_of(rows, back) > 0.2 * len(rows) * len(rows[0]), (name, "background", back)
     for curve in curves:
-        assert shows(rows, curve) > 100, (name, "no curve in", curve, shows(rows, curve))
+        assert pixels_of(rows, curve) > 100, (name, "no curve in", curve, pixels_of(rows, curve))
     return picture
 
 
@@ -101,17 +101,17 @@ with tempfile.TemporaryDirectory() as temporary:
     for page in (folder / "one/report.html", folder / "both.html"):
         text = page.read_text()
         assert not re.search(r"https?:|<script|<link|url\(|@import|src=(?!\"data:)", text), page
-        # The log of the browser's network names every address that it asked for.
+        # The browser's network log has every address that it requested.
         log = folder / "network.json"
-        width = chromium(folder, f"--log-net-log={log}", "--window-size=390,800", "--dump-dom", page.as_uri())
-        assert width.count("<svg") == text.count("<svg") >= 5
-        asked = set(re.findall(r'"url":"(https?://[^"]*)"', log.read_text()))
-        own = {url for url in asked if not re.search(r"google|gstatic|googleapis|chrome", url)}
-        assert not own, own
-    pictures = [look(folder, folder / "one/report.html", "light", 900, 760, False),
-                look(folder, folder / "one/report.html", "dark", 900, 760, True),
-                look(folder, folder / "one/report.html", "phone", 500, 1300, False),
-                look(folder, folder / "both.html", "compared", 900, 1000, False)]
+        document = chromium(folder, f"--log-net-log={log}", "--window-size=390,800", "--dump-dom", page.as_uri())
+        assert document.count("<svg") == text.count("<svg") >= 5
+        requested = set(re.findall(r'"url":"(https?://[^"]*)"', log.read_text()))
+        by_page = {url for url in requested if not re.search(r"google|gstatic|googleapis|chrome", url)}
+        assert not by_page, by_page
+    pictures = [screenshot(folder, folder / "one/report.html", "light", 900, 760, False),
+                screenshot(folder, folder / "one/report.html", "dark", 900, 760, True),
+                screenshot(folder, folder / "one/report.html", "phone", 500, 1300, False),
+                screenshot(folder, folder / "both.html", "compared", 900, 1000, False)]
     if len(sys.argv) > 2:
         for picture in pictures:
             shutil.copy(picture, sys.argv[2])

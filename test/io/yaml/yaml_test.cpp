@@ -1,4 +1,5 @@
-// YAML files: places, bounds, variables, includes, settings, and writing what reads back equal.
+// Tests YAML files: locations, limits, variables, includes, settings, and that written documents are read back as
+// equal.
 #include "io/yaml/yaml.h"
 
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that goes away with the test, and is the working directory while it lives.
+// A temporary folder, which is the working directory for the life of the object.
 class Folder {
  public:
   Folder() : before_(fs::current_path()) {
@@ -93,7 +94,7 @@ std::string set_error(const std::string& text, const std::string& setting) {
 
 }  // namespace
 
-TEST_CASE("values know their place, their quotes and their folder") {
+TEST_CASE("values have their location, whether they are quoted, and their folder") {
   const Node root = parse("a: 1\nb:\n  - x\n  - {c: '5'}\na: 2\nd:\n");
   REQUIRE(root.entries.size() == 4);
   CHECK(root.entries[2].key == "a");
@@ -108,11 +109,11 @@ TEST_CASE("values know their place, their quotes and their folder") {
   CHECK(root.find("d")->is_null());
 }
 
-TEST_CASE("aliases stand for their anchors") {
+TEST_CASE("aliases are replaced by the values of their anchors") {
   CHECK(flow_text(parse("a: &x {k: [1, 2]}\nb: *x\n")) == "{a: {k: [1, 2]}, b: {k: [1, 2]}}");
 }
 
-TEST_CASE("what is not YAML is named with its place") {
+TEST_CASE("errors for text that is not YAML have its location") {
   CHECK(parse_error("a: [1, 2\nb: 3\n").starts_with("a.yaml:2:2: not YAML: "));
   CHECK(parse_error("a: {b: ${X}}\n").ends_with("inside [ ] and { } a value with ${...} needs quotes"));
   CHECK(parse_error("a: *nowhere\n").starts_with("a.yaml:1:4: not YAML: "));
@@ -147,7 +148,7 @@ TEST_CASE("hostile files are refused in bounded time and memory") {
   CHECK(parse_error("a: " + std::string(9'000'000, 'x')).find("more than 4000000 bytes") != std::string::npos);
 }
 
-TEST_CASE("includes and variables are bounded too") {
+TEST_CASE("included files and variables are limited in size and number") {
   const Folder folder;
   std::string big;
   for (int i = 0; i < 20'000; ++i) big += format("k{}: 1\n", i);
@@ -156,7 +157,7 @@ TEST_CASE("includes and variables are bounded too") {
   for (int i = 0; i < 90; ++i) many += format("m{}: {{include: big.yaml}}\n", i);
   folder.write("many.yaml", many);
   CHECK(load_error("many.yaml").find("the config has more than 200000 values") != std::string::npos);
-  CHECK(load_error("many.yaml").find('\n') == std::string::npos);  // and nothing that follows from it
+  CHECK(load_error("many.yaml").find('\n') == std::string::npos);  // without errors that follow from it
   for (int i = 0; i < 1100; ++i) {
     folder.write(format("c{}.yaml", i), format("include: c{}.yaml\n", i + 1));
   }
@@ -186,7 +187,7 @@ TEST_CASE("includes and variables are bounded too") {
   CHECK(messages(reader).find("more than 4000000 bytes") != std::string::npos);
 }
 
-TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
+TEST_CASE("errors for NUL, tabs and text that is not UTF-8 have their location") {
   CHECK(parse_error("a: 1\nb: \"x\xff\"\n") == "a.yaml:2:6: the byte 0xff is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \xc0\xaf\n") == "a.yaml:1:4: the byte 0xc0 is not UTF-8; save the text as UTF-8");
   CHECK(parse_error("a: \xed\xa0\x80\n") == "a.yaml:1:4: the byte 0xed is not UTF-8; save the text as UTF-8");
@@ -205,7 +206,7 @@ TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
   CHECK(messages(reader) == "a.yaml:1:4: the value of a variable in it is not UTF-8");
 }
 
-TEST_CASE("what is no file of text is refused, and an error of reading is no empty config") {
+TEST_CASE("files that are not text are refused, and a read error is not an empty config") {
   const Folder folder;
   REQUIRE(mkfifo("pipe", 0600) == 0);
   folder.write("a.yaml", "include: pipe\n");
@@ -221,11 +222,11 @@ TEST_CASE("what is no file of text is refused, and an error of reading is no emp
   ConfigFiles files;
   CHECK(flow_text(load_yaml("pipe", variables, reader, files)) == "{a: [1, 2]}");
   writer.join();
-  CHECK(flow_text(load_yaml("pipe", variables, reader, files)) == "{a: [1, 2]}");  // which is read once
+  CHECK(flow_text(load_yaml("pipe", variables, reader, files)) == "{a: [1, 2]}");  // the pipe is read only once
   CHECK(reader.ok());
 }
 
-TEST_CASE("a pipe is waited for as long as somebody may write to it") {
+TEST_CASE("a pipe is read until its writers close it") {
   const Folder folder;
   REQUIRE(mkfifo("pipe", 0600) == 0);
   CHECK(load_error("pipe") ==
@@ -245,7 +246,7 @@ TEST_CASE("a pipe is waited for as long as somebody may write to it") {
   silent.join();
 }
 
-TEST_CASE("the files of a config go to other processes as one text") {
+TEST_CASE("the files of a config are passed to other processes as one text") {
   const Folder folder;
   folder.write("main.yaml", "include: parts/base.yaml\ndata: {path: images}\n");
   folder.write("parts/base.yaml", "name: \"a \\\"b\\\" \xc3\xa9\"\nmodel: {preset: net.yaml}\n");
@@ -269,12 +270,12 @@ TEST_CASE("the files of a config go to other processes as one text") {
   std::vector<std::string> variables_seen;
   const std::string before = load(read, &variables_seen);
   CHECK(before.find(folder.path().string()) != std::string::npos);
-  CHECK(std::count(variables_seen.begin(), variables_seen.end(), "WIDTH") == 1);  // of a preset
+  CHECK(std::count(variables_seen.begin(), variables_seen.end(), "WIDTH") == 1);  // the variable of the preset
   auto passed = ConfigFiles::unpack(read.pack());
   REQUIRE(passed);
   const fs::path here = fs::current_path();
   for (const char* file : {"main.yaml", "parts/base.yaml", "parts/net.yaml"}) fs::remove(file);
-  fs::current_path("/");  // another process may begin elsewhere
+  fs::current_path("/");  // another process may start in another folder
   const std::string after = load(*passed);
   fs::current_path(here);
   CHECK(after == before);
@@ -304,7 +305,7 @@ TEST_CASE("variables are replaced in values") {
   CHECK(parse_error("a: ${N O}\n") == "a.yaml:1:4: '${N O}' names no variable; write ${NAME} or ${NAME:-default}");
 }
 
-TEST_CASE("a map includes a file, and wins over it") {
+TEST_CASE("a map includes a file and overrides its values") {
   const Folder folder;
   folder.write("main.yaml", "include: parts/base.yaml\ntrain: {epochs: 2}\noptimizer: {name: sgd, momentum: 0.9}\n");
   folder.write("parts/base.yaml",
@@ -321,7 +322,7 @@ TEST_CASE("a map includes a file, and wins over it") {
   CHECK(root.find("train")->find("epochs")->location == SourceLocation{"main.yaml", 2, 17});
 }
 
-TEST_CASE("a wrong include is named with its place") {
+TEST_CASE("errors for includes have their location") {
   const Folder folder;
   folder.write("a.yaml", "include: parts/b.yaml\n");
   folder.write("parts/b.yaml", "x:\n  include: ../a.yaml\n");
@@ -358,7 +359,7 @@ TEST_CASE("settings change the document") {
   CHECK(changed.find("data")->find("path")->base_directory == fs::current_path().string());
 }
 
-TEST_CASE("a wrong setting is named") {
+TEST_CASE("errors for settings name the setting") {
   CHECK(set_error("a: 1", "a") == "--set a: expected PATH=VALUE, for example train.epochs=5");
   CHECK(set_error("a: 1", "a..b=1") == "--set a..b: the path has an empty part; write it as train.epochs");
   CHECK(set_error("a: [1, 2]", "a.2=1") ==
@@ -370,7 +371,7 @@ TEST_CASE("a wrong setting is named") {
         "--set a: variable 'NO' is not defined; define it, or give a default: ${NO:-default}");
 }
 
-TEST_CASE("what is written parses to the same document") {
+TEST_CASE("written documents parse to the same document") {
   const std::vector<std::string> texts = {
       "a: 1\nb: {c: [1, 2, {d: 'x y'}], e: {}}\nf: []\n",
       "text: \"line\\nbreak, 'quotes' and \\\"double\\\" \\t\"\nempty: ''\nword: 'null'\ncolon: 'a: b'\nhash: 'a #b'\n",
@@ -385,7 +386,7 @@ TEST_CASE("what is written parses to the same document") {
   }
 }
 
-TEST_CASE("long documents are written as blocks that people can read") {
+TEST_CASE("long documents are written in readable blocks") {
   Node root = parse("name: x\ntrain: {epochs: 5, metrics: [accuracy]}\nmodel: {layers: [flatten]}\n");
   Node& layers = root.entries[2].value.entries[0].value;
   for (int i = 0; i < 3; ++i)
