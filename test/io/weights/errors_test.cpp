@@ -1,7 +1,7 @@
-// What does not match, and what is damaged: all of it at once, in words.
+// Tests the errors for files of weights that do not match or are damaged: all are reported at once.
 #include "test/catch.h"
-#include "test/support/mutation.h"
 #include "test/io/weights/support.h"
+#include "test/support/mutation.h"
 
 namespace trainctl::test::errors_test {
 namespace {
@@ -12,7 +12,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 }  // namespace
 
-TEST_CASE("every tensor that does not match is told at once, with its names and shapes") {
+TEST_CASE("all tensors that do not match are reported at once, with their names and shapes") {
   std::string yaml = small_model("PATH");
   yaml = replaced(yaml, "units: 5", "units: 6");
   yaml = replaced(yaml, "name: c2", "name: other");
@@ -55,7 +55,7 @@ TEST_CASE("a file of another network is one error") {
   CHECK(failure.find('\n') == std::string::npos);
 }
 
-TEST_CASE("rules for names") {
+TEST_CASE("rules for names rename tensors, and invalid rules are errors") {
   const auto applied = [](const std::string& rule, const std::string& name) { return NameRule(rule).apply(name); };
   CHECK(applied("conv{n} -> features.{2n-2}", "block1_conv12") == "block1_features.22");
   CHECK(applied("stage{s}/{n}/ -> layer{s}.{n+1}.", "stage3/0/block/bn") == "layer3.1.block/bn");
@@ -75,7 +75,7 @@ TEST_CASE("rules for names") {
                  "m.yaml:15:40: 'c' is not a rule such as"));
 }
 
-TEST_CASE("what is no file of weights is told") {
+TEST_CASE("a file that is not a readable file of weights is a data error") {
   const TemporaryFolder folder;
   const auto failure = [&](const std::string& name) {
     ErrorKind kind{};
@@ -117,7 +117,7 @@ TEST_CASE("mutated files of weights: each loads, or is refused by one error") {
         ++refused;
         if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::config) FAIL_CHECK(error.what());
       } catch (const std::exception& error) {
-        FAIL_CHECK("no error of ours: " << error.what());
+        FAIL_CHECK("an exception other than Error: " << error.what());
       }
     }
     CHECK(refused > mutations() / 4);

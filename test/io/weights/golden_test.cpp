@@ -1,4 +1,4 @@
-// Files of weights that PyTorch and Keras wrote: the same values and the same outputs here.
+// Tests files of weights from PyTorch and Keras: they have the same values and outputs here.
 #include "test/catch.h"
 #include "test/io/weights/support.h"
 
@@ -35,7 +35,7 @@ layers:
   const std::vector<float> outputs = predict(layers, weights, values.shape("input"), values.values("input"));
   CHECK(relative_difference(outputs, values.values("output")) < 1e-5);
 
-  // Without the second bias there is no sum.
+  // The bias is the sum of PyTorch's two, so a missing second bias is an error.
   const TemporaryFolder folder;
   std::string bytes = read_text(golden + "recurrent.safetensors");
   bytes.replace(bytes.find("lstm.bias_hh_l1"), 15, "lstm.bias_hh_l7");
@@ -49,7 +49,7 @@ layers:
 TEST_CASE("weights in half and double precision are read as float32") {
   const std::string name = GENERATE("float16", "bfloat16", "float64");
   CAPTURE(name);
-  const std::string rest = ", allow_missing: true";  // the files hold the features alone
+  const std::string rest = ", allow_missing: true";  // the files have the features only
   const auto load_file = [&](const std::string& file) {
     return load(small_model(golden + file + ".safetensors", rest), small_image());
   };
@@ -57,7 +57,7 @@ TEST_CASE("weights in half and double precision are read as float32") {
   CHECK(same(weights.snapshot.weights, expected.snapshot.weights));
 }
 
-TEST_CASE("a network begins with the weights of a checkpoint, by its folder, its file or its run directory") {
+TEST_CASE("a network can start with a checkpoint's weights, given as folder, file or run directory") {
   const TemporaryFolder folder;
   const LoadedWeights from_keras = load(small_model(golden + "small.keras"), small_image());
   Snapshot snapshot = from_keras.snapshot;
@@ -69,7 +69,7 @@ TEST_CASE("a network begins with the weights of a checkpoint, by its folder, its
   }
 }
 
-TEST_CASE("tensors that a file does not give keep their initial values") {
+TEST_CASE("tensors named in skip keep their initial values") {
   const LoadedWeights all = load(small_model(golden + "small.h5"), small_image());
   const LoadedWeights some = load(small_model(golden + "small.h5", ", skip: [predictions/*, 'bn/m*']"), small_image());
   const auto full = by_name(all.snapshot.weights);

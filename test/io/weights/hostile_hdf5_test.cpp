@@ -1,5 +1,5 @@
-// Small HDF5 files whose objects share what they hold: the reader takes no more bytes than files of their size can
-// need.
+// Tests small HDF5 files whose objects share their content: the reader must not read more bytes than a file of that
+// size can need.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace trainctl::test::hostile_hdf5_test {
 namespace {
 
-// Bytes that are appended, as the format's specification has them.
+// A file to which fields are appended as the format's specification defines them.
 class Image {
  public:
   Image& number(std::uint64_t value, int bytes) {
@@ -28,12 +28,12 @@ class Image {
     return *this;
   }
   std::uint64_t at() const { return text.size(); }
-  void patch(std::uint64_t place, std::uint64_t value) { std::memcpy(text.data() + place, &value, 8); }
+  void patch(std::uint64_t offset, std::uint64_t value) { std::memcpy(text.data() + offset, &value, 8); }
 
   std::string text;
 };
 
-// A superblock of version 0; the address of the root's header is put in by finish().
+// A file with a superblock of version 0. finish() writes the file's size and the address of the root's header into it.
 Image begin() {
   Image image;
   image.bytes("\x89HDF\r\n\x1a\n").number(0, 5).number(8, 1).number(8, 1).number(0, 1).number(4, 2).number(16, 2);
@@ -47,12 +47,12 @@ std::string finish(Image image, std::uint64_t root) {
   return image.text;
 }
 
-// Names, one after another, and the place of each.
-std::uint64_t heap_of(Image& image, const std::vector<std::string>& names, std::vector<std::uint64_t>& places) {
+// Appends a local heap of names, and the offset of each name to `offsets`. Returns the heap's address.
+std::uint64_t heap_of(Image& image, const std::vector<std::string>& names, std::vector<std::uint64_t>& offsets) {
   Image segment;
   segment.number(0, 8);
   for (const std::string& name : names) {
-    places.push_back(segment.at());
+    offsets.push_back(segment.at());
     segment.bytes(name).number(0, 1).fill(8);
   }
   const std::uint64_t heap = image.fill(8).at();
@@ -60,18 +60,18 @@ std::uint64_t heap_of(Image& image, const std::vector<std::string>& names, std::
   return heap;
 }
 
-// A tree with one node of members that are all the object at `shared`.
-std::uint64_t tree_of(Image& image, const std::vector<std::uint64_t>& places, std::uint64_t shared) {
+// Appends a tree with one node, whose members are all the object at `shared`. Returns its address.
+std::uint64_t tree_of(Image& image, const std::vector<std::uint64_t>& offsets, std::uint64_t shared) {
   const std::uint64_t node = image.fill(8).at();
-  image.bytes("SNOD").number(1, 2).number(places.size(), 2);
-  for (const std::uint64_t place : places) image.number(place, 8).number(shared, 8).number(0, 24);
+  image.bytes("SNOD").number(1, 2).number(offsets.size(), 2);
+  for (const std::uint64_t offset : offsets) image.number(offset, 8).number(shared, 8).number(0, 24);
   const std::uint64_t tree = image.at();
   image.bytes("TREE").number(0, 1).number(0, 1).number(1, 2).number(~std::uint64_t{0}, 16);
   image.number(0, 8).number(node, 8).number(0, 8);
   return tree;
 }
 
-// The header of a group with further messages in front, of which there are `count`.
+// Appends the header of a group, with `count` further messages `more` in front. Returns its address.
 std::uint64_t group_header(Image& image, std::uint64_t tree, std::uint64_t heap, const std::string& more = "",
                            std::size_t count = 0) {
   const std::uint64_t header = image.fill(8).at();
@@ -80,7 +80,7 @@ std::uint64_t group_header(Image& image, std::uint64_t tree, std::uint64_t heap,
   return header;
 }
 
-// An attribute whose text lies in the collection at `heap`.
+// An attribute whose text is stored in the collection at `heap`.
 std::string attribute_of(int number, std::uint64_t heap, std::uint64_t length) {
   Image body;
   std::string name = std::to_string(number);
@@ -94,7 +94,7 @@ std::string attribute_of(int number, std::uint64_t heap, std::uint64_t length) {
   return message.text;
 }
 
-// `attributes` of the root that share one text of `length` bytes.
+// A file whose root has `attributes` attributes that share one text of `length` bytes.
 std::string shared_text(std::size_t attributes, std::size_t length) {
   Image image = begin();
   const std::uint64_t collection = image.fill(8).at();
@@ -103,13 +103,13 @@ std::string shared_text(std::size_t attributes, std::size_t length) {
   image.number(length, 8).bytes(std::string(padded, 'x')).number(0, 16);
   std::string more;
   for (std::size_t i = 0; i < attributes; ++i) more += attribute_of(static_cast<int>(i), collection, length);
-  std::vector<std::uint64_t> places;
-  const std::uint64_t heap = heap_of(image, {}, places), tree = tree_of(image, {}, 0);
+  std::vector<std::uint64_t> offsets;
+  const std::uint64_t heap = heap_of(image, {}, offsets), tree = tree_of(image, {}, 0);
   const std::uint64_t root = group_header(image, tree, heap, more, attributes);
   return finish(std::move(image), root);
 }
 
-// `members` of the root that share one header with `bytes` of messages without a meaning.
+// A file whose root has `members` members that share one header with `bytes` bytes of empty messages.
 std::string shared_header(std::size_t members, std::size_t bytes) {
   Image image = begin();
   const std::uint64_t shared = image.fill(8).at();
@@ -118,27 +118,28 @@ std::string shared_header(std::size_t members, std::size_t bytes) {
   for (std::size_t i = 0; i < count; ++i) image.number(0, 2).number(each, 2).number(0, 4).bytes(std::string(each, 'y'));
   std::vector<std::string> names;
   for (std::size_t i = 0; i < members; ++i) names.push_back(std::to_string(i));
-  std::vector<std::uint64_t> places;
-  const std::uint64_t heap = heap_of(image, names, places), tree = tree_of(image, places, shared);
+  std::vector<std::uint64_t> offsets;
+  const std::uint64_t heap = heap_of(image, names, offsets), tree = tree_of(image, offsets, shared);
   const std::uint64_t root = group_header(image, tree, heap);
   return finish(std::move(image), root);
 }
 
-// Groups in groups with long names, each with two members that are the same next group: 2^levels paths.
+// A file of nested groups with long names. The two members of each group are the same next group, so there are 2^levels
+// paths.
 std::string shared_groups(int levels) {
   Image image = begin();
-  std::vector<std::uint64_t> places;
+  std::vector<std::uint64_t> offsets;
   const std::vector<std::string> names = {std::string(4000, 'a'), std::string(4000, 'b')};
-  const std::uint64_t heap = heap_of(image, names, places);
+  const std::uint64_t heap = heap_of(image, names, offsets);
   std::uint64_t group = group_header(image, tree_of(image, {}, 0), heap);
   for (int level = 0; level < levels; ++level) {
-    const std::uint64_t tree = tree_of(image, places, group);
+    const std::uint64_t tree = tree_of(image, offsets, group);
     group = group_header(image, tree, heap);
   }
   return finish(std::move(image), group);
 }
 
-// Why the file is refused; "" where it is read. It may take neither long nor much memory.
+// Returns why the file is refused, "" if it is read. Checks the time and the memory that reading needs.
 std::string refusal(const std::string& file) {
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);
@@ -160,19 +161,19 @@ std::string refusal(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("an HDF5 file whose attributes share one text is refused before it takes memory") {
+TEST_CASE("an HDF5 file whose attributes share one text is refused in bounded memory") {
   CHECK(refusal(shared_text(3, 1 << 20)).empty());
   const std::string file = shared_text(20'000, 1 << 20);  // 20 GB of text
   CHECK(file.size() < 4'000'000);
   CHECK(contains(refusal(file), "share so many headers and texts"));
 }
 
-TEST_CASE("an HDF5 file whose objects share a header is refused before it takes long") {
+TEST_CASE("an HDF5 file whose objects share a header is refused in bounded time") {
   CHECK(refusal(shared_header(3, 1 << 20)).empty());
   CHECK(contains(refusal(shared_header(20'000, 4 << 20)), "share so many headers and texts"));  // 80 GB of headers
 }
 
-TEST_CASE("an HDF5 file whose groups share groups is refused before it takes memory") {
+TEST_CASE("an HDF5 file whose groups share groups is refused in bounded memory") {
   CHECK(refusal(shared_groups(3)).empty());
   CHECK(contains(refusal(shared_groups(20)), "damaged HDF5 file"));
 }

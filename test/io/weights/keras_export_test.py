@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Keras with the weights that `trainctl export --format keras-weights` wrote, beside `trainctl predict`:
+"""Compares Keras' networks that read weights of `trainctl export --format keras-weights` with `trainctl predict`:
 keras_export_test.py TRAINCTL.
 
-Exit code 77 (skipped) where the Python packages keras (with a backend) and h5py are not installed."""
+Exits with code 77 (skipped) if the Python packages keras (with a backend) and h5py are not installed."""
 import json
 import os
 import pathlib
@@ -30,7 +30,7 @@ def trainctl(folder, *arguments):
 
 
 def compare(name, network, x, model):
-    """Trains some steps here, and gives Keras' network the weights."""
+    """Trains `network` for some steps, loads its weights into Keras' `model`, and compares their outputs."""
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         np.save(folder / "x.npy", x)

@@ -1,4 +1,5 @@
-// The presets take the tensors of the networks that they are named after; by hand, their outputs.
+// Tests that presets load the tensors of the networks that they are named after. A test that is run by hand compares
+// their outputs.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -12,10 +13,11 @@
 namespace trainctl::test::networks_test {
 namespace {
 
-struct NamesAlone final : WeightsFile {
+// A file of weights with names and shapes, but without values.
+struct NamesOnly final : WeightsFile {
   WeightsOrigin from;
 
-  explicit NamesAlone(WeightsOrigin o) : from(o) {}
+  explicit NamesOnly(WeightsOrigin o) : from(o) {}
   WeightsOrigin origin() const override { return from; }
   void read(std::size_t, float*) const override {}
   void add(const std::string& name, const std::string& sizes) {
@@ -28,8 +30,8 @@ struct NamesAlone final : WeightsFile {
 
 }  // namespace
 
-TEST_CASE("presets take every tensor of torchvision's, timm's and Keras' networks") {
-  std::map<std::pair<std::string, std::string>, NamesAlone> files;
+TEST_CASE("presets load every tensor of torchvision's, timm's and Keras' networks") {
+  std::map<std::pair<std::string, std::string>, NamesOnly> files;
   std::ifstream list(golden + "names.txt");
   for (std::string preset, program, name, shape; list >> preset >> program >> name >> shape;) {
     const WeightsOrigin origin = program == "keras" ? WeightsOrigin::keras : WeightsOrigin::safetensors;

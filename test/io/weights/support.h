@@ -1,4 +1,4 @@
-// What the tests of weights share: golden files, networks, and what they predict.
+// Shared by the tests of weights: golden files, networks and their predictions.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 #include "io/weights/load.h"
 #include "io/yaml/yaml.h"
 #include "parallel/comm/communicators.h"
-#include "test/support/snapshots.h"
 #include "test/core/layers/build.h"
 #include "test/core/program/job.h"
+#include "test/support/snapshots.h"
 
 namespace trainctl::test {
 
@@ -41,7 +41,7 @@ layers:
   - dense: {name: predictions, units: 5, activation: softmax}
 )";
 
-// Its names in PyTorch.
+// The names of its layers in PyTorch.
 inline const std::string small_names =
     "names: {torch: [^c1$ -> features.0, ^dw$ -> features.2, ^bn$ -> features.3, ^slope$ -> features.4, "
     "^c2$ -> features.6, ^up$ -> features.7, ^norm$ -> head.1, ^hidden$ -> head.2, ^predictions$ -> head.4]}";
@@ -52,7 +52,7 @@ inline std::string small_model(const std::string& file, const std::string& furth
 
 inline Shape small_image() { return {10, 8, 3}; }
 
-// A network in evaluation, with the weights that its config states.
+// A network for evaluation, with the weights that its config names.
 struct PretrainedNetwork {
   ModelOptions model;
   Graph graph;
@@ -78,7 +78,7 @@ inline std::string model_of(const ImportedNetwork& network) {
   return to_yaml(*document.find("model"));
 }
 
-// All tensors of a safetensors file.
+// Reads the tensors of a safetensors file.
 struct Arrays {
   SafetensorsFile file;
 
@@ -92,7 +92,7 @@ struct Arrays {
   const Shape& shape(const std::string& name) const { return file.header().find(name)->shape; }
 };
 
-// What a network with weights predicts for a batch.
+// Returns the predictions of a network with these weights for a batch.
 inline std::vector<float> predict(const std::string& yaml, const LoadedWeights& weights, const Shape& batch,
                                   std::vector<float> inputs) {
   TestJob job(yaml);
