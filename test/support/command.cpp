@@ -1,4 +1,4 @@
-// Starting the program and watching it.
+// Starts the program as a process and watches it.
 #include "test/support/command.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace trainctl::test {
 namespace {
 
-// The value of a variable in a process's environment; "" where it has none, or is gone.
+// The value of a variable in the environment of a process; "" if it is not set or the process has ended.
 std::string variable_of(const std::string& environment, const std::string& name) {
   const std::string wanted = name + "=";
   for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
@@ -79,7 +79,7 @@ Command::Command(const Folder& folder, const std::vector<std::string>& arguments
   mark_ = format("{}-{}", getpid(), number++);
   output_ = folder / ("output-" + mark_);
   fs::create_directories(folder / "temporary");
-  int started[2];  // closes when the program is there
+  int started[2];  // is closed when the program starts
   if (pipe2(started, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   pid_ = fork();
   if (pid_ != 0) {
@@ -95,7 +95,7 @@ Command::Command(const Folder& folder, const std::vector<std::string>& arguments
     dup2(open((output_ + ending).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600), descriptor);
   }
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) signal(signal_number, SIG_DFL);  // Catch2 has handlers
+  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) signal(signal_number, SIG_DFL);  // Catch2 has set handlers
   setenv("TMPDIR", (folder / "temporary").c_str(), 1);
   setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
   setenv("TRAINCTL_TEST_COMMAND", mark_.c_str(), 1);
@@ -160,7 +160,7 @@ std::vector<Json> events(const std::string& run_directory, const std::string& ev
   std::ifstream file(run_directory + "/metrics.jsonl");
   std::vector<Json> found;
   for (std::string line; std::getline(file, line);) {
-    if (file.eof()) break;  // a line that is being written
+    if (file.eof()) break;  // an incomplete line, which is being written
     Json json = Json::parse(line);
     if (event.empty() || json.at("event") == event) found.push_back(std::move(json));
   }

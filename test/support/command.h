@@ -1,4 +1,4 @@
-// The program as a user runs it: a process of its own in a folder of its own, watched from outside.
+// Runs the program like a user: as a process in its own folder, watched from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@
 
 namespace trainctl::test {
 
-// A folder that goes away, with what runs in it leave there.
+// A temporary folder that is removed with all its files.
 class Folder {
  public:
   Folder();
@@ -24,7 +24,7 @@ class Folder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  // Writes a file and the folders that it lies in; returns its path.
+  // Writes a file, creates its parent folders and returns its path.
   std::string write(const std::string& name, const std::string& text) const;
 
  private:
@@ -33,27 +33,27 @@ class Folder {
 
 std::string read_file(const std::string& path);
 
-// Polls until it holds; false after the time limit.
+// Polls until the condition is true; returns false after the time limit.
 bool comes_true(const std::function<bool()>& condition, int seconds = time_limit);
 
 class Command {
  public:
-  // Starts `trainctl ARGUMENTS...` in a folder inside `folder` (default: itself); caches and temporary files go below
-  // it too. `variables` are NAME=VALUE.
+  // Starts `trainctl ARGUMENTS...` in the folder `inside` of `folder` (by default `folder` itself). Caches and
+  // temporary files are in `folder`, too. `variables` are NAME=VALUE.
   Command(const Folder& folder, const std::vector<std::string>& arguments, const std::string& inside = ".",
           const std::vector<std::string>& variables = {});
-  ~Command();  // ends what is left of it
+  ~Command();  // kills its processes
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // The exit code; -signal where one has ended it, -1000 after the time limit.
+  // Waits for the end. Returns the exit code, -signal if a signal ended it, or -1000 after the time limit.
   int wait();
   void send(int signal) const;
-  // Its ranks that run, by number; a lone process has none.
+  // The processes of its running ranks, by rank. A run of a single process has none.
   std::map<int, pid_t> ranks() const;
-  // Whether no process of it is left, a moment after its end.
+  // Whether none of its processes is left; waits up to 10 s for their end.
   bool left_no_process() const;
-  // Waits until standard error contains the text.
+  // Waits until standard error contains the text; returns false after the time limit.
   bool says(const std::string& text) const;
 
   std::string out() const { return read_file(output_ + ".out"); }
@@ -62,12 +62,12 @@ class Command {
  private:
   std::vector<pid_t> processes() const;
 
-  std::string mark_;  // a variable of the environment that all its processes inherit
+  std::string mark_;  // value of an environment variable that all its processes inherit
   std::string output_;
   pid_t pid_ = -1;
 };
 
-// What a finished command has left.
+// The exit code and the output of a finished command.
 struct Finished {
   int code = 0;
   std::string out;
@@ -75,16 +75,16 @@ struct Finished {
 };
 Finished trainctl(const Folder& folder, const std::vector<std::string>& arguments, const std::string& inside = ".");
 
-// The lines of a metrics.jsonl, all or those of one event.
+// The events in a run's metrics.jsonl: all, or those of one kind.
 std::vector<Json> events(const std::string& run_directory, const std::string& event = "");
 
-// The losses of a metrics.jsonl by step, as far as they were logged.
+// The logged losses in a run's metrics.jsonl, by step.
 std::map<std::int64_t, double> step_losses(const std::string& run_directory);
 
 // The last lines of an output.
 std::string tail(const std::string& text);
 bool contains(const std::string& text, const std::string& part);
-// How often `part` stands in `text`.
+// How often `part` occurs in `text`.
 int count(const std::string& text, const std::string& part);
 
 }  // namespace trainctl::test

@@ -1,11 +1,12 @@
-// Small configs that the tests of whole runs share. `changes` are further top-level sections.
+// Sections of small configs that the tests of whole runs share.
 #pragma once
 
 #include <string>
 
 namespace trainctl::test {
 
-// 103 samples in batches of 20: the last of each epoch has 3, so that of 4 ranks one has none. 37 validation samples.
+// 103 samples: in batches of 20, the last batch of each epoch has 3 samples, so that one of 4 ranks has none. 37
+// validation samples.
 inline const std::string uneven_data = R"(
 data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5, validation: {samples: 37}}
 log: {every: 1 steps}
@@ -38,7 +39,7 @@ model:
     - dense: {units: 5}
 )";
 
-// A convolution is used three times, a dense layer and a dropout twice.
+// Uses a convolution three times, and a dense layer and a dropout twice.
 inline const std::string shared_model = R"(
 model:
   layers:

@@ -1,4 +1,4 @@
-// A reader of TensorBoard's event files that knows nothing of their writer.
+// A reader of TensorBoard's event files that shares no code with their writer.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::uint64_t number_at(const std::string& bytes, std::size_t at, std::si
   return value;
 }
 
-// The fields of a message by their numbers; numbers as their bytes.
+// The fields of a message by field number. Values that are numbers are stored as their bytes.
 using Fields = std::multimap<int, std::string>;
 
 inline Fields fields_of(const std::string& message) {
@@ -97,7 +97,7 @@ inline double double_at(const std::string& bytes, std::size_t index = 0) {
   return value;
 }
 
-// A tensorflow.HistogramProto: `counts` are of the values between a limit and the one before.
+// A tensorflow.HistogramProto: `counts[i]` is the number of values between `limits[i - 1]` and `limits[i]`.
 struct HistogramFields {
   double minimum = 0, maximum = 0, count = 0, sum = 0, sum_of_squares = 0;
   std::vector<double> limits, counts;
@@ -128,7 +128,7 @@ inline std::map<std::pair<std::int64_t, std::string>, HistogramFields> histogram
   return found;
 }
 
-// What a summary holds for a plugin of TensorBoard's that takes strings.
+// A summary for one of TensorBoard's plugins that read strings.
 struct StringFields {
   std::string plugin;
   std::uint64_t data_class = 0;

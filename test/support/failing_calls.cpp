@@ -1,4 +1,4 @@
-// pread and readdir as the program calls them, with a failure at a number that the test chooses.
+// Replacements of pread and readdir, of which the test lets a chosen call fail.
 #include "test/support/failing_calls.h"
 
 #include <dirent.h>

@@ -1,10 +1,10 @@
-// System calls of this test program that fail on demand: they stand before the C library's.
+// System calls of this test program that fail on demand; they replace those of the C library.
 #pragma once
 
 namespace trainctl::test {
 
-// From now on the k-th call, counted from 1, of pread or of readdir fails with EIO, once; 0: none. Returns how many
-// calls there were since the last time.
+// Lets the k-th call of pread or of readdir from now on, counted from 1, fail with EIO; 0 for none. Returns the number
+// of calls since the last time.
 int fail_pread(int k);
 int fail_readdir(int k);
 

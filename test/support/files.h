@@ -1,4 +1,4 @@
-// What the tests of data need: a folder that goes away, writers of the formats that know nothing of the readers,
+// Shared by the tests of data: a temporary folder, writers of file formats that share no code with the readers, and
 // configs.
 #pragma once
 
@@ -73,8 +73,8 @@ inline std::string little(std::uint64_t value, int count) {
 struct ZippedMember {
   std::string local, central;
 
-  // Deflated or stored, with NumPy's 64-bit sizes in the headers or without.
-  ZippedMember(const std::string& name, const std::string& bytes, bool deflated, bool zip64, std::size_t place) {
+  // Deflated or stored, with or without NumPy's 64-bit sizes in the headers, at `offset` in the archive.
+  ZippedMember(const std::string& name, const std::string& bytes, bool deflated, bool zip64, std::size_t offset) {
     std::string stored = bytes;
     if (deflated) {
       const std::string with_frame = gzip(bytes);
@@ -89,7 +89,7 @@ struct ZippedMember {
                                little(crc, 4) + sizes + little(name.size(), 2) + little(zip64 ? extra.size() : 0, 2);
     local = little(0x04034b50, 4) + common + name + (zip64 ? extra : "") + stored;
     central = little(0x02014b50, 4) + little(45, 2) + common + little(0, 2) + little(0, 2) + little(0, 2) +
-              little(0, 4) + little(place, 4) + name + (zip64 ? extra : "");
+              little(0, 4) + little(offset, 4) + name + (zip64 ? extra : "");
   }
 };
 
@@ -125,7 +125,7 @@ std::string raw(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// As NumPy writes it: version 1, padded to 64 bytes.
+// An .npy file as NumPy writes it: version 1, with a header that is padded to 64 bytes.
 inline std::string npy(const std::string& descr, const std::string& shape, const std::string& values,
                        const std::string& fortran = "False") {
   std::string header = format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, fortran, shape);
@@ -135,7 +135,7 @@ inline std::string npy(const std::string& descr, const std::string& shape, const
          static_cast<char>(header.size() >> 8) + header + values;
 }
 
-// A PNG, chunk by chunk; color type 0 gray, 2 RGB, 3 places in the palette, 6 RGBA. `pixels` are packed rows.
+// A PNG, chunk by chunk; color type 0 gray, 2 RGB, 3 palette indices, 6 RGBA. `pixels` are packed rows.
 inline std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels,
                        int bits = 8, const std::string& palette = "") {
   const auto chunk = [](const std::string& name, const std::string& body) {
@@ -164,7 +164,7 @@ inline std::string random_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
-// The data section of a config.
+// Reads the section `data` of a config.
 inline DataOptions data_options(const std::string& yaml) {
   Reader reader;
   const Node node = parse_yaml(yaml, "test.yaml", "/", reader);
@@ -175,7 +175,7 @@ inline DataOptions data_options(const std::string& yaml) {
   return options;
 }
 
-// $TRAINCTL_DATA/`name`, or "" with a printed reason to skip.
+// Returns $TRAINCTL_DATA/`name`. If it does not exist, returns "" and prints why the test is skipped.
 inline std::string real_data(const std::string& name) {
   const char* folder = std::getenv("TRAINCTL_DATA");
   const std::string path = folder ? std::string(folder) + "/" + name : "";

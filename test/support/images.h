@@ -1,4 +1,4 @@
-// JPEG files for tests, by libjpeg's compressor.
+// Writes JPEG files for tests with libjpeg's compressor.
 #pragma once
 
 #include <cstdio>
@@ -9,10 +9,10 @@
 
 namespace trainctl::test {
 
-// 1 channel: gray; 3: RGB. 4: CMYK, stored as `four` says, with Adobe's marker or without; the values are stored as
-// they are given.
+// 1 channel is gray, 3 are RGB, 4 are CMYK. CMYK is stored in `color_space`, with or without Adobe's marker,
+// and its values are stored as given.
 inline std::string jpeg(std::uint32_t height, std::uint32_t width, int channels, const std::string& pixels,
-                        J_COLOR_SPACE four = JCS_CMYK, bool adobe = true) {
+                        J_COLOR_SPACE color_space = JCS_CMYK, bool adobe = true) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -26,7 +26,7 @@ inline std::string jpeg(std::uint32_t height, std::uint32_t width, int channels,
   info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
   if (channels == 4) {
-    jpeg_set_colorspace(&info, four);
+    jpeg_set_colorspace(&info, color_space);
     info.write_Adobe_marker = adobe;
   }
   jpeg_set_quality(&info, 100, TRUE);
@@ -44,7 +44,7 @@ inline std::string jpeg(std::uint32_t height, std::uint32_t width, int channels,
   return bytes;
 }
 
-// A gentle slope, which JPEG keeps nearly as it is.
+// Pixels with a gentle slope, which JPEG preserves almost exactly.
 inline std::string slope(std::size_t height, std::size_t width, std::size_t channels) {
   std::string pixels;
   for (std::size_t y = 0; y < height; ++y) {

@@ -1,4 +1,4 @@
-// Mutations of files, for the seeded campaigns of the tests.
+// Mutates files for seeded fuzz tests.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +8,19 @@
 
 namespace trainctl::test {
 
-// How many mutated files of each kind a test tries: TRAINCTL_MUTATIONS.
+// The number of mutations of each file that a test tries: TRAINCTL_MUTATIONS, by default 150.
 inline int mutations() {
   const char* text = std::getenv("TRAINCTL_MUTATIONS");
   return text ? std::atoi(text) : 150;
 }
 
-// `bytes` with one to four changes: a byte or bit, a run of one value, a part cut out or repeated, the end cut off, a
-// character that JSON and text formats give a meaning.
+// Returns `bytes` with one to four changes: another byte, a flipped bit, a run of one value, a range removed or
+// repeated, the end cut off, or a character that has a meaning in JSON and other text formats.
 inline std::string mutated(std::string bytes, std::mt19937& random) {
   const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
   const int changes = 1 + static_cast<int>(below(4));
   for (int i = 0; i < changes && !bytes.empty(); ++i) {
-    // Headers, at both ends, are hit more often than values.
+    // The headers, at both ends, are changed more often than the values.
     std::size_t at = below(bytes.size());
     if (random() % 2) at = below(std::min<std::size_t>(128, bytes.size()));
     if (random() % 4 == 0) at = bytes.size() - 1 - below(std::min<std::size_t>(128, bytes.size()));

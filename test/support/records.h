@@ -1,4 +1,4 @@
-// Writers of TFRecord files and tar archives that know nothing of the readers.
+// Writers of TFRecord files and tar archives that share no code with the readers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline std::string little_endian(std::uint64_t value, int bytes) {
   return text;
 }
 
-// CRC-32C bit by bit.
+// CRC-32C, computed bit by bit.
 inline std::uint32_t slow_crc32c(const std::string& bytes) {
   std::uint32_t rest = 0xFFFFFFFF;
   for (const char byte : bytes) {
@@ -35,7 +35,7 @@ inline std::string tf_record(const std::string& data) {
   return length + masked_crc(length) + data + masked_crc(data);
 }
 
-// The wire format of protocol buffers.
+// Writers of the wire format of protocol buffers.
 inline std::string varint(std::uint64_t value) {
   std::string text;
   for (; value >= 128; value >>= 7) text += static_cast<char>(value | 128);

@@ -1,4 +1,4 @@
-// What the tests of log.prometheus share: a client on a plain socket, and a reader of the exposition format.
+// Shared by the tests of log.prometheus: a client on a plain socket, and a reader of the exposition format.
 #pragma once
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ inline sockaddr_in loopback(int port) {
   return address;
 }
 
-// A port of the loopback interface on which nobody listens.
+// A free port of the loopback interface.
 inline int free_port() {
   const int probe = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = loopback(0);
@@ -34,7 +34,7 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
-// -1 where nobody listens.
+// Returns a connected socket; -1 if nobody listens.
 inline int connect_to(int port) {
   const int client = socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in address = loopback(port);
@@ -49,7 +49,7 @@ inline bool is_listened_on(int port) {
   return client >= 0;
 }
 
-// All that comes until the other side closes.
+// Everything that is received until the other side closes the connection.
 inline std::string received(int client) {
   std::string text;
   char bytes[4096];
@@ -58,7 +58,7 @@ inline std::string received(int client) {
   return text;
 }
 
-// The answer to a request; "" where nobody listens.
+// The answer to a request; "" if nobody listens.
 inline std::string answer_to(int port, const std::string& request) {
   const int client = connect_to(port);
   if (client < 0) return "";
@@ -68,15 +68,16 @@ inline std::string answer_to(int port, const std::string& request) {
   return text;
 }
 
-// The body of GET /metrics; "" where nobody listens.
+// The body of the answer to GET /metrics; "" if nobody listens.
 inline std::string scrape(int port) {
   const std::string answer = answer_to(port, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::size_t body = answer.find("\r\n\r\n");
   return body == std::string::npos ? "" : answer.substr(body + 4);
 }
 
-// The samples by name and labels as they are written: trainctl_gpu_power_watts{rank="0"}. Throws where the text breaks
-// a rule of the format: HELP, then TYPE, then all samples of the family, each once; counters end in _total.
+// The samples by name and labels as they are written, such as trainctl_gpu_power_watts{rank="0"}. Throws if the text
+// breaks a rule of the format: HELP, then TYPE, then all samples of the family, each once; names of counters end in
+// _total.
 inline std::map<std::string, double> samples_of(const std::string& text) {
   static const std::regex help("# HELP ([a-z_:][a-z0-9_:]*) (\\S.*)"), type("# TYPE (\\S+) (counter|gauge)"),
       sample(R"(([a-z_:][a-z0-9_:]*)(\{[a-z_]+="([^"\\]|\\["\\n])*"(,[a-z_]+="([^"\\]|\\["\\n])*")*\})? (\S+))");

@@ -1,4 +1,4 @@
-// What the tests of checkpoints share: random snapshots, a temporary folder, whole files as text.
+// Shared by the tests of checkpoints: random snapshots, a temporary folder, and files as text.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace trainctl::test {
 
 namespace fs = std::filesystem;
 
-// A folder that goes with the object.
+// A temporary folder that is removed with the object.
 struct TemporaryFolder {
   std::string path;
 
@@ -43,7 +43,7 @@ inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-// A snapshot whose tensors own random values: of a small network with momentum.
+// A snapshot of a small network with momentum, with random values that this object owns.
 struct RandomSnapshot {
   Snapshot snapshot;
   std::vector<std::unique_ptr<std::vector<float>>> values;
@@ -71,7 +71,7 @@ struct RandomSnapshot {
   }
 };
 
-// Saves a snapshot as one rank does that holds everything; returns the checkpoint's path.
+// Saves a snapshot like a single rank, which has all tensors; returns the checkpoint's path.
 inline std::string save(CheckpointStore&& store, const Snapshot& snapshot, bool weights_only = false) {
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : snapshot.weights) bytes += tensor.view.bytes();
@@ -88,13 +88,13 @@ inline std::string save(CheckpointStore&& store, const Snapshot& snapshot, bool 
 }
 inline std::string save(CheckpointStore& store, const Snapshot& snapshot) { return save(std::move(store), snapshot); }
 
-// The snapshot with the best value at a step.
+// The snapshot with its best value set to one of this step.
 inline Snapshot with_best(Snapshot snapshot, std::int64_t step) {
   snapshot.best = {"val_loss", false, 0.1 + 1.0 / static_cast<double>(step), step};
   return snapshot;
 }
 
-// Whether two lists hold the same names, shapes and bits.
+// Whether two lists have the same names, shapes and bits.
 inline bool same(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -107,7 +107,7 @@ inline bool same(const std::vector<NamedTensor>& a, const std::vector<NamedTenso
   return true;
 }
 
-// The text of the error that `work` throws, whose kind goes to `kind`.
+// Returns the text of the Error that `work` throws, and stores its kind in `kind`.
 template <class Work>
 std::string failure_of(Work work, ErrorKind* kind = nullptr) {
   try {

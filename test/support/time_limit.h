@@ -1,5 +1,5 @@
-// How long tests wait for what must come: so long that only a hang takes longer, also on a machine that is busy with
-// other work, and longer under a sanitizer.
+// The time limit of tests that wait for an event. Only a hang takes longer, also on a busy machine. It is longer under
+// a sanitizer.
 #pragma once
 
 namespace trainctl::test {
