@@ -1,4 +1,4 @@
-// Trials of disturbed runs.
+// Runs trials in which a system call fails or kills the run.
 #include "test/faults/campaign.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ namespace trainctl::test {
 namespace fs = std::filesystem;
 namespace {
 
-// The monitored metric gets better now and then, so that `best` moves and stays in turn.
+// The monitored metric improves in some epochs only, so that `best` moves after some saves and stays after others.
 const std::string config = R"(
 data: {dataset: synthetic, samples: 60, shape: [4], classes: 3, validation: {samples: 20}}
 model: {layers: [{dense: {units: 4, activation: relu}}, {dense: 3}]}
@@ -36,6 +36,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
+// Puts the folders of the trials into memory if possible. Returns the name of the config.
 std::string use_memory() {
   if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
   return "faults.yaml";
@@ -65,8 +66,8 @@ std::string text_of(const RunOutcome& outcome) {
                 outcome.weights_sha256.substr(0, 8), names);
 }
 
-// Every checkpoint that bears its name is whole.
-std::string torn(const std::string& directory) {
+// Returns the error of a damaged checkpoint that has its final name; "" if all are whole.
+std::string damaged_checkpoint(const std::string& directory) {
   try {
     for (const CheckpointFolder& folder : list_checkpoints(directory)) load_checkpoint(folder.path);
   } catch (const Error& error) {
@@ -89,7 +90,7 @@ Campaign::Campaign() : config_(use_memory()) {
     fs::remove(folder_ / "log");
   };
   const std::vector<std::string> training = {"run", config_, "--ranks", "1", "--run-dir", directory()};
-  train();  // kernels are timed
+  train();  // times the kernels
   fs::remove_all(directory());
   record(training, {"TRAINCTL_FAULT_CHANGES=1"}, changes_);
   fs::remove_all(directory());
@@ -97,7 +98,7 @@ Campaign::Campaign() : config_(use_memory()) {
   expected_ = outcome_of(directory());
   record({"inspect", directory()}, {}, inspect_calls_);
   fs::rename(directory(), folder_ / "finished");
-  // Half-way, to be gone on with.
+  // A run that is killed half-way, which later trials resume.
   train({format("TRAINCTL_FAULT_CALL={}", changes_.size() / 2), "TRAINCTL_FAULT_ERROR=0", "TRAINCTL_FAULT_CHANGES=1"});
   fs::rename(directory(), folder_ / "half");
   fs::copy(folder_ / "half", directory(), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
@@ -125,13 +126,13 @@ Finished Campaign::train(const std::vector<std::string>& disturbance) {
 std::string Campaign::compare(const Finished& finished) const {
   if (finished.code != 0) return format("the run after it ends with {}: {}", finished.code, tail(finished.errors));
   RunOutcome found = outcome_of(directory());
-  // What could not be removed after the last save is warned of, and goes with the next run.
+  // An old checkpoint that could not be removed after the last save causes a warning, and the next run removes it.
   if (contains(finished.errors, "cannot remove the old checkpoint") &&
       std::includes(found.checkpoints.begin(), found.checkpoints.end(), expected_.checkpoints.begin(),
                     expected_.checkpoints.end())) {
     found.checkpoints = expected_.checkpoints;
   }
-  if (found == expected_) return torn(directory());
+  if (found == expected_) return damaged_checkpoint(directory());
   return format("{}\ninstead of {}", text_of(found), text_of(expected_));
 }
 
@@ -140,7 +141,7 @@ std::string Campaign::kill_at(std::size_t k) {
   const Finished killed =
       train({format("TRAINCTL_FAULT_CALL={}", k), "TRAINCTL_FAULT_ERROR=0", "TRAINCTL_FAULT_CHANGES=1"});
   if (killed.code != -SIGKILL) return format("it was not killed: {}", tail(killed.errors));
-  if (const std::string damage = torn(directory()); !damage.empty()) return damage;
+  if (const std::string damage = damaged_checkpoint(directory()); !damage.empty()) return damage;
   return compare(train());
 }
 
@@ -150,7 +151,7 @@ std::string Campaign::end_of_disturbed(const Finished& disturbed, const std::str
   if (!allowed.contains(disturbed.code) || contains(disturbed.errors, "internal error")) {
     return format("it ends with {}: {}", disturbed.code, tail(disturbed.errors));
   }
-  return torn(directory());
+  return damaged_checkpoint(directory());
 }
 
 std::string Campaign::train_disturbed(const std::vector<std::string>& calls, std::size_t k, int error) {

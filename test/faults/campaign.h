@@ -1,4 +1,4 @@
-// A short training run whose system calls on its run directory are disturbed, one in each trial.
+// A short training run. In each trial one of its system calls on the run directory fails or kills it.
 #pragma once
 
 #include <random>
@@ -10,10 +10,10 @@
 
 namespace trainctl::test {
 
-// What a finished run leaves.
+// The results of a finished run.
 struct RunOutcome {
   std::string weights_sha256;
-  std::string last, best;  // where the links lead
+  std::string last, best;  // the targets of the links
   std::set<std::string> checkpoints;
 
   bool operator==(const RunOutcome&) const = default;
@@ -21,19 +21,20 @@ struct RunOutcome {
 
 class Campaign {
  public:
-  // Trains once undisturbed. Trials lie in memory where that can be.
+  // Trains once undisturbed. The folders of the trials are in memory if possible.
   Campaign();
 
-  // The names of the calls that a run makes on its directory: those that change something, or all.
+  // The names of the calls of a run on its directory: those that change something, or all.
   const std::vector<std::string>& changes() const { return changes_; }
   const std::vector<std::string>& calls() const { return calls_; }
-  // All calls of a run that goes on from a checkpoint, and of `inspect` of a finished run.
+  // All calls of a run that resumes from a checkpoint, and of `inspect` on a finished run.
   const std::vector<std::string>& resume_calls() const { return resume_calls_; }
   const std::vector<std::string>& inspect_calls() const { return inspect_calls_; }
 
-  // Kills a run in place of its k-th change, from 1, goes on, and compares. "" or what is wrong.
+  // Kills a run instead of its k-th change (from 1), resumes it and compares the results. Returns "" or what is wrong.
   std::string kill_at(std::size_t k);
-  // Lets the k-th call of a run, or of a resume, fail with an errno, runs it again where it has ended, and compares.
+  // Lets the k-th call of a run, a resume or `inspect` fail with an errno. A run that this ends is run again, and the
+  // results are compared. Returns "" or what is wrong.
   std::string fail_at(std::size_t k, int error);
   std::string fail_resume_at(std::size_t k, int error);
   std::string fail_inspect_at(std::size_t k, int error);
@@ -41,7 +42,7 @@ class Campaign {
  private:
   Finished run(const std::vector<std::string>& arguments, const std::vector<std::string>& disturbance = {});
   Finished train(const std::vector<std::string>& disturbance = {});
-  // A run whose k-th call fails, and another one where that ends it.
+  // Trains with a failing k-th call, and trains again if that ended the run.
   std::string train_disturbed(const std::vector<std::string>& calls, std::size_t k, int error);
   std::string compare(const Finished& finished) const;
   std::string end_of_disturbed(const Finished& disturbed, const std::string& call);
@@ -53,11 +54,11 @@ class Campaign {
   RunOutcome expected_;
 };
 
-// Errors that a call of this name may give, by Linux' manual pages.
+// The errors that a call of this name may return, by Linux' manual pages.
 std::vector<int> errors_of(const std::string& call);
 
-// How many of `count` points a test tries, and which: all where TRAINCTL_FAULT_POINTS is "all", otherwise so many, or
-// `few` where it says nothing; TRAINCTL_FAULT_SEED chooses them.
+// Chooses which of `count` points a test tries: all if TRAINCTL_FAULT_POINTS is "all", otherwise the number that it
+// gives, or `few` if it is not set. TRAINCTL_FAULT_SEED is the seed of the choice.
 std::vector<std::size_t> chosen_points(std::size_t count, std::size_t few, std::mt19937& random);
 std::mt19937 campaign_random();
 

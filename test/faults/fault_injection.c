@@ -1,10 +1,11 @@
-// Preloaded into a process, lets one system call on the files of a folder fail or kill the process. Calls are counted
-// from 1 in the order in which they are made; the same program on the same input makes the same calls.
+// Preloaded into a process, this library lets one system call on the files of a folder fail or kill the process. Calls
+// are counted from 1 in the order in which they are made; the same program on the same input makes the same calls.
 //
-// TRAINCTL_FAULT_FOLDER: calls that name a path in it, or a descriptor of one, count. TRAINCTL_FAULT_CALL: the number of
-// the call that is hit, 0 for none. TRAINCTL_FAULT_ERROR: the errno that it fails with, without being made; 0 kills the
-// process in its place. TRAINCTL_FAULT_CHANGES: set, only calls that change something count. TRAINCTL_FAULT_LOG: a file
-// that gets the name of every call that counts, a line each.
+// TRAINCTL_FAULT_FOLDER: only calls on paths in this folder, and on their descriptors, are counted.
+// TRAINCTL_FAULT_CALL: the number of the call that fails, 0 for none.
+// TRAINCTL_FAULT_ERROR: the errno of this call, which is not made; 0 kills the process instead.
+// TRAINCTL_FAULT_CHANGES: if set, only calls that change something are counted.
+// TRAINCTL_FAULT_LOG: a file to which the name of every counted call is written, one per line.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -52,7 +53,7 @@ static void note(const char* name) {
   syscall(SYS_close, file);
 }
 
-// Whether the call is to fail; errno is set. `counts`: it is one on the folder.
+// Whether the call must fail; then errno is set. `counts`: the call is on the folder; `changes`: it changes something.
 static int hit(const char* name, int counts, int changes) {
   if (!counts || (!changes && getenv("TRAINCTL_FAULT_CHANGES") != NULL)) return 0;
   const int before = errno;
@@ -145,7 +146,7 @@ int closedir(DIR* folder) {
   return hit("closedir", counts, 0) ? -1 : result;
 }
 
-// The descriptor is closed also where the call fails, as Linux has it.
+// As on Linux, the descriptor is closed even if the call fails.
 int close(int file) {
   const int counts = is_ours(file);
   opened(file, 0);

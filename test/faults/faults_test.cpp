@@ -1,5 +1,5 @@
-// Runs that are killed, or whose files fail, at one system call: what is left is whole, and the next run ends as if
-// nothing had been. scripts/bench/faults tries every call.
+// Tests runs in which one system call fails or kills the run: the checkpoints are whole afterwards, and the next run
+// has the results of an undisturbed one. scripts/bench/faults tries every call.
 #include <cerrno>
 #include <cstdio>
 
@@ -13,7 +13,7 @@ void report(const char* what, std::size_t tried, std::size_t of, std::size_t wro
   std::printf("%s: %zu of %zu tried, %zu wrong\n", what, tried, of, wrong);
 }
 
-// Tries points; `trial` gets the number of the call and an errno that this call may give.
+// Tries some of the calls. `trial` gets the number of the call and an errno that this call may return.
 template <class Trial>
 void try_errors(const char* what, const std::vector<std::string>& calls, std::size_t few, const Trial& trial) {
   std::mt19937 random = campaign_random();
@@ -30,7 +30,7 @@ void try_errors(const char* what, const std::vector<std::string>& calls, std::si
   report(what, points.size(), calls.size(), wrong);
 }
 
-TEST_CASE("a run that is killed at any call that changes its directory goes on to the same end") {
+TEST_CASE("a run that is killed at any call that changes its directory resumes to the same results") {
   Campaign campaign;
   std::mt19937 random = campaign_random();
   const std::vector<std::size_t> points = chosen_points(campaign.changes().size(), 12, random);
@@ -45,8 +45,8 @@ TEST_CASE("a run that is killed at any call that changes its directory goes on t
   report("killed", points.size(), campaign.changes().size(), wrong);
 }
 
-// The calls between a checkpoint's rename and the next save: renames, links and what is removed.
-TEST_CASE("a run that is killed between a checkpoint and its links goes on to the same end") {
+// Tries the calls between a checkpoint's rename and the next save: renames, links and removals.
+TEST_CASE("a run that is killed between a checkpoint and its links resumes to the same results") {
   Campaign campaign;
   std::size_t tried = 0;
   for (std::size_t k = 1; k <= campaign.changes().size(); ++k) {
@@ -61,14 +61,14 @@ TEST_CASE("a run that is killed between a checkpoint and its links goes on to th
   CHECK(tried > 20);
 }
 
-TEST_CASE("a run in which one system call fails ends with an error of the right kind, and goes on afterwards") {
+TEST_CASE("a run in which one system call fails ends with an error of the right kind, and can be resumed") {
   Campaign campaign;
   try_errors("failed while training", campaign.calls(), 16,
              [&](std::size_t k, int error) { return campaign.fail_at(k, error); });
 }
 
-// What was renamed and did not reach the disk is no other run's folder to the next start.
-TEST_CASE("a run in which an fsync fails goes on afterwards in the same directory") {
+// The next start must not take a folder that was renamed, but not synced, for one of another run.
+TEST_CASE("a run in which an fsync fails can be resumed in the same directory") {
   Campaign campaign;
   std::size_t tried = 0;
   for (std::size_t k = 1; k <= campaign.calls().size() && tried < 8; ++k) {
@@ -81,7 +81,7 @@ TEST_CASE("a run in which an fsync fails goes on afterwards in the same director
   CHECK(tried == 8);
 }
 
-TEST_CASE("a resume in which one system call fails ends with an error of the right kind, and goes on afterwards") {
+TEST_CASE("a resume in which one system call fails ends with an error of the right kind, and can be resumed") {
   Campaign campaign;
   try_errors("failed while resuming", campaign.resume_calls(), 16,
              [&](std::size_t k, int error) { return campaign.fail_resume_at(k, error); });

@@ -1,7 +1,7 @@
-# Ranks on GPUs: real ones, or the test is skipped, and emulated ones.
+# Tests of ranks on real GPUs, which are skipped without one, and on emulated GPUs.
 
-# gpu_test(KIND PROGRAM NAME RANKS CODE SAYS ARGUMENTS...): RANKS may be "gpus", a rank for each. Without a GPU, or with
-# fewer than two where a peer is needed, it is skipped.
+# gpu_test(KIND PROGRAM NAME RANKS CODE SAYS ARGUMENTS...): RANKS may be "gpus", for one rank on each GPU. The
+# test is skipped without a GPU, or with only one GPU if it needs a peer.
 function(gpu_test kind program name ranks code says)
   string(JOIN " " arguments ${ARGN})
   add_test(NAME "mpi: ${name}, ${kind}" COMMAND sh -c
@@ -45,7 +45,7 @@ if(TARGET trainctl_cuda_emulated)
   add_custom_target(test-mpi-emulated ALL DEPENDS ${emulated}/test-mpi trainctl_cuda_emulated)
   gpu_tests(emulated ${emulated}/test-mpi)
 
-  # emulated_run(NAME GPUS CODE SAYS ARGUMENTS...): trainctl itself, under its supervisor.
+  # emulated_run(NAME GPUS CODE SAYS ARGUMENTS...): runs trainctl itself, under its supervisor.
   function(emulated_run name gpus code says)
     string(JOIN " " arguments ${ARGN})
     add_test(NAME "mpi: ${name}" COMMAND sh -c

@@ -1,6 +1,6 @@
-// What the ranks of the MPI tests do: test-mpi SCENE host|staged|nccl [RANKS_PER_HOST shared|private [RUN_DIRECTORY]],
-// the communicator under test being MPI's between the hosts' memories, or one between GPUs; `test-mpi gpus` prints how
-// many there are.
+// The program of the ranks in the MPI tests: test-mpi SCENE host|staged|nccl [RANKS_PER_HOST shared|private
+// [RUN_DIRECTORY]]. The communicator under test is MPI's between host memories (host) or one between GPUs (staged,
+// nccl). `test-mpi gpus` prints the number of GPUs.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,9 +14,9 @@
 #include "parallel/comm/communicators.h"
 #include "parallel/comm/environment.h"
 #include "parallel/health/replicas.h"
-#include "test/parallel/comm/conformance.h"
 #include "test/core/exec/collective_networks.h"
 #include "test/mpi/snapshots.h"
+#include "test/parallel/comm/conformance.h"
 
 using namespace trainctl;
 
@@ -27,7 +27,7 @@ struct Rank {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Stream> stream;
-  Memory value;  // four bytes, which all ranks have made together
+  Memory value;  // four bytes, allocated by all ranks together
 
   void all_reduce() {
     communicator->all_reduce({value.get(), DType::float32, 1}, Reduction::sum, *stream);
@@ -70,25 +70,27 @@ void train_networks(Rank& rank) {
   if (rank.communicator->rank() == 0) std::puts("all networks agree");
 }
 
-// Rank 1 stays away from a collective, for longer than the deadline.
+// Rank 1 is late for a collective, by more than the deadline.
 void late(Rank& rank) {
   rank.barrier();
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.all_reduce();
 }
 
+// Rank 1 does not send what rank 0 waits for.
 void silent(Rank& rank) {
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.communicator->receive({rank.value.get(), DType::float32, 1}, 1, *rank.stream);
   rank.stream->synchronize();
 }
 
-// Rank 1 does not come to what all ranks make together.
+// Rank 1 is late when all ranks make a communicator.
 void split_without(Rank& rank) {
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.communicator->split(0, rank.communicator->rank());
 }
 
+// Rank 1 is late when all ranks allocate memory.
 void share_without(Rank& rank) {
   if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
   rank.communicator->allocate(1 << 20);
@@ -104,7 +106,7 @@ void wait_in_chain(Rank& rank) {
   rank.stream->synchronize();
 }
 
-// One rank leaves while the others wait.
+// One rank aborts while the others wait.
 void leave(Rank& rank) {
   if (rank.communicator->rank() == 1) {
     std::puts("rank 1 aborts");
@@ -113,7 +115,7 @@ void leave(Rank& rank) {
   rank.barrier();
 }
 
-// A dead communicator says why.
+// The collective after a failed one must report why the communicator is dead.
 void outlive(Rank& rank) {
   try {
     late(rank);
@@ -161,8 +163,8 @@ int main(int argc, char** argv) {
   MpiOptions options;
   if (argc > 3) options.ranks_per_host = std::atoi(argv[3]);
   if (argc > 4) options.shared_memory = std::string(argv[4]) == "shared";
-  const std::set<std::string> one_stays_away = {"late", "silent", "outlive", "split", "share", "chain", "end"};
-  MpiEnvironment environment(std::chrono::seconds(one_stays_away.contains(scene) ? 2 : 60));
+  const std::set<std::string> with_late_rank = {"late", "silent", "outlive", "split", "share", "chain", "end"};
+  MpiEnvironment environment(std::chrono::seconds(with_late_rank.contains(scene) ? 2 : 60));
   const auto world = mpi_communicator(environment, options);
   int code = 0;
   try {

@@ -1,4 +1,4 @@
-// Real ranks, real files.
+// Saves and restores snapshots with real ranks and real files.
 #include "test/mpi/snapshots.h"
 
 #include <signal.h>
@@ -24,7 +24,7 @@
 namespace trainctl {
 namespace {
 
-// Writes into the folder a while after it was asked to.
+// Writes into the folder after a delay.
 class SlowSink final : public SnapshotSink {
  public:
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,
@@ -37,8 +37,8 @@ class SlowSink final : public SnapshotSink {
   FolderSink folder_;
 };
 
-// What a rank holds, distributed by the number of ranks, and how it saves: by a thread. The last of three or more ranks
-// does not share the run directory.
+// The tensors of a rank, which are distributed by the number of ranks, and its saver, which writes in a thread. The
+// last of three or more ranks does not share the run directory.
 struct Holder {
   ImmediateStream stream;
   test::HeldEngine engine;
