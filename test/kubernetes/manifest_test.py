@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holds what `trainctl launch kubernetes` prints against the definition of MPIJob by Kubeflow's operator:
-manifest_test.py TRAINCTL. The definition is mpijob-crd.yaml in the folder TRAINCTL_DATA; skipped (77) without it."""
+"""Checks the output of `trainctl launch kubernetes` against the definition of MPIJob by Kubeflow's operator:
+manifest_test.py TRAINCTL. The definition is mpijob-crd.yaml in the folder TRAINCTL_DATA; without it, the exit code is
+77 (skipped)."""
 import copy
 import json
 import os
@@ -27,7 +28,7 @@ KINDS = {"string": str, "boolean": bool, "object": dict, "array": list, "integer
 
 
 def problems(value, schema, path="$"):
-    """What a strict server refuses: wrong types, unknown fields, missing ones, values outside of enumerations."""
+    """Returns what a strict server refuses: wrong types, unknown and missing fields, values outside of enumerations."""
     if schema.get("x-kubernetes-int-or-string"):
         good = isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
         if good and isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
@@ -54,7 +55,7 @@ def problems(value, schema, path="$"):
         keys = schema.get("x-kubernetes-list-map-keys", [])
         if keys and all(isinstance(item, dict) for item in value):
             names = [tuple(item.get(key) for key in keys) for item in value]
-            found += [f"{path}: {name} stands there twice" for name in set(names) if names.count(name) > 1]
+            found += [f"{path}: {name} occurs twice" for name in set(names) if names.count(name) > 1]
     return found
 
 
@@ -82,11 +83,11 @@ def check_contents(job):
     failures += check(job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2, "two workers")
     failures += check(job["spec"]["slotsPerWorker"] == 4, "a slot for each GPU")
     failures += check(job["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady", "the launcher waits")
-    failures += check("readinessProbe" in worker, "for workers that say when they are ready")
+    failures += check("readinessProbe" in worker, "workers report when they are ready")
     failures += check(worker["resources"]["limits"]["nvidia.com/gpu"] == 4, "GPUs of a worker")
     failures += check("nvidia.com/gpu" not in json.dumps(launcher), "no GPU for the launcher")
     failures += check(all(p["securityContext"]["runAsNonRoot"] and p["securityContext"]["runAsUser"] != 0
-                          for p in (launcher_pod, worker_pod)), "nobody is root")
+                          for p in (launcher_pod, worker_pod)), "no pod runs as root")
     mounts = {mount["mountPath"]: mount["name"] for mount in worker["volumeMounts"]}
     volumes = {volume["name"]: volume for volume in worker_pod["volumes"]}
     failures += check(volumes[mounts["/dev/shm"]]["emptyDir"]["medium"] == "Memory", "shared memory")
@@ -97,7 +98,7 @@ def check_contents(job):
 
 
 def check_end_of_worker(job, folder):
-    """What a worker does before it ends, in a process namespace of its own: SIGUSR1 to each trainctl, then it waits."""
+    """Runs a worker's preStop command in a process namespace: it sends SIGUSR1 to each trainctl and waits."""
     words = pod(job, "Worker")[1]["lifecycle"]["preStop"]["exec"]["command"]
     rank = folder / "trainctl"
     rank.write_text("#!/bin/bash\ntrap 'sleep 1; echo saved; exit 75' USR1\nwhile :; do sleep 0.1; done\n")
@@ -112,7 +113,7 @@ def check_end_of_worker(job, folder):
 
 
 def check_schema(job, schema):
-    failures = check(not problems(job, schema), "the operator's definition holds")
+    failures = check(not problems(job, schema), "the manifest fits the operator's definition")
     for line in problems(job, schema):
         print("  " + line)
 
@@ -122,19 +123,19 @@ def check_schema(job, schema):
         return check(problems(other, schema), f"{what} would be noticed")
 
     failures += broken(lambda j: j["spec"].update(slotPerWorker=2), "an unknown field")
-    failures += broken(lambda j: j["spec"].update(slotsPerWorker="2"), "a text in the place of a number")
+    failures += broken(lambda j: j["spec"].update(slotsPerWorker="2"), "a text instead of a number")
     failures += broken(lambda j: pod(j, "Worker")[0].pop("containers"), "a missing field")
-    failures += broken(lambda j: pod(j, "Worker")[1]["resources"]["limits"].update(cpu="many"), "a quantity that is none")
+    failures += broken(lambda j: pod(j, "Worker")[1]["resources"]["limits"].update(cpu="many"), "an invalid quantity")
     failures += broken(lambda j: j["spec"].update(mpiImplementation="PVM"), "a value outside of its enumeration")
     return failures
 
 
 def check_dockerfile(text):
     failures = check(text.count("\nFROM ") == 1 and "USER trainctl\n" in text, "the image's user is not root")
-    failures += check("--uid 1000" in text and "trainctl_*.deb" in text, "it is made of the .deb")
+    failures += check("--uid 1000" in text and "trainctl_*.deb" in text, "the image installs the .deb")
     for command in re.findall(r"^RUN (.*?[^\\])$", text, re.M | re.S):
         syntax = subprocess.run(["sh", "-n", "-c", command.replace("\\\n", "")], capture_output=True, text=True)
-        failures += check(syntax.returncode == 0, "a command of the Dockerfile is one for a shell")
+        failures += check(syntax.returncode == 0, "a command of the Dockerfile has shell syntax")
     return failures
 
 
@@ -153,7 +154,7 @@ with tempfile.TemporaryDirectory() as name:
                "--image", "registry.example/a:1", "--set", "seed=3"]
     job = yaml.safe_load(launch(folder, *options))
     failed = check_contents(job) + check_schema(job, schema) + check_end_of_worker(job, folder)
-    failed += check(job["metadata"]["name"] == "flowers-2", "a name that Kubernetes takes")
+    failed += check(job["metadata"]["name"] == "flowers-2", "a name that Kubernetes accepts")
     failed += check_dockerfile(launch(folder, *options, "--dockerfile"))
     both = json.loads(launch(folder, *options, "--json"))
     failed += check(yaml.safe_load(both["manifest"]) == job and "FROM" in both["dockerfile"], "--json has both")
