@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md and docs/, and compares what they print: docs_test.py TRAINCTL [--write] [PAGE...]
 
-In a ```console block a line that begins with "$ " is a command (a line that ends in a backslash goes on). The lines after
-it are what it prints to standard output, or to standard error if standard output is empty. Numbers, hashes and spaces are
-not compared, and a line "..." stands for any lines. The blocks of a page run one after the other in one folder, which has
-the repository's configs and scripts. A command of STAND_INS builds, and has a test of its own: another one runs instead of
-it, and must print the same. --write puts what commands print now into the pages, where they have no "..." of their own."""
+In a ```console block a line that begins with "$ " is a command, which continues after a line that ends in a backslash.
+The lines after it are its standard output, or its standard error if standard output is empty. Numbers, hashes and
+spaces are not compared, and a line "..." matches any lines. The blocks of a page run one after the other in one folder,
+which has the repository's configs and scripts. The commands in STAND_INS build, which has its own test: another command
+runs instead, and must print the same. --write replaces the outputs in the pages by the current ones, except for outputs
+with a "..." line."""
 import os
 import pathlib
 import re
@@ -18,21 +19,21 @@ STAND_INS = {"./scripts/quickstart": "build/release/trainctl run configs/quickst
 
 
 def blocks(text):
-    """Begin and end of what stands inside each console block."""
+    """Begin and end of the content of each console block."""
     return [match.span(1) for match in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S)]
 
 
 def commands(block):
-    """Pairs of a command, as it stands there, and the lines of its output."""
+    """Pairs of the lines of a command and the lines of its output."""
     found = []
-    goes_on = False
+    continues = False
     for line in block.splitlines():
-        if goes_on or line.startswith("$ "):
-            if goes_on:
+        if continues or line.startswith("$ "):
+            if continues:
                 found[-1][0].append(line)
             else:
                 found.append(([line], []))
-            goes_on = line.endswith("\\")
+            continues = line.endswith("\\")
         elif found:
             found[-1][1].append(line)
     return found
@@ -46,7 +47,7 @@ def comparable(line):
 
 
 def agrees(expected, printed):
-    """Whether the lines are those that are printed, with any lines where "..." stands."""
+    """Whether the printed lines are the expected ones, where "..." matches any lines."""
     if not expected:
         return not printed
     if expected[0] == "...":
@@ -77,8 +78,8 @@ def check(page, trainctl, write):
             for lines, expected in commands(block):
                 command = "\n".join(lines).removeprefix("$ ")
                 code, printed, errors = run(STAND_INS.get(command, command), folder, trainctl)
-                stated = re.search(r"# exit code (\d+)$", command)
-                wanted = int(stated[1]) if stated else 0
+                given = re.search(r"# exit code (\d+)$", command)
+                wanted = int(given[1]) if given else 0
                 if code != wanted:
                     print(f"{page.name}: $ {command}\nends with {code}:\n{errors[-3000:]}")
                     failures += 1
@@ -98,5 +99,5 @@ def check(page, trainctl, write):
 arguments = [argument for argument in sys.argv[2:] if argument != "--write"]
 pages = [pathlib.Path(page) for page in arguments] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 failed = sum(check(page, pathlib.Path(sys.argv[1]).resolve(), "--write" in sys.argv) for page in pages)
-print(f"{len(pages)} pages, {failed} commands that do not do what stands there")
+print(f"{len(pages)} pages, {failed} commands that differ from their page")
 sys.exit(1 if failed else 0)

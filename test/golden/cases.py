@@ -1,4 +1,4 @@
-"""A case of ops.safetensors: its random inputs and what is recorded of it."""
+"""The cases of ops.safetensors: their random inputs and their recorded results."""
 import pathlib
 import zlib
 
@@ -8,16 +8,16 @@ from safetensors.numpy import save_file
 
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
-values = {}  # of ops.safetensors
+values = {}  # the arrays of ops.safetensors, by name
 
 
 def bfloat16(array):
-    """Rounded to what bfloat16 represents."""
+    """Rounds to values that bfloat16 can represent."""
     return torch.tensor(np.asarray(array, dtype=np.float32)).bfloat16().double().numpy()
 
 
 class Case:
-    """Draws the inputs of one case from a generator seeded by its name, and records what PyTorch makes of them."""
+    """Draws the inputs of one case from a generator seeded by its name, and records PyTorch's results for them."""
 
     def __init__(self, name):
         self.name = name
@@ -36,7 +36,7 @@ class Case:
         return self.add(bfloat16(x + distance * np.sign(x)))
 
     def distinct(self, n, h, w, c):
-        """Images of h * w different values in each channel: no window has two maxima."""
+        """Images with h * w different values in each channel, so that no window has two maxima."""
         order = np.argsort(self.random.random((n, h * w, c)), axis=1)
         return self.add(bfloat16((order.reshape(n, h, w, c) - h * w / 2) / 16))
 
@@ -50,7 +50,7 @@ class Case:
         return torch.tensor(array, dtype=torch.float64 if floating else None, requires_grad=floating)
 
     def record(self, inputs, outputs, gradients=True):
-        """`inputs` are what add() and the drawing functions returned, in the order of the op's inputs."""
+        """Records inputs, outputs and gradients. `inputs` are results of add() and of the draws, in the op's order."""
         for i, x in enumerate(inputs):
             self.save(f"in{i}", x)
         for i, y in enumerate(outputs):

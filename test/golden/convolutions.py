@@ -1,4 +1,4 @@
-"""Convolution and pooling."""
+"""Cases of convolution and pooling."""
 import numpy as np
 import torch
 
@@ -13,7 +13,7 @@ convolutions = {
     "conv2d_no_bias": dict(x=(2, 5, 5, 8), kernel=(3, 3, 8, 8), bias=False),
     "conv2d_1x1": dict(x=(2, 4, 5, 6), kernel=(1, 1, 6, 10)),
     "conv2d_valid": dict(x=(2, 7, 6, 2), kernel=(5, 3, 2, 4), padding="valid"),
-    "conv2d_stride_2_same": dict(x=(2, 8, 8, 4), kernel=(3, 3, 4, 6), strides=(2, 2)),  # pads at the end alone
+    "conv2d_stride_2_same": dict(x=(2, 8, 8, 4), kernel=(3, 3, 4, 6), strides=(2, 2)),  # pads only at the end
     "conv2d_strides_2_3": dict(x=(2, 9, 10, 3), kernel=(4, 3, 3, 5), strides=(2, 3)),
     "conv2d_stride_2_1x1": dict(x=(2, 7, 7, 8), kernel=(1, 1, 8, 16), strides=(2, 2), padding="valid", bias=False),
     "conv2d_even_kernel": dict(x=(2, 6, 6, 3), kernel=(2, 4, 3, 4)),
@@ -64,7 +64,8 @@ def convolution():
             function = functions[how.pop("activation", "none")]
             case.record(operands, [function(convolve(*operands, **how))])
 
-    # Keras' depthwise kernel (height, width, in, multiplier), channel by channel; ours has its elements in their order.
+    # Keras' depthwise kernel (height, width, in, multiplier), channel by channel; trainctl's kernel has the same
+    # elements in the same order.
     case, multiplier = Case("conv2d_depthwise_multiplier"), 3
     x, kernel, bias = case.normal(2, 6, 7, 4), case.normal(3, 3, 1, 12, scale=1 / 3), case.normal(12, scale=0.5)
     keras = kernel.reshape(3, 3, 4, multiplier)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes test/golden/keras_versions/h5-files.zip: .h5 files with the scopes of other layers, and with many members in one
-group. Needs h5py, and what keras_versions.py made.
+group. Needs h5py, and the files that keras_versions.py made.
 
     python3 test/golden/keras_h5.py
 """
@@ -15,7 +15,7 @@ folder = pathlib.Path(__file__).parent / "keras_versions"
 
 
 def rescoped(scope_of):
-    """The Sequential network `row`, with other scopes in front of its weights' names."""
+    """The Sequential network `row`, with other scopes before its weights' names."""
     with zipfile.ZipFile(folder / "h5-2.15.zip") as archive:
         source = h5py.File(io.BytesIO(archive.read("row.h5")))
     file = io.BytesIO()
@@ -33,7 +33,7 @@ def rescoped(scope_of):
 
 
 def links():
-    """More members than one node of a tree of names has, and more names than one block of their heap."""
+    """A group with more members than a node of its tree of names can have, and more names than a block of its heap."""
     file = io.BytesIO()
     with h5py.File(file, "w") as target:
         group = target.create_group("layer")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes test/golden/keras: small networks as Keras saves them, with random weights, and what they predict. Needs keras,
+"""Makes test/golden/keras: small networks as Keras saves them, with random weights, and their predictions. Needs keras,
 tf_keras (Keras 2), h5py, torch, safetensors.
 
     KERAS_BACKEND=torch python3 test/golden/keras_models.py
@@ -19,7 +19,7 @@ rng = np.random.default_rng(15)
 
 
 def cnn():
-    """Every layer over images, in a row, with options that are no defaults."""
+    """Every layer over images, in a row, with options that are not the defaults."""
     return keras.Sequential([
         L.Input((16, 12, 3)),
         L.ZeroPadding2D(((1, 2), (0, 3)), name="pad"),
@@ -56,7 +56,7 @@ def cnn():
 
 
 def functional():
-    """Two inputs, two outputs, a skip, shared layers, a network inside of it that is called twice, and arithmetic."""
+    """Two inputs, two outputs, a skip, shared layers, an inner network that is called twice, and arithmetic."""
     image, other = keras.Input((8, 8, 4), name="image"), keras.Input((6,), name="other")
     block = keras.Input((8, 8, 4))
     inner = keras.Model(block, L.Add()([block, L.Conv2D(4, 3, padding="same", activation="relu", name="conv")(block)]),
@@ -90,7 +90,7 @@ def sequence():
 
 
 def legacy():
-    """For the older .h5 file: a network inside, and a GRU."""
+    """For the older .h5 file: an inner network with a GRU."""
     inner = keras.Sequential([L.Input((5, 3)), L.GRU(4, return_sequences=True, name="gru"),
                               L.Dense(4, activation="relu", name="dense")], name="inner")
     return keras.Sequential([L.Input((5, 3)), inner, L.GlobalAveragePooling1D(), L.BatchNormalization(name="norm"),
@@ -98,7 +98,7 @@ def legacy():
 
 
 def scaled():
-    """Images of any size, scaled and normalized by layers; names that need another one in a config."""
+    """Images of any size, scaled and normalized by layers; names that a config does not allow."""
     image = keras.Input((None, None, 3), name="an image")
     adapted = L.Normalization(name="adapted")
     adapted.build((None, None, None, 3))
@@ -117,7 +117,7 @@ def slashes():
 
 
 def stochastic():
-    """A residual block of which samples are dropped as a whole, as in EfficientNet, and channels likewise."""
+    """A residual block with dropout of whole samples, as in EfficientNet, and of whole channels."""
     image = keras.Input((6, 5, 4), name="image")
     x = L.Dropout(0.3, noise_shape=(None, 1, 1, None))(L.Conv2D(4, 3, padding="same", name="inner")(image))
     x = L.Add()([image, L.Dropout(0.2, noise_shape=(None, 1, 1, 1))(x)])
@@ -125,7 +125,7 @@ def stochastic():
 
 
 def directions():
-    """Recurrent layers both ways, all steps and the last one, put together in every way; names of other scripts."""
+    """Bidirectional layers with all steps and with the last one, in every merge mode, and names in other scripts."""
     steps = keras.Input((5, 3), name="入力")
     x = L.Bidirectional(L.LSTM(4, return_sequences=True), name="両方向")(steps)
     x = L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum", name="été")(x)

@@ -4,7 +4,7 @@
     python3 test/golden/keras_versions.py                 # keras, whichever version is installed: 2.12 to the newest
     python3 test/golden/keras_versions.py tf_keras
 
-The weights follow from the layers' names alone, so that NETWORK.safetensors holds what each NETWORK-VERSION.* predicts.
+The weights depend on the layers' names only, so that NETWORK.safetensors has the predictions of each NETWORK-VERSION.*.
 The names of the layers clash with the names by which those versions count the layers of a class ("dense", "dense_1").
 """
 import importlib
@@ -29,7 +29,7 @@ if keras.__name__ == "tf_keras":
 
 
 def branches():
-    """A residual block whose projection is made first, a layer that is called twice, two branches of equal shapes."""
+    """A residual block whose projection is created first, a layer called twice, and two branches of equal shapes."""
     x = keras.Input((6, 5, 4), name="image")
     projection = L.Conv2D(4, 3, padding="same", name="conv2d_1")
     late, early = L.Conv2D(4, 3, padding="same", name="conv2d"), L.Conv2D(4, 3, padding="same", name="conv2d_2")
@@ -44,13 +44,13 @@ def branches():
 
 
 def row():
-    """A Sequential network whose layers are made in another order, with a recurrent layer inside."""
+    """A Sequential network whose layers are created in another order, with a recurrent layer inside."""
     last, first, second = (L.Dense(4, name=name) for name in ("dense", "dense_1", "dense_2"))
     return keras.Sequential([keras.Input((4, 4)), first, L.ReLU(name="r"), second, L.GRU(4, name="lstm"), last], name="row")
 
 
 def nested():
-    """Networks inside: one is called twice and has a frozen layer, one holds another, one is Sequential."""
+    """Inner networks: one is called twice and has a frozen layer, one holds another, one is Sequential."""
     i = keras.Input((5, 4, 3), name="inner_image")
     frozen = L.Conv2D(3, 3, padding="same", name="conv2d_1")
     y = L.BatchNormalization(name="batch_normalization")(frozen(i))
@@ -69,7 +69,7 @@ def nested():
 
 
 def shared():
-    """A layer that stands in a network inside and in the outer one, too."""
+    """A layer that is used in an inner network and in the outer one."""
     i, both = keras.Input((4,), name="inner_values"), L.Dense(4, name="both")
     inner = keras.Model(i, L.Dense(4, name="dense_1", activation="tanh")(both(i)), name="inner")
     x = keras.Input((4,), name="values")
@@ -78,7 +78,7 @@ def shared():
 
 
 def operations():
-    """Arithmetic with numbers, as in MobileNetV3; layers that are none in prediction; both ways through a sequence."""
+    """Arithmetic with numbers, as in MobileNetV3; layers without effect in prediction; bidirectional layers."""
     x = keras.Input((6, 5, 4), name="image")
     y = L.Conv2D(4, 3, padding="same", name="conv2d_1")(L.RandomFlip("horizontal", name="flip")(x))
     y = L.Multiply(name="swish")([y, L.ReLU(6.0, name="six")(y + 3.0) * (1.0 / 6.0)])
@@ -100,7 +100,7 @@ def scale(x):
 
 
 def names():
-    """Names that no group of the older kind in an .h5 file can have; that Keras 2 refuses."""
+    """Names that groups of the older kind in an .h5 file cannot have, and that Keras 2 refuses."""
     wanted = ["größe", "畳み込み", "a.b-c", "my dense (1)", "Ä", "Ö", "Ü", "ß", "ok"]
     return keras.Sequential([keras.Input((4,))] + [L.Dense(4, name=name) for name in wanted], name="names")
 
@@ -120,7 +120,7 @@ def set_weights(model, path=""):
 
 
 def archive(path, members):
-    """A zip without what differs from run to run."""
+    """Writes a zip file without data that differs from run to run."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in members.items():
             file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
@@ -162,7 +162,7 @@ for make in [branches, row, nested, shared, operations] + ([names] if version[0]
     if make != branches:
         try:
             older[f"{make.__name__}.h5"] = saved(model, "a.h5")
-        except ValueError as error:  # Keras 3.0 to 3.2 give the weights of networks inside one name
+        except ValueError as error:  # Keras 3.0 to 3.2 give all weights of inner networks one name
             print(make.__name__, error)
 archive(folder / f"h5-{version}.zip", older)
 print(keras.__version__)

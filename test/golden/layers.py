@@ -1,4 +1,4 @@
-"""Element-wise ops, embedding, dense layers, recurrence and borders."""
+"""Cases of element-wise ops, embedding, dense layers, recurrent layers and borders."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -29,8 +29,8 @@ def element_wise():
     for name, function in functions.items():
         if name != "none":
             case = Case(f"activation_{name}")
-            bends = name in ("relu6", "hard_swish", "hard_sigmoid")  # away from 0 as well
-            x = case.away_from_zero(3, 5, 7, scale=4 if bends else 1)
+            has_other_kinks = name in ("relu6", "hard_swish", "hard_sigmoid")  # has kinks away from 0, too
+            x = case.away_from_zero(3, 5, 7, scale=4 if has_other_kinks else 1)
             case.record([x], [function(x)])
     case = Case("activation_leaky_relu_slope")
     x = case.away_from_zero(4, 9)
@@ -73,7 +73,7 @@ def element_wise():
         x = case.normal(*shape)
         case.record([x], [x.permute(0, *order)])
 
-    case = Case("cast")  # to bfloat16 and back; the inputs are not representable
+    case = Case("cast")  # to bfloat16 and back; bfloat16 cannot represent the inputs
     x = case.add(case.random.standard_normal((7, 9)).astype(np.float32))
     case.record([x], [x.float().bfloat16().double()])
     case = Case("concatenate_two")
@@ -119,8 +119,9 @@ def dense():
 
 
 def recurrent():
-    """Of sequences of some samples, steps and features. Inputs: x, kernel, bias, recurrent kernel, and a GRU's recurrent
-    bias, with the gates in Keras' order: those of an LSTM are PyTorch's, of a GRU it has reset before update."""
+    """Recurrent layers on sequences (samples, steps, features). Inputs: x, kernel, bias, recurrent kernel, and a GRU's
+    recurrent bias, with the gates in Keras' order. An LSTM's gates are in the same order in PyTorch; in a GRU, PyTorch
+    has the reset gate before the update gate."""
     def recurrence(name, shape, units, last=False, backwards=False, bias=True, reverse=False):
         case, cell = Case(name), name.split("_")[0]
         gru = cell == "gru"
@@ -166,12 +167,12 @@ def recurrent():
     recurrence("simple_backwards_no_bias", (2, 6, 3), 5, backwards=True, bias=False)
     recurrence("simple_last_backwards", (2, 3, 5), 11, last=True, backwards=True)
     recurrence("simple_two_steps", (2, 2, 5), 34)
-    for cell in ("lstm", "gru", "simple"):  # the steps in the order of the input, as Keras' Bidirectional has them
+    for cell in ("lstm", "gru", "simple"):  # output steps in the order of the input, as in Keras' Bidirectional
         recurrence(f"{cell}_both_ways", (3, 4, 3), 6, backwards=True, reverse=True)
 
 
 def parametric_relu():
-    """alpha for each value of a sample, or for each channel, which PyTorch has as dimension 1."""
+    """PReLU with an alpha for each value of a sample, or for each channel, which is dimension 1 in PyTorch."""
     for name, shape in {"prelu": (3, 4, 5, 2), "prelu_rows": (6, 19)}.items():
         case = Case(name)
         x, alpha = case.away_from_zero(*shape), case.normal(*shape[1:], scale=0.5)

@@ -1,4 +1,4 @@
-"""Losses."""
+"""Cases of losses."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ def save(case, x, targets, weights, loss):
 
 
 def weights_of(case, *shape):
-    """Weights of samples, one of which is left out."""
+    """Weights of samples, one of which is 0."""
     weights = case.uniform(*shape, low=0.5, high=2)
     with torch.no_grad():
         weights[3 % shape[0]] = 0
@@ -24,7 +24,7 @@ def weights_of(case, *shape):
 
 
 def losses():
-    """in: predictions, targets, sample weights. out: the weighted sum; din0 its gradient."""
+    """Inputs: predictions, targets, sample weights. Output: the weighted sum of the losses; din0 is its gradient."""
     n, k = 7, 5
     for name in ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy",
                  "mean_squared_error", "huber", "huber_near"):
@@ -43,7 +43,7 @@ def losses():
                 targets = case.uniform(n, k)
                 with torch.no_grad():
                     targets.copy_(torch.tensor(bfloat16((targets / targets.sum(1, keepdim=True)))))
-                # Keras smooths targets as they are; PyTorch's own smoothing supposes that they sum to 1.
+                # Keras smooths targets as they are; PyTorch's own smoothing assumes that they sum to 1.
                 smoothed = targets * (1 - smoothing) + smoothing / k
                 loss = F.cross_entropy(x, smoothed, reduction="none")
             elif name == "binary_crossentropy":
@@ -67,7 +67,7 @@ def losses():
                 "log_cosh": lambda: torch.log(torch.cosh(x - targets))}[name]().mean(1)
         save(case, x, targets, weights_of(case, n), loss)
 
-    case = Case("loss_categorical_hinge")  # away from equals, and from a margin of 0
+    case = Case("loss_categorical_hinge")  # without equal values, and without margins near 0
     order = np.argsort(case.random.random((n, k)), axis=1)
     x = case.add(bfloat16(0.75 * order - 1.1 + case.random.uniform(-0.05, 0.05, (n, k))))
     targets = F.one_hot(case.integers(n, bound=k).long(), k).double()
@@ -104,7 +104,7 @@ def losses():
         loss = -(alpha * (1 - p) ** gamma * smoothed * torch.log(p)).sum(1)
         save(case, x, numbers if name == "sparse_categorical" else targets, weights_of(case, n), loss)
 
-    for name in ("dice", "masked_dice"):  # of whole samples, and each of their positions has that loss
+    for name in ("dice", "masked_dice"):  # is computed for whole samples, and each of their positions has that loss
         case = Case(f"loss_{name}")
         x, targets = case.normal(n, 2, 3, 4, scale=2), case.integers(n, 2, 3, 4, bound=2).double()
         weights = weights_of(case, *((n, 2, 3) if name == "masked_dice" else (n,)))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes the golden values beside this script: what PyTorch computes for the cases of test/ops.
+"""Writes the golden values into the folder of this script: PyTorch's results for the cases of test/core/ops.
 
     python3 -m venv venv && venv/bin/pip install torch numpy safetensors
     venv/bin/python test/golden/make_golden.py
 
 PyTorch computes in float64 and in Keras' conventions: images NHWC, kernels (height, width, in / groups, out) or
 (in, out), padding `same` with the odd pixel at the end, averages that do not count padding, leaky_relu's slope 0.3.
-Inputs, parameters and incoming gradients are random numbers that bfloat16 represents, so that one set of values holds
-for float32 and bfloat16. Results are rounded to float32.
+Inputs, parameters and incoming gradients are random numbers that bfloat16 can represent, so that one set of values
+serves for float32 and bfloat16. Results are rounded to float32.
 
-ops.safetensors holds, for each case, CASE/in0..., CASE/out0..., the incoming gradient CASE/dout of out0 and the
+For each case, ops.safetensors has CASE/in0..., CASE/out0..., the incoming gradient CASE/dout of out0 and the
 gradients CASE/din0... of those inputs that have one. Whole networks: make_training.py.
 """
 import cases

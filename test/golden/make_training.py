@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes training.safetensors: five small networks that PyTorch trains for 30 steps, in float64.
 
-Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
-(of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
-running statistics, and NETWORK/losses, the mean of each step's batch before its update. test/core/ops/training_test.cpp has
-the networks and optimizers as a user writes them.
+Run it like make_golden.py. For each NETWORK the file has NETWORK/inputs, NETWORK/targets and NETWORK/weights of the
+samples (five batches of twelve, which are used repeatedly), NETWORK/before/NAME and NETWORK/after/NAME of parameters
+and running statistics, and NETWORK/losses, the mean loss of each step's batch before its update.
+test/core/ops/training_test.cpp has the networks and optimizers as a user writes them.
 """
 import pathlib
 
@@ -131,7 +131,7 @@ def is_frozen(key):
 
 
 def frozen(p, x, statistics):
-    """Layers behind and in front of those that train are frozen, batch normalisations in eval mode."""
+    """Layers before and after the trained ones are frozen, with batch normalisations in eval mode."""
     def norm(name, x):
         gamma, beta = p[f"{name}/gamma"], p[f"{name}/beta"]
         mean, variance = statistics[f"{name}/moving_mean"], statistics[f"{name}/moving_variance"]
@@ -153,7 +153,7 @@ def no_penalty(p):
 
 
 def penalty(p):
-    """On the first kernel and bias, and another on the second kernel; the losses that are recorded are without it."""
+    """Penalties on the first kernel and bias, and on the second kernel. The recorded losses do not include them."""
     first = 0.003 * p["first/kernel"].abs().sum() + 0.01 * (p["first/bias"] ** 2).sum()
     return first + (0.002 * p["second/kernel"].abs() + 0.02 * p["second/kernel"] ** 2).sum()
 

@@ -1,4 +1,4 @@
-"""Metrics."""
+"""Cases of metrics."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -65,11 +65,11 @@ def metrics():
             both, only_predicted, missed, neither = counts
             if name == "mean_iou" and of == "answers":
                 both, only_predicted, missed = torch.cat([both, neither]), only_predicted + missed, torch.zeros(1)
-            over, under = {"precision": (both, both + only_predicted), "recall": (both, both + missed),
-                           "f1_score": (2 * both, 2 * both + only_predicted + missed),
-                           "specificity": (neither, neither + only_predicted),
-                           "mean_iou": (both, both + only_predicted + missed)}[name]
-            scores = torch.where(under > 0, over / under.clamp(min=1e-30), 0)
+            numerator, denominator = {"precision": (both, both + only_predicted), "recall": (both, both + missed),
+                                      "f1_score": (2 * both, 2 * both + only_predicted + missed),
+                                      "specificity": (neither, neither + only_predicted),
+                                      "mean_iou": (both, both + only_predicted + missed)}[name]
+            scores = torch.where(denominator > 0, numerator / denominator.clamp(min=1e-30), 0)
             occurring = (both + only_predicted + missed > 0).double()
             shares = both + missed if of == "weighted" else occurring
             case.record([x, targets, weights], [(scores * shares).sum() / shares.sum()], gradients=False)
@@ -84,7 +84,7 @@ def metrics():
 
 
 def area_under_curve(predictions, targets, weights, curve, thresholds=200):
-    """As Keras documents AUC, with summation_method="interpolation"."""
+    """The area as Keras documents AUC, with summation_method="interpolation"."""
     edges = [-1e-7] + [i / (thresholds - 1) for i in range(1, thresholds - 1)] + [1 + 1e-7]
     above = torch.stack([(predictions > edge).double() for edge in edges])
     true = (above * targets * weights).sum((1, 2))

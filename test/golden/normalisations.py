@@ -1,4 +1,4 @@
-"""Normalisation by batch, layer and group."""
+"""Cases of batch, layer and group normalisation."""
 import numpy as np
 import torch.nn.functional as F
 
@@ -19,7 +19,7 @@ def normalisation():
     x, gamma, beta = case.normal(8, 19), case.uniform(19, low=0.5, high=1.5), case.normal(19)
     case.record([x, gamma, beta], batch_norm(x, gamma, beta, 1e-5))
 
-    # With ReLU, and with a residual and ReLU. Sums keep their distance from 0, so that no rounding changes a sign.
+    # With ReLU, and with a residual and ReLU. Sums are not near 0, so that rounding does not change a sign.
     for residual in (False, True):
         case = Case("batch_norm_residual_relu" if residual else "batch_norm_relu")
         gamma, beta = case.uniform(16, low=0.5, high=1.5), case.normal(16)
@@ -38,7 +38,7 @@ def normalisation():
                     break
             case.record([x, gamma, beta], [F.relu(y), mean, variance])
 
-    # With ReLU and max pooling. Values keep their distance from each other and from 0: no rounding changes a winner.
+    # With ReLU and max pooling. Values are not near each other or 0, so that rounding does not change a maximum.
     for channels, size, padding in ((5, (2, 2), "valid"), (16, (3, 3), "same")):
         case = Case(f"batch_norm_relu_max_pool_c{channels}")
         x = case.distinct(3, 7, 6, channels)

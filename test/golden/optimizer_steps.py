@@ -1,4 +1,4 @@
-"""Steps of every optimizer."""
+"""Cases of steps of every optimizer."""
 import torch
 
 from cases import Case
@@ -42,13 +42,13 @@ optimizers = {
 
 
 def parts_of(values):
-    """A matrix, and a vector that knows no decay."""
+    """A matrix, and a vector without weight decay."""
     return values[:34].view(2, 17), values[34:]
 
 
 def optimizer_steps(steps=6, count=16.0):
     """in0: the weights before; in1: gradients of all steps, sums over `count` samples. out0: the weights after each
-    step; out1, out2, ...: the states after the last one; norms: the gradients'."""
+    step; out1, out2, ...: the states after the last one; norms: the norms of the gradients."""
     for name, (kind, how) in optimizers.items():
         how = dict(how)
         clip, decay = how.pop("clip", None), how.pop("weight_decay", 0.0)
@@ -71,7 +71,7 @@ def optimizer_steps(steps=6, count=16.0):
                             "factors")
                 if states[0].get(key) is not None]
         for state in states:
-            if "sum" in state:  # ours is without the initial value
+            if "sum" in state:  # trainctl's sum does not include the initial value
                 state["sum"] -= how["initial_accumulator_value"]
         for i, key in enumerate(keys):
             case.save(f"out{i + 1}", torch.cat([state[key].flatten() for state in states]))

@@ -1,9 +1,9 @@
-"""Optimizers that PyTorch lacks, written from their papers and from Keras' documentation; states are named as PyTorch's."""
+"""Optimizers that PyTorch does not have, by their papers and Keras' documentation. States have PyTorch's names."""
 import torch
 
 
 class Optimizer(torch.optim.Optimizer):
-    """Calls move(w, g, state, group) for each parameter; state["step"] counts from 1, the names `kept` begin at zero."""
+    """Calls move(w, g, state, group) for each parameter. state["step"] counts from 1; states in `kept` start at 0."""
 
     kept = ("exp_avg", "exp_avg_sq")
     standard = dict(betas=(0.9, 0.999), eps=1e-7)
@@ -23,7 +23,7 @@ class Optimizer(torch.optim.Optimizer):
 
 
 def adam_averages(g, state, group):
-    """The averages of gradients and of their squares, and 1 - beta^t for both."""
+    """Updates and returns the averages of gradients and of their squares, and returns 1 - beta^t for both."""
     (first, second), t = group["betas"], state["step"]
     m, v = state["exp_avg"], state["exp_avg_sq"]
     m.mul_(first).add_(g, alpha=1 - first)
@@ -49,7 +49,7 @@ class KerasAdam(Optimizer):
 
 
 class KerasAdamW(Optimizer):
-    """The same with decoupled weight decay."""
+    """KerasAdam with decoupled weight decay."""
 
     def move(self, w, g, state, group):
         m, v, c1, c2 = adam_averages(g, state, group)
@@ -71,7 +71,7 @@ class Lion(Optimizer):
 
 
 class Adafactor(torch.optim.Optimizer):
-    """Algorithms 4 and 5 of Shazeer and Stern (2018) as Keras has them; weight decay is decoupled."""
+    """Algorithms 4 and 5 of Shazeer and Stern (2018) as in Keras; weight decay is decoupled."""
 
     def __init__(self, params, lr, decay=-0.8, eps=(1e-30, 1e-3), threshold=1.0, relative=True):
         super().__init__(params, dict(lr=lr, decay=decay, eps=eps, threshold=threshold, relative=relative,
@@ -108,7 +108,7 @@ class Adafactor(torch.optim.Optimizer):
 
 
 class Lars(Optimizer):
-    """Algorithm 1 of You et al. (2017); spared parameters take the global learning rate."""
+    """Algorithm 1 of You et al. (2017); `spared` parameters use the global learning rate."""
 
     kept = ("momentum_buffer",)
     standard = dict(momentum=0.9, trust_coefficient=0.001)

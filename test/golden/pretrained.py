@@ -27,7 +27,7 @@ rng = np.random.default_rng(14)
 
 
 def torch_network():
-    """Called as a user of PyTorch would: a Sequential of features and one for the head."""
+    """A network with names that a user of PyTorch would give: a Sequential of features and one for the head."""
     features = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.Conv2d(6, 12, 3, groups=6, bias=False),
                              nn.BatchNorm2d(12), nn.PReLU(12), nn.MaxPool2d(2), nn.Conv2d(12, 8, 1, groups=2),
                              nn.ConvTranspose2d(8, 4, 2, stride=2))
@@ -124,7 +124,7 @@ def small_network():
 
 
 def recurrent_network():
-    """PyTorch's LSTM of two layers, its GRU, and one in both directions, of which the last states count."""
+    """PyTorch's LSTM of two layers, its GRU, and one in both directions, whose last states are used."""
     parts = nn.ModuleDict({"lstm": nn.LSTM(5, 4, num_layers=2, batch_first=True),
                            "gru": nn.GRU(4, 3, batch_first=True),
                            "both": nn.GRU(3, 2, batch_first=True, bidirectional=True), "head": nn.Linear(4, 2)})
@@ -139,7 +139,7 @@ def recurrent_network():
 
 
 def names_of_networks():
-    """Lines: preset, program, name of a tensor, shape."""
+    """Writes names.txt, with lines of preset, program, tensor name and shape."""
     lines = []
 
     def add(preset, program, tensors):

@@ -1,4 +1,4 @@
-"""Ops that draw random numbers."""
+"""Cases of ops that draw random numbers."""
 import math
 
 import numpy as np
@@ -19,7 +19,7 @@ def philox(counter, key):
 
 
 def random_words(samples, step, seed, layer, purpose, count):
-    """Words of a row for each sample: our function of (seed, step, sample, layer, element), after its definition."""
+    """Random words, a row for each sample: trainctl's function of (seed, step, sample, layer, element)."""
     mixed = layer ^ (purpose * 0x85EBCA6B & 0xFFFFFFFF)
     words = np.empty((len(samples), count), np.int64)
     for row, sample in enumerate(samples.tolist()):

@@ -5,13 +5,13 @@ import torch.nn.functional as F
 
 
 def same_padding(size, window, stride, dilation):
-    """Before and behind, as TensorFlow has it."""
+    """The padding before and after the values, as in TensorFlow."""
     total = max((-(-size // stride) - 1) * stride + dilation * (window - 1) + 1 - size, 0)
     return total // 2, total - total // 2
 
 
 def padded(x, window, strides, dilation, padding, fill=0.0):
-    """NHWC to NCHW, padded: "same", "valid" or (down, right)."""
+    """Converts NHWC to NCHW and pads it: "same", "valid" or (rows, columns)."""
     x = x.permute(0, 3, 1, 2)
     if padding == "same":
         pads = [same_padding(x.shape[2 + i], window[i], strides[i], dilation[i]) for i in (0, 1)]
@@ -28,14 +28,14 @@ def conv2d(x, kernel, bias=None, strides=(1, 1), padding="same", dilation=(1, 1)
 
 def conv1d(x, kernel, bias=None, strides=1, padding="same", dilation=1, groups=1):
     reach = dilation * (kernel.shape[0] - 1)
-    before, behind = {"causal": (reach, 0), "valid": (0, 0),
-                      "same": same_padding(x.shape[1], kernel.shape[0], strides, dilation)}[padding]
-    x = F.pad(x.transpose(1, 2), (before, behind))
+    before, after = {"causal": (reach, 0), "valid": (0, 0),
+                     "same": same_padding(x.shape[1], kernel.shape[0], strides, dilation)}[padding]
+    x = F.pad(x.transpose(1, 2), (before, after))
     return F.conv1d(x, kernel.permute(2, 1, 0), bias, strides, 0, dilation, groups).transpose(1, 2)
 
 
 def conv2d_transpose(x, kernel, bias=None, strides=(1, 1), padding="valid", dilation=(1, 1)):
-    """Output sizes are Keras'; `same` takes off what it pads in a convolution of the output."""
+    """Output sizes are Keras'; `same` removes the pixels that it would pad in a convolution of the output."""
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel.shape)]
     y = F.conv_transpose2d(x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), None, strides, dilation=dilation)
     y = F.pad(y, (0, max(strides[1] - spans[1], 0), 0, max(strides[0] - spans[0], 0)))
@@ -60,7 +60,7 @@ def pool2d(x, mode, size, strides, padding):
 
 
 def batch_norm(x, gamma, beta, epsilon=1e-3):
-    """y, mean, variance."""
+    """Returns y, mean and variance."""
     axes = tuple(range(x.dim() - 1))
     y = F.batch_norm(x.movedim(-1, 1), None, None, gamma, beta, True, 0.0, epsilon).movedim(1, -1)
     return y, x.mean(axes), x.var(axes, unbiased=False)

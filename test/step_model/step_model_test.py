@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/bench/step-model on a small network whose bytes and FLOPs are counted by hand: step_model_test.py FOLDER_OF_TRAINCTL."""
+"""Tests scripts/bench/step-model on a small network whose bytes and FLOPs are counted by hand:
+step_model_test.py FOLDER_OF_TRAINCTL."""
 import json
 import pathlib
 import subprocess
@@ -34,7 +35,7 @@ train:
 PIXELS = 4 * 8 * 8
 IMAGES = PIXELS * 16 * 2  # bytes of a feature map
 BITS = PIXELS * 16 // 8  # bytes of relu's mask
-VECTOR = 16 * 4  # bytes of a vector by channel
+VECTOR = 16 * 4  # bytes of a vector with a value for each channel
 
 
 class StepModel(unittest.TestCase):
@@ -102,7 +103,7 @@ class StepModel(unittest.TestCase):
         for word in ("c1", "batch_norm_grad", "sum of", "assumed:", "H100: 3.35 TB/s"):
             self.assertIn(word, text)
 
-    def test_what_cannot_be_modelled_is_said(self):
+    def test_an_invalid_model_is_an_error(self):
         finished = self.call("--set", "model.layers=3")
         self.assertNotEqual(finished.returncode, 0)
         self.assertIn("model.layers", finished.stderr)
