@@ -104,7 +104,7 @@ TEST_CASE("array files: MNIST's files are found with a dot in their names, and i
   const std::string images = idx(8, {4, 2, 2}, random_bytes(16, 1)), labels = idx(8, {4}, std::string("\0\1\2\1", 4));
   write_file(folder / "train-images.idx3-ubyte", images);
   write_file(folder / "train-labels.idx1-ubyte.gz", gzip(labels));
-  write_file(folder / "t10k-images-idx3-ubyte/t10k-images-idx3-ubyte", images);  // as Kaggle has them
+  write_file(folder / "t10k-images-idx3-ubyte/t10k-images-idx3-ubyte", images);  // as on Kaggle
   write_file(folder / "t10k-labels-idx1-ubyte/t10k-labels.idx1-ubyte", labels);
   for (const char* prefix : {"train", "t10k"}) {
     const IdxFiles files = find_mnist_files(folder.text(), prefix);

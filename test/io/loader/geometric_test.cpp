@@ -69,7 +69,7 @@ TEST_CASE("translations equal the plain formula") {
 
 TEST_CASE("quarter turns and shifts by whole pixels copy pixels exactly") {
   Image image = random_image(8, 8, 3, 1);
-  for (double& value : image.values) value += 0.3f;  // no whole numbers
+  for (double& value : image.values) value += 0.3f;  // values that are not whole numbers
   for (double& value : image.values) value = static_cast<float>(value);
   const TransformPlan turn = plan_of("{random_rotation: {factor: [0.25, 0.25], fill_mode: constant}}");
   Image expected = make(8, 8, 3);

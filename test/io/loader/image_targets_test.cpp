@@ -104,7 +104,7 @@ TEST_CASE("masks move exactly as their images do, at random by sample and epoch"
         CHECK(wrong == 0);
         masks.insert(found.masks[i]);
       }
-      CHECK(masks.size() > images * 2);  // of the 18, hardly one occurs twice
+      CHECK(masks.size() > images * 2);  // hardly any of the 18 masks occurs twice
     }
   }
 }
