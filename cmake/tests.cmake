@@ -1,8 +1,8 @@
-# One Catch2 program for each folder of test/ that mirrors a folder of the sources, linked with that folder's library and
-# what it needs; test/cmd, test/runs and test/faults start the program; test/mpi runs under mpirun (see there).
+# One Catch2 program for each folder of test/ that mirrors a folder of the sources, linked with the library of that folder and
+# those that the tests use. Tests in test/cmd, test/runs and test/faults start the program, test/mpi runs under mpirun.
 include(Catch)
 
-# Seconds that a test may take: what hangs is ended, what is slow under a sanitizer and beside other work is not.
+# Seconds that a test may take: enough under a sanitizer and on a busy machine, so that only a test that hangs is ended.
 set(limit 600)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(limit 1200)
@@ -82,7 +82,7 @@ foreach(name test-cmd test-runs test-faults)
 endforeach()
 
 if(TARGET trainctl_cuda)  # what the installed cuDNN offers, asked without a GPU
-  # What cuDNN and cuBLASLt leave is in libraries that they have unloaded: the leak checker cannot name it.
+  # cuDNN and cuBLASLt leak memory in libraries that they have unloaded, which the leak checker cannot name.
   set(test_properties ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
   trainctl_test(cudnn unit trainctl_core_exec)
   unset(test_properties)
@@ -99,7 +99,7 @@ if(TARGET trainctl_cuda)  # what the installed cuDNN offers, asked without a GPU
   add_dependencies(test-cudnn described_driver)
 endif()
 
-# What stands for the driver where there is none.
+# The emulated NVML library, for machines without a driver.
 add_library(emulated_nvml SHARED ${PROJECT_SOURCE_DIR}/test/parallel/health/emulated_nvml.c)
 set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/emulated_nvml)
@@ -108,7 +108,7 @@ foreach(name test-parallel-health test-cmd test-runs)
     TRAINCTL_CUDA_MODULE=$<TARGET_EXISTS:trainctl_cuda>)
   add_dependencies(${name} emulated_nvml)
 endforeach()
-# Preloaded into the program, lets its system calls fail.
+# A library that is preloaded into the program and lets its system calls fail.
 add_library(fault_injection MODULE ${PROJECT_SOURCE_DIR}/test/faults/fault_injection.c)
 target_link_libraries(fault_injection PRIVATE ${CMAKE_DL_LIBS})
 target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
@@ -124,7 +124,7 @@ endif()
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)
 
-# trainctl_script_test(NAME LABEL SECONDS COMMAND...): a test by a script, skipped where that ends with 77.
+# trainctl_script_test(NAME LABEL SECONDS COMMAND...): a test that runs a script, whose exit code 77 means skipped.
 function(trainctl_script_test name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT ${seconds} PROCESSORS 2)
