@@ -1,4 +1,4 @@
-// The home of Catch2: version 2 (Debian 12) or 3.
+// Includes Catch2, version 2 (Debian 12) or 3.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,4 +1,4 @@
-// The backend under test: the CPU's.
+// Creates the backend under test: the CPU backend.
 #include "core/backend/select.h"
 #include "test/core/backend/run_op.h"
 

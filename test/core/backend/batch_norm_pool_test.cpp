@@ -1,5 +1,5 @@
-// Batch normalisation, ReLU and max pooling as one op: the bits of the ops one after the other, whichever way it is
-// computed.
+// Tests batch normalisation, ReLU and max pooling as one op: every implementation computes the bits of the separate
+// ops.
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace trainctl::test::batch_norm_pool_test {
 namespace {
 
-// The choices with this one for the op.
+// Returns a copy of the choices in which the op `def` has the implementation `wanted`.
 KernelChoices with_choice(const KernelChoices& choices, const OpDef& def, const std::string& wanted) {
   std::string text = choices.text();
   const std::size_t line = text.find(std::string(def.kind()) + " "), tab = text.find('\t', line);
@@ -23,12 +23,13 @@ KernelChoices with_choice(const KernelChoices& choices, const OpDef& def, const 
   return changed;
 }
 
-// What the op gives in each way that the backend has for it.
-std::vector<std::vector<Value>> in_every_way(Backend& backend, const std::shared_ptr<const OpDef>& def,
-                                             const std::vector<Value>& inputs, const std::vector<Value>& old = {}) {
+// Returns the outputs of the op, computed with each implementation that the backend has for it.
+std::vector<std::vector<Value>> by_every_implementation(Backend& backend, const std::shared_ptr<const OpDef>& def,
+                                                        const std::vector<Value>& inputs,
+                                                        const std::vector<Value>& old = {}) {
   KernelChoices choices;
   std::vector<std::vector<Value>> results{run_op(backend, def, inputs, old, &choices)};
-  if (backend.name() == "cpu") return results;  // has only one
+  if (backend.name() == "cpu") return results;  // has only one implementation
   std::size_t ways = 0;
   for (const std::string way :
        {"fused", "fused, 1 channels a thread", "fused, 4 channels a thread", "fused, 8 channels a thread", "apart"}) {
@@ -42,7 +43,7 @@ std::vector<std::vector<Value>> in_every_way(Backend& backend, const std::shared
   return results;
 }
 
-// Equal up to so much, NaN where NaN is.
+// Checks that the values are equal within a relative tolerance and have NaN at the same positions.
 void check_equal(const Value& got, const Value& expected, double tolerance = 0) {
   REQUIRE(got.values.size() == expected.values.size());
   std::size_t different = 0;
@@ -55,14 +56,14 @@ void check_equal(const Value& got, const Value& expected, double tolerance = 0) 
 
 }  // namespace
 
-TEST_CASE("batch normalisation and pooling as one op compute what both do, forward and backward") {
+TEST_CASE("batch normalisation and pooling as one op compute the same as the two ops, forward and backward") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   if (!backend->computes_in(dtype)) return;
   struct Case {
     Window window;
     std::int64_t channels;
-    bool scale, center, broken;  // broken: a NaN in x
+    bool scale, center, broken;  // broken: x contains a NaN
   };
   const Window overlapping{{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
   for (const Case& c : {Case{overlapping, 16, true, true, false}, Case{overlapping, 16, true, true, true},
@@ -80,7 +81,7 @@ TEST_CASE("batch normalisation and pooling as one op compute what both do, forwa
     if (a.center) inputs.push_back(random_value(per_channel, DType::float32, 3));
     const auto normalised = run_op(*backend, std::make_shared<BatchNorm>(a), inputs);
     const auto pooled = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, window, true), {normalised[0]});
-    for (const auto& got : in_every_way(*backend, std::make_shared<BatchNormPool>(a, window), inputs)) {
+    for (const auto& got : by_every_implementation(*backend, std::make_shared<BatchNormPool>(a, window), inputs)) {
       check_equal(got[0], pooled[0]);
       check_equal(got[1], normalised[1]);
       check_equal(got[2], normalised[2]);
@@ -97,10 +98,10 @@ TEST_CASE("batch normalisation and pooling as one op compute what both do, forwa
         {}, random_value(per_channel, DType::float32, 5), random_value(per_channel, DType::float32, 6)};
     const std::vector<Value> initial(old.begin(), old.begin() + 1 + a.scale + a.center);
     const auto expected = run_op(*backend, std::make_shared<BatchNormGrad>(a, true), apart, initial);
-    // Sums by channel may be in another order, and so a value of dx be rounded another way.
+    // Sums over a channel may be added in another order, so that a value of dx may be rounded differently.
     const double rounding = dtype == DType::float32 ? 1e-6 : dtype == DType::bfloat16 ? 0x1p-8 : 0x1p-11;
     const auto def = std::make_shared<BatchNormPoolGrad>(a, window, shape, true);
-    for (const auto& got : in_every_way(*backend, def, backward, initial)) {
+    for (const auto& got : by_every_implementation(*backend, def, backward, initial)) {
       for (std::size_t i = 0; i < expected.size(); ++i) {
         CAPTURE(i);
         check_equal(got[i], expected[i], i == 0 ? rounding : 1e-5);

@@ -1,4 +1,4 @@
-// Batch normalisation against its definition in float64, forward and backward, with residual and ReLU.
+// Compares batch normalisation with its definition in float64, forward and backward, with residual and ReLU.
 #include "core/graph/ops/normalization/batch_norm.h"
 #include <cmath>
 #include "core/graph/ops/normalization/statistics.h"
@@ -14,7 +14,7 @@ struct Reference {
   Values mean, variance, y, dx, dgamma, dbeta, dresidual;
 };
 
-// Everything by the definition; masked by the kernel's own y (rounding could turn a tiny value to zero).
+// Computes the outputs and the gradients by the definition.
 Reference reference(const Value& x, const Value& gamma, const Value& beta, const Value& residual, const Value& dy,
                     const BatchNormAttributes& a) {
   const auto channels = static_cast<std::size_t>(x.type.shape.back());
@@ -46,7 +46,7 @@ Reference reference(const Value& x, const Value& gamma, const Value& beta, const
   return r;
 }
 
-// What the gradient reads of a forward pass.
+// Returns the inputs of the gradient op: dy and the tensors that it reads of the forward pass.
 std::vector<Value> gradient_inputs(const BatchNormAttributes& a, const Value& dy, const Value& x,
                                    const std::vector<Value>& forward, const Value& gamma, const Value& beta) {
   const std::int64_t channels = x.type.shape.back();
@@ -61,7 +61,7 @@ std::vector<Value> gradient_inputs(const BatchNormAttributes& a, const Value& dy
 
 }  // namespace
 
-TEST_CASE("batch norm, its gradient and its inference") {
+TEST_CASE("batch norm, its gradient and its inference follow the definition") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 3, 3, 130}, Shape{64, 20, 20, 10});
@@ -89,7 +89,7 @@ TEST_CASE("batch norm, its gradient and its inference") {
     if ((byte >> i % 8 & 1) != (forward[0].values[i] > 0)) FAIL("bit " << i << " of the mask");
   }
 
-  // Where a value is within rounding of ReLU's corner, kernel and reference may differ: leave out its gradient.
+  // Where y is so close to 0 that rounding decides whether ReLU passes it, kernel and reference may differ: dy is 0.
   Value clean = dy;
   for (std::size_t i = 0; relu && i < clean.values.size(); ++i) {
     if (std::abs(r.y[i]) < tolerance && (r.y[i] > 0 || forward[0].values[i] > 0)) clean.values[i] = 0;
@@ -122,7 +122,7 @@ TEST_CASE("batch norm, its gradient and its inference") {
   CHECK(largest_error(run_op(*backend, std::make_shared<BatchNormInference>(a), given)[0], r.y) < tolerance);
 }
 
-TEST_CASE("the gradient of batch norm by given statistics is dy * gamma / sqrt(variance + epsilon)") {
+TEST_CASE("the gradient of batch norm with fixed statistics is dy * gamma / sqrt(variance + epsilon)") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     for (const std::int64_t channels : {3, 16, 130}) {
@@ -144,10 +144,10 @@ TEST_CASE("the gradient of batch norm by given statistics is dy * gamma / sqrt(v
   }
 }
 
-// With gradients of 1 the one by beta counts the values above zero, exactly. Many of them are zero or next to it: of
-// gammas so small that y is rounded to zero, to the dtype's least number or to neither, and of values that are beta's
-// opposite.
-TEST_CASE("the gradient masks what the forward pass rounded to zero, and nothing else") {
+// If dy is 1 everywhere, the gradient of beta is exactly the number of values above zero. Many values are zero or close
+// to it: some gammas are so small that y is rounded to zero or to the smallest number of the dtype, and some values
+// cancel beta.
+TEST_CASE("the gradient masks exactly the values that the forward pass rounded to zero") {
   const auto backend = backend_under_test({});
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
     if (!backend->computes_in(dtype)) continue;
@@ -182,34 +182,34 @@ TEST_CASE("the gradient masks what the forward pass rounded to zero, and nothing
   }
 }
 
-TEST_CASE("a NaN in x is one in all of its channel, forward and backward, and one in the residual stays in its place") {
+TEST_CASE("a NaN in x makes its whole channel NaN, forward and backward, and a NaN in the residual does not spread") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Shape shape{30, 16}, per_channel{16};
   const auto broken = GENERATE(0, 1);  // x, the residual
   const bool residual = broken == 1 || GENERATE(false, true);
   CAPTURE(name_of(dtype), broken, residual);
-  const std::size_t place = 7 * 16 + 5;
+  const std::size_t index = 7 * 16 + 5;
   const BatchNormAttributes a{1e-3f, true, true, residual, true};
   std::vector<Value> inputs{random_value(shape, dtype, 1), random_value(per_channel, DType::float32, 2, 0.5, 2),
                             random_value(per_channel, DType::float32, 3)};
   if (residual) inputs.push_back(random_value(shape, dtype, 4));
-  inputs[broken == 0 ? 0 : 3].values[place] = std::nan("");
+  inputs[broken == 0 ? 0 : 3].values[index] = std::nan("");
   const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), inputs);
   const auto got = run_op(*backend, std::make_shared<BatchNormGrad>(a, false),
                           gradient_inputs(a, random_value(shape, dtype, 5), inputs[0], forward, inputs[1], inputs[2]));
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < forward[0].values.size(); ++i) {
     const bool in_channel = broken == 0 && i % 16 == 5;
-    wrong += std::isnan(forward[0].values[i]) != (in_channel || (broken == 1 && i == place)) ? 1 : 0;
+    wrong += std::isnan(forward[0].values[i]) != (in_channel || (broken == 1 && i == index)) ? 1 : 0;
     wrong += std::isnan(got[0].values[i]) != in_channel ? 1 : 0;
   }
   CHECK(wrong == 0);
-  CHECK(std::isnan(got[1].values[5]) == (broken == 0));  // dgamma, which the gradients' norm holds
-  if (broken == 1) CHECK(got[3].values[place] == 0);
+  CHECK(std::isnan(got[1].values[5]) == (broken == 0));  // dgamma, which is part of the gradients' norm
+  if (broken == 1) CHECK(got[3].values[index] == 0);
 }
 
-TEST_CASE("the variance of values with a large mean keeps its digits") {
+TEST_CASE("the variance of values with a large mean is precise") {
   const auto backend = backend_under_test({});
   const Value x = random_value({64, 16, 16, 4}, DType::float32, 1, 4095, 4097);
   const BatchNormAttributes a{1e-3f, false, false, false, false};
@@ -218,7 +218,7 @@ TEST_CASE("the variance of values with a large mean keeps its digits") {
   for (std::size_t c = 0; c < 4; ++c) CHECK(forward[2].values[c] == Approx(r.variance[c]).epsilon(1e-4));
 }
 
-TEST_CASE("statistics are summed by the number of samples") {
+TEST_CASE("statistics are summed with the number of samples as their weight") {
   const auto backend = backend_under_test({});
   const std::vector<Value> values{random_value({5}, DType::float32, 1), random_value({5}, DType::float32, 2),
                                   random_value({600}, DType::float32, 4)};

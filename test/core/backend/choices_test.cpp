@@ -1,4 +1,4 @@
-// Kernel choices as text and as a file.
+// Tests that kernel choices are written to a file and read again.
 #include "core/backend/choices.h"
 
 #include "core/base/error.h"
@@ -14,7 +14,7 @@ KernelChoices some() {
   return choices;
 }
 
-// What reading a file with this text throws; none where it is taken.
+// Returns the kind of error that reading a file with this text throws, or empty if the file is accepted.
 std::optional<ErrorKind> refused(const std::string& text) {
   KernelChoices read;
   try {
@@ -27,7 +27,7 @@ std::optional<ErrorKind> refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("kernel choices come back from their file") {
+TEST_CASE("kernel choices are the same after writing and reading their file") {
   for (const KernelChoices& choices : {some(), KernelChoices()}) {
     KernelChoices read;
     read.add_file(choices.file_text());

@@ -1,4 +1,5 @@
-// Convolutions against naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding, accumulation.
+// Compares convolutions with naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding,
+// accumulation.
 #include <sstream>
 
 #include "core/backend/cpu/cpu_backend.h"
@@ -11,7 +12,7 @@
 namespace trainctl::test::conv2d_test {
 namespace {
 
-// The same keys with this implementation as every choice.
+// Returns choices with the same keys, all of which have this implementation.
 KernelChoices replaced(const KernelChoices& choices, const std::string& implementation) {
   KernelChoices all;
   std::istringstream lines(choices.text());
@@ -21,7 +22,7 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& implemen
 
 }  // namespace
 
-TEST_CASE("conv2d forward and backward") {
+TEST_CASE("conv2d and its gradients have the values of naive loops") {
   const auto backend = make_cpu_backend({.threads = GENERATE(2, 3)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const double tolerance = dtype == DType::float32 ? 2e-5 : 2e-2;
@@ -80,7 +81,8 @@ TEST_CASE("conv2d forward and backward") {
   }
 }
 
-TEST_CASE("kernel gradients that write past their scratch memory are not used, even where they were recorded") {
+TEST_CASE(
+    "implementations of the weight gradient that write past their scratch memory are not used, even if recorded") {
   const auto backend = make_cpu_backend({.threads = 2});
   const Window w{{1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   const std::vector<Value> inputs{random_value({2, 12, 12, 3}, DType::float32, 1),

@@ -1,4 +1,4 @@
-// Several copies as one piece of work: sizes, alignments and numbers of parts, and nothing beside them.
+// Tests copy_all with copies of many sizes and alignments: it writes their target ranges and no other bytes.
 #include <cstring>
 
 #include "test/core/backend/run_op.h"
@@ -8,13 +8,14 @@ namespace trainctl::test::copies_test {
 namespace {
 
 constexpr std::int64_t sizes[] = {0, 1, 3, 16, 17, 64, 255, 4096, 5003, 70001};
-constexpr std::int64_t offsets[] = {0, 1, 4, 8};  // from what is aligned to 16 bytes
+constexpr std::int64_t offsets[] = {0, 1, 4, 8};  // bytes from an address that is aligned to 16 bytes
 
 struct Part {
   std::int64_t to = 0, from = 0, bytes = 0;
 };
 
-// Every size with every pair of offsets, one behind another; `bytes` is what they take on either side.
+// Returns copies of every size at every pair of offsets, one after the other; `bytes` becomes the size of the source
+// and of the target.
 std::vector<Part> make_parts(std::int64_t& bytes) {
   std::vector<Part> parts;
   bytes = 0;
@@ -31,7 +32,7 @@ std::vector<Part> make_parts(std::int64_t& bytes) {
 
 }  // namespace
 
-TEST_CASE("copies as one piece of work write their parts and nothing else") {
+TEST_CASE("copy_all writes its target ranges and nothing else") {
   const auto backend = backend_under_test({});
   const auto stream = backend->compute_stream();
   std::int64_t bytes = 0;

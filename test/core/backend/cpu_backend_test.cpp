@@ -1,4 +1,5 @@
-// The CPU backend itself: memory, streams, events, errors, and kernels that allocate nothing and repeat their bits.
+// Tests the CPU backend: memory, streams, events, errors, and kernels that allocate nothing and compute the same bits
+// each time.
 #include "core/backend/cpu/cpu_backend.h"
 
 #include <atomic>
@@ -42,7 +43,7 @@ HostTask failing() {
 
 }  // namespace
 
-TEST_CASE("memory is zeroed and aligned, and too much of it is refused with the numbers") {
+TEST_CASE("memory is zeroed and aligned, and an allocation that is too large is refused with its size") {
   const auto backend = make_cpu_backend({});
   const Memory memory = backend->allocate(1000003);
   CHECK(reinterpret_cast<std::uintptr_t>(memory.get()) % 64 == 0);
@@ -56,14 +57,14 @@ TEST_CASE("memory is zeroed and aligned, and too much of it is refused with the 
   }
 }
 
-TEST_CASE("select knows the devices") {
+TEST_CASE("a backend is created by the name of its device") {
   CHECK(make_backend("auto")->name() == "cpu");
   CHECK(make_backend("cpu", {.threads = 2})->fingerprint().find("2 threads, oneDNN") != std::string::npos);
   CHECK_THROWS_AS(make_backend("cuda"), Error);
   CHECK_THROWS_AS(make_backend("abacus"), Error);
 }
 
-TEST_CASE("an op without a kernel is an error of the config at its place") {
+TEST_CASE("an op without a kernel is an error at its location in the config") {
   struct Unknown final : OpDef {
     std::string_view kind() const override { return "unknown"; }
     std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {}; }
@@ -81,7 +82,7 @@ TEST_CASE("an op without a kernel is an error of the config at its place") {
   }
 }
 
-TEST_CASE("streams run in order, surface the first exception, and go on") {
+TEST_CASE("streams run tasks in order, throw the first exception at synchronize, and go on") {
   const auto backend = make_cpu_backend({});
   for (const auto& stream : {backend->compute_stream(), backend->asynchronous_stream()}) {
     std::vector<int> list;
@@ -97,7 +98,7 @@ TEST_CASE("streams run in order, surface the first exception, and go on") {
   }
 }
 
-TEST_CASE("an event orders the streams") {
+TEST_CASE("an event makes one stream wait for another") {
   const auto backend = make_cpu_backend({});
   const auto compute = backend->compute_stream(), other = backend->asynchronous_stream();
   const auto event = backend->event();
@@ -114,7 +115,7 @@ TEST_CASE("an event orders the streams") {
   }
 }
 
-TEST_CASE("a copy follows the stream's earlier work") {
+TEST_CASE("a copy waits for the earlier tasks of its stream") {
   const auto backend = make_cpu_backend({});
   const auto stream = backend->asynchronous_stream();
   int source = 1, target = 0;
@@ -128,7 +129,7 @@ TEST_CASE("a copy follows the stream's earlier work") {
   CHECK(target == 7);
 }
 
-TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
+TEST_CASE("kernels allocate nothing, use the memory of the given slot, and compute the same bits each time") {
   const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
   const auto stream = backend->compute_stream();
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
@@ -151,7 +152,7 @@ TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
     std::vector<TensorType> types;
     std::int64_t bytes = 0;
     Binding binding;
-    const auto place = [&](std::int64_t size) {
+    const auto reserve = [&](std::int64_t size) {
       const Address address{nullptr, bytes};
       bytes += (size + 63) / 64 * 64;
       return address;
@@ -161,18 +162,18 @@ TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
       layouts.push_back(logical_layout(input.type));
       op.inputs.push_back(static_cast<TensorId>(program.tensors.size()));
       program.tensors.push_back({.name = "input", .type = input.type});
-      binding.inputs.push_back(place(input.type.bytes()));
+      binding.inputs.push_back(reserve(input.type.bytes()));
     }
     const std::vector<TensorType> results = def->outputs(types);
     for (const TensorType& type : results) {
       op.outputs.push_back(static_cast<TensorId>(program.tensors.size()));
       program.tensors.push_back({.name = "output", .type = type});
-      binding.outputs.push_back(place(type.bytes()));
+      binding.outputs.push_back(reserve(type.bytes()));
     }
     KernelChoices choices;
     const Lowering lowering = backend->lower(op, program, layouts, choices);
     for (std::size_t i = 0; i < inputs.size(); ++i) REQUIRE(lowering.inputs[i] == layouts[i]);
-    binding.workspace = place(lowering.workspace_bytes);
+    binding.workspace = reserve(lowering.workspace_bytes);
     const auto kernel = lowering.bind(binding);
 
     std::vector<Memory> memory{backend->allocate(bytes), backend->allocate(bytes)};
@@ -192,7 +193,7 @@ TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
   }
 }
 
-TEST_CASE("kernel choices survive their text form, and a damaged one is refused") {
+TEST_CASE("kernel choices are the same after conversion to text and back, and a damaged text is refused") {
   KernelChoices choices, read;
   choices.record("conv2d 3x3", "jit:avx512_core");
   choices.record("dense float32", "plain");
@@ -203,7 +204,7 @@ TEST_CASE("kernel choices survive their text form, and a damaged one is refused"
   CHECK_THROWS_AS(read.add("no tab here\n"), Error);
 }
 
-TEST_CASE("peaks are measured") {
+TEST_CASE("the peak rates of the CPU are measured") {
   make_cpu_backend({});
   const Peaks peaks = measure_cpu_peaks();
   CHECK(peaks.float32_gflops > 0.1);

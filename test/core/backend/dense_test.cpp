@@ -1,4 +1,4 @@
-// Dense kernels against naive sums in float64.
+// Compares dense kernels with naive sums in float64.
 #include "core/graph/ops/dense.h"
 #include "test/core/backend/run_op.h"
 #include "test/catch.h"
@@ -10,7 +10,7 @@ struct Sizes {
   std::int64_t samples, in, out;
 };
 
-// Tolerances: sums of up to 300 products of values below 1.
+// The tolerance for sums of hundreds of products of values below 1.
 double tolerance(DType dtype) { return dtype == DType::float32 ? 2e-5 : 2e-2; }
 
 std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b, std::int64_t m, std::int64_t k,
@@ -29,7 +29,7 @@ std::vector<double> product(const std::vector<double>& a, const std::vector<doub
   return c;
 }
 
-// What the kernel computes with: in bfloat16 the parameters are rounded first.
+// Returns the parameters that the kernel computes with: in bfloat16 it rounds them first.
 Value as_computed(Value value, DType dtype) {
   for (double& v : value.values) v = round_to(dtype, v);
   return value;
@@ -37,7 +37,7 @@ Value as_computed(Value value, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("dense forward, backward by input and by weights") {
+TEST_CASE("dense and its gradients of the input and the weights follow the definition") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Sizes s = GENERATE(Sizes{64, 784, 256}, Sizes{7, 13, 10}, Sizes{1, 5, 1}, Sizes{33, 128, 128});
@@ -83,7 +83,7 @@ TEST_CASE("dense forward, backward by input and by weights") {
     }
     const auto got =
         run_op(*backend, std::make_shared<DenseGradWeights>(true, accumulate), {x, dy}, {old_kernel, old_bias});
-    CHECK(largest_error(got[0], dkernel) < 2e-5);  // float32 sums also of bfloat16 products
+    CHECK(largest_error(got[0], dkernel) < 2e-5);  // products of bfloat16 values are also summed in float32
     CHECK(largest_error(got[1], dbias) < 2e-5);
   }
 }

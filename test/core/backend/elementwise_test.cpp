@@ -1,4 +1,4 @@
-// Element-wise ops, softmax, dropout and shaping against their definitions in float64.
+// Compares element-wise ops, softmax, dropout and shaping ops with their definitions in float64.
 #include <array>
 #include <cmath>
 
@@ -49,7 +49,7 @@ double activate(const ActivationFunction& f, double x) {
   }
 }
 
-// Central differences: nothing of the kernel's formulas.
+// Computes the derivative by central differences, which use none of the kernel's formulas.
 double derivative(const ActivationFunction& f, double x) {
   constexpr double step = 1e-5;
   return (activate(f, x + step) - activate(f, x - step)) / (2 * step);
@@ -59,7 +59,7 @@ double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-6 : 8e-3; }
 
 }  // namespace
 
-TEST_CASE("activations, their gradients and add") {
+TEST_CASE("activations, their gradients and add follow their definitions") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (ActivationKind kind : activation_kinds) {
@@ -67,7 +67,7 @@ TEST_CASE("activations, their gradients and add") {
     CAPTURE(name_of(dtype), to_string(f));
     Value x = random_value({37, 1003}, dtype, 1, -6, 6);
     const Value dy = random_value({37, 1003}, dtype, 2), other = random_value({37, 1003}, dtype, 3);
-    for (double& value : x.values) {  // differences across a kink are no derivative
+    for (double& value : x.values) {  // differences across a kink are not the derivative
       if (std::abs(std::abs(value) - 3) < 1e-4 || value > 6 - 1e-4) value = 1;
     }
     std::vector<double> y, dx, sum;
@@ -85,7 +85,7 @@ TEST_CASE("activations, their gradients and add") {
   }
 }
 
-TEST_CASE("activations at the ends of the range") {
+TEST_CASE("activations of infinite, large, tiny and NaN values are right") {
   const auto backend = backend_under_test({});
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const Value x = row({-infinity, -1000, 1000, infinity, nan, -1e-30});
@@ -100,7 +100,7 @@ TEST_CASE("activations at the ends of the range") {
   CHECK(of(ActivationKind::sigmoid)[3] == 1);
 }
 
-TEST_CASE("softmax and its gradient") {
+TEST_CASE("softmax and its gradient follow their definitions") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const std::int64_t n = GENERATE(1, 10, 1001);
@@ -127,7 +127,7 @@ TEST_CASE("softmax and its gradient") {
   CHECK(largest_error(run_op(*backend, std::make_shared<SoftmaxGrad>(), {dy, forward[0]})[0], dx) < tolerance(dtype));
 }
 
-TEST_CASE("dropout draws exactly the mask that its comment states") {
+TEST_CASE("dropout draws exactly the mask that its comment defines") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Shape shape = GENERATE(Shape{3, 7}, Shape{5, 9, 13, 3});
@@ -150,7 +150,7 @@ TEST_CASE("dropout draws exactly the mask that its comment states") {
   CHECK(largest_error(got, y) < tolerance(dtype));
 }
 
-TEST_CASE("a part of the columns is dropped as in the whole") {
+TEST_CASE("dropout of a range of columns uses the same mask as dropout of all columns") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const auto [columns, first, of] = GENERATE(std::array{8, 16, 48}, std::array{5, 5, 15}, std::array{150, 150, 300});
@@ -224,7 +224,7 @@ TEST_CASE("casts round to nearest even") {
   CHECK(std::isnan(run_op(*backend, std::make_shared<Cast>(DType::bfloat16), {nan})[0].values[0]));
 }
 
-TEST_CASE("concatenate and split are inverse") {
+TEST_CASE("split is the inverse of concatenate") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Value a = random_value({2, 3, 5}, dtype, 1), b = random_value({2, 3, 1}, dtype, 2),

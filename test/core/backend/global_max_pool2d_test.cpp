@@ -1,4 +1,4 @@
-// The largest value of each channel: which of equal values wins, NaN, and images of many pixels.
+// Tests global max pooling with equal values, with NaN and with images of many pixels.
 #include <cmath>
 #include <limits>
 
@@ -9,12 +9,12 @@
 
 namespace trainctl::test::global_max_pool2d_test {
 
-TEST_CASE("of equal values the first one is the maximum, and NaN comes before all") {
+TEST_CASE("the first of several equal values is the maximum, and NaN is larger than all values") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const std::int64_t channels = GENERATE(1, 5, 24);
-  // Random numbers of few values: every image has several maxima. The first image has NaN as well, the second one
-  // nothing but the least number.
+  // There are few different random numbers: every image has several maxima. The first image also has NaNs, the second
+  // one is -infinity everywhere.
   const Shape shape{3, 23, 41, channels};
   Value x = random_integers(shape, dtype, 5, 7);
   const std::int64_t pixels = shape[1] * shape[2];
@@ -38,12 +38,12 @@ TEST_CASE("of equal values the first one is the maximum, and NaN comes before al
         const double value = x.values[at(image, pixel, c)], best = x.values[at(image, winner, c)];
         if (!std::isnan(best) && (std::isnan(value) || value > best)) winner = pixel;
       }
-      const auto place = static_cast<std::size_t>(image * channels + c);
-      const double largest = x.values[at(image, winner, c)], found = result[0].values[place];
+      const auto index = static_cast<std::size_t>(image * channels + c);
+      const double largest = x.values[at(image, winner, c)], found = result[0].values[index];
       wrong += found != largest && !(std::isnan(found) && std::isnan(largest));
-      wrong += result[1].values[place] != static_cast<double>(winner);
+      wrong += result[1].values[index] != static_cast<double>(winner);
       for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        wrong += dx.values[at(image, pixel, c)] != (pixel == winner ? dy.values[place] : 0);
+        wrong += dx.values[at(image, pixel, c)] != (pixel == winner ? dy.values[index] : 0);
       }
     }
   }

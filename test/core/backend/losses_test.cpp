@@ -1,4 +1,4 @@
-// Losses against their definitions in float64.
+// Compares losses with their definitions in float64.
 #include "core/graph/ops/losses/losses.h"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ Value weights() {
 
 }  // namespace
 
-TEST_CASE("losses and their gradients, by differences") {
+TEST_CASE("losses and their gradients have the values of definitions and central differences") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const float smoothing = GENERATE(0.0f, 0.1f);
@@ -193,7 +193,7 @@ TEST_CASE("losses and their gradients, by differences") {
   CHECK(evaluation[1].values[0] == Approx(count - (accumulate ? 3 : 0)));
 }
 
-TEST_CASE("losses go over the positions of samples, with weights of samples or of positions") {
+TEST_CASE("losses sum over the positions of samples, with weights per sample or per position") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const bool masked = GENERATE(false, true), sparse = GENERATE(false, true);
@@ -231,14 +231,14 @@ TEST_CASE("losses go over the positions of samples, with weights of samples or o
   CHECK(got[2].type.shape == x.type.shape);
   CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
 
-  // Where another loss counts the samples.
+  // An op has no output for the count if another loss counts the samples.
   const auto uncounted = run_op(*backend, std::make_shared<Loss>(rule, true, false, scale, false), {x, targets, w});
   REQUIRE(uncounted.size() == 2);
   CHECK(uncounted[0].values == got[0].values);
   CHECK(uncounted[1].values == got[2].values);
 }
 
-TEST_CASE("a loss over samples is of all positions of each, by their weights") {
+TEST_CASE("a loss over samples uses all positions of a sample with their weights") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const bool masked = GENERATE(false, true);
@@ -285,7 +285,7 @@ TEST_CASE("a loss over samples is of all positions of each, by their weights") {
   CHECK(evaluation[0].values == got[0].values);
 }
 
-TEST_CASE("a skipped sample may hold anything, and a counted one that is not finite shows") {
+TEST_CASE("a sample of weight 0 may hold any values, and a NaN in any other sample makes the loss NaN") {
   const auto backend = backend_under_test({});
   Value x = random_value({samples, values}, DType::float32, 1), w = weights();
   Value targets = random_integers({samples}, DType::int32, 2, values);
@@ -299,12 +299,13 @@ TEST_CASE("a skipped sample may hold anything, and a counted one that is not fin
   CHECK(std::isnan(run_op(*backend, op, {x, targets, w})[0].values[0]));
 }
 
-TEST_CASE("a loss over parts of the classes is that of the whole") {
+TEST_CASE("a loss over ranges of the classes is the same as the loss over all classes") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  constexpr std::int64_t rows = 9, of = 12, ranks = 3, each = of / ranks;
-  const Value x = random_value({rows, of}, dtype, 1, -4, 4), labels = random_integers({rows}, DType::int32, 2, of);
-  const Value distributions = random_value({rows, of}, DType::float32, 3, 0, 1);
+  constexpr std::int64_t rows = 9, classes = 12, ranks = 3, each = classes / ranks;
+  const Value x = random_value({rows, classes}, dtype, 1, -4, 4),
+              labels = random_integers({rows}, DType::int32, 2, classes);
+  const Value distributions = random_value({rows, classes}, DType::float32, 3, 0, 1);
   Value weights = random_value({rows}, DType::float32, 4, 0.25, 1);
   weights.values[2] = 0;
   SparseCategoricalCrossentropy sparse;
@@ -317,14 +318,14 @@ TEST_CASE("a loss over parts of the classes is that of the whole") {
     std::vector<Value> parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {x});
     std::vector<Value> sums;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const auto def = std::make_shared<ClassSums>(rule, ColumnRange{rank * each, of});
+      const auto def = std::make_shared<ClassSums>(rule, ColumnRange{rank * each, classes});
       sums.push_back(run_op(*backend, def, {parts[static_cast<std::size_t>(rank)], targets})[0]);
     }
     const Value all = run_op(*backend, std::make_shared<Concatenate>(), sums)[0];
     const auto slopes = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {whole[2]});
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       CAPTURE(name_of(dtype), std::string(name_of(rule)), rank);
-      const auto def = std::make_shared<Loss>(rule, true, false, 0.5f, true, ColumnRange{rank * each, of});
+      const auto def = std::make_shared<Loss>(rule, true, false, 0.5f, true, ColumnRange{rank * each, classes});
       const auto r = static_cast<std::size_t>(rank);
       const auto got = run_op(*backend, def, {parts[r], targets, weights, all});
       CHECK(largest_error(got[0], whole[0].values) < 1e-5);

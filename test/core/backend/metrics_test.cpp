@@ -1,4 +1,4 @@
-// Metrics against their definitions in float64.
+// Compares metrics with their definitions in float64.
 #include "core/graph/ops/metrics/metrics.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ Value weights() {
   return w;
 }
 
-// Keras' definition, threshold by threshold: of predictions in [0, 1], with the weight of each.
+// Computes the area under the curve by Keras' definition, threshold by threshold, of predictions in [0, 1] with
+// weights.
 double area(const Row& p, const Row& t, const Row& w, int thresholds, AucCurve curve) {
   Row tp, fp;
   double yes = 0, no = 0;
@@ -83,11 +84,11 @@ TEST_CASE("a confusion matrix counts each pair of target and prediction") {
   CHECK_FALSE(ConfusionMatrix().adapt({LossTargets::class_numbers, LossLink::softmax, true, 101}).empty());
 }
 
-TEST_CASE("metrics that are means") {
+TEST_CASE("metrics that are means follow their definitions") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   Value x = random_value({samples, values}, dtype, 1), w = weights();
-  x.values[5] = x.values[7] = 3;  // equals: the first counts
+  x.values[5] = x.values[7] = 3;  // equal values: the first one is the largest
   const Value labels = random_integers({samples}, DType::int32, 2, values);
   const Value rows = random_value({samples, values}, DType::float32, 3, 0, 1);
   const auto sum = [&](const std::function<double(const Row&, std::size_t)>& of) {
@@ -152,7 +153,7 @@ TEST_CASE("metrics that are means") {
         }));
 }
 
-TEST_CASE("metrics have sums of each output") {
+TEST_CASE("metrics compute sums for each output") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const std::int64_t outputs = GENERATE(1, 5, 16, 300), n = GENERATE(1, 5, 400), positions = 3;
@@ -172,12 +173,12 @@ TEST_CASE("metrics have sums of each output") {
     const Row row = row_of(x, i);
     const auto best = std::max_element(row.begin(), row.end()) - row.begin();
     for (std::size_t e = 0; e < k; ++e) {
-      const auto place = [&](bool yes, bool wanted) { return (yes ? (wanted ? 0 : 1) : wanted ? 2 : 3) * k + e; };
+      const auto sum_index = [&](bool yes, bool wanted) { return (yes ? (wanted ? 0 : 1) : wanted ? 2 : 3) * k + e; };
       const bool label = static_cast<double>(e) == classes.values[i];
       const double t = numbers.values[i * k + e], answer = answers.values[i * k + e];
       one_hot.values[i * k + e] = label ? 1 : 0;
-      of_answers[place(row[e] > 0, answer > 0.5)] += weight;
-      of_classes[place(static_cast<std::ptrdiff_t>(e) == best, label)] += weight;
+      of_answers[sum_index(row[e] > 0, answer > 0.5)] += weight;
+      of_classes[sum_index(static_cast<std::ptrdiff_t>(e) == best, label)] += weight;
       of_numbers[e] += weight;
       of_numbers[k + e] += weight * t;
       of_numbers[2 * k + e] += weight * t * t;
@@ -185,8 +186,8 @@ TEST_CASE("metrics have sums of each output") {
     }
     if (weight == 0) x.values[i * k] = std::numeric_limits<double>::quiet_NaN();
   }
-  const auto check = [&](auto rule, LossTargets form, const Value& targets, Row expected) {
-    REQUIRE(rule.adapt({form, LossLink::identity, false, outputs}).empty());
+  const auto check = [&](auto rule, LossTargets kind, const Value& targets, Row expected) {
+    REQUIRE(rule.adapt({kind, LossLink::identity, false, outputs}).empty());
     const std::vector<Value> before = add ? std::vector{row(Row(expected.size(), 2))} : std::vector<Value>{};
     for (double& v : expected) v += add ? 2 : 0;
     const auto got = run_op(*backend, std::make_shared<Metric>(rule, add), {x, targets, w}, before);
@@ -206,7 +207,7 @@ TEST_CASE("metrics have sums of each output") {
   }
 }
 
-TEST_CASE("the coefficient of determination keeps its digits where targets are far from 0, however samples are split") {
+TEST_CASE("the coefficient of determination is precise if targets are far from 0, for any number of ranks") {
   const auto backend = backend_under_test({});
   const double middle = GENERATE(1e3, 1e6, -3e4);
   constexpr int n = 600;
@@ -244,8 +245,8 @@ TEST_CASE("the coefficient of determination keeps its digits where targets are f
   }
 }
 
-TEST_CASE("scores of outcomes, by hand") {
-  // Of three classes: true and false positives, false and true negatives; the last never occurs.
+TEST_CASE("scores have the values that are computed by hand from the outcomes") {
+  // True positives, false positives, false negatives and true negatives of three classes; the last class never occurs.
   const Row sums{3, 1, 0, /**/ 1, 1, 0, /**/ 1, 1, 0, /**/ 1, 3, 6};
   const auto value = [&](auto rule, MetricAverage average) {
     rule.average = average;
@@ -267,21 +268,21 @@ TEST_CASE("scores of outcomes, by hand") {
   CHECK(Recall{}.value(Row{0, 0, 0, 2}, 2) == 0);
   R2Score r2;
   CHECK(r2.value(Row{3, 6, 13, 1, /**/ 0, 0, 0.75, 0, /**/ 0, 0, 0.25, 0}, 3) == Approx(0.5));
-  CHECK(r2.value(Row{3, 6, 12, 1, /**/ 0, 0, 0, 0, /**/ 0, 0, 0, 0}, 3) == 0);  // targets all alike
-  // Of the answers no alone there is no recall, of yes alone no specificity: no curve of either.
+  CHECK(r2.value(Row{3, 6, 12, 1, /**/ 0, 0, 0, 0, /**/ 0, 0, 0, 0}, 3) == 0);  // all targets are equal
+  // Specificity is undefined if all answers are yes, and a precision-recall curve if all answers are no.
   Specificity specificity;
   specificity.yes_or_no = true;
   CHECK(std::isnan(specificity.value(Row{3, 0, 1, 0}, 4)));
   CHECK(specificity.value(Row{3, 0, 1, 2}, 6) == 1);
-  Specificity of_classes;  // macro: every sample is of the first class, of which there is no specificity
+  Specificity of_classes;  // macro: all samples are of the first class, whose specificity is undefined
   of_classes.outputs = 2;
   CHECK(of_classes.value(Row{3, 0, /**/ 0, 1, /**/ 1, 0, /**/ 0, 3}, 4) == Approx(3.0 / 4));
   const Auc auc{.num_thresholds = 3, .curve = AucCurve::pr};
-  CHECK(auc.value(Row{0, 2, 0, 0, 0, 0}, 2) == 1);  // as scikit-learn's average_precision_score
+  CHECK(auc.value(Row{0, 2, 0, 0, 0, 0}, 2) == 1);  // equals scikit-learn's average_precision_score
   CHECK(std::isnan(auc.value(Row{0, 0, 0, 2, 1, 0}, 3)));
 }
 
-TEST_CASE("metrics go over the positions of samples, with weights of samples or of positions") {
+TEST_CASE("metrics sum over the positions of samples, with weights per sample or per position") {
   const auto backend = backend_under_test({});
   const bool masked = GENERATE(false, true);
   constexpr std::int64_t n = 5, positions = 7;
@@ -296,7 +297,7 @@ TEST_CASE("metrics go over the positions of samples, with weights of samples or 
     const double weight = w.values[masked ? i : i / positions];
     const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
     if (largest == static_cast<std::ptrdiff_t>(labels.values[i])) right += weight;
-    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // of two thresholds: all are in the first bin
+    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // with two thresholds, all are in the first bin
   }
   CAPTURE(masked);
   CHECK(right > 0);
@@ -308,7 +309,7 @@ TEST_CASE("metrics go over the positions of samples, with weights of samples or 
   CHECK(largest_error(auc[0], {answers[1], 0, answers[0], 0}) < 1e-5);
 }
 
-TEST_CASE("auc is Keras', of probabilities and of logits, over several batches") {
+TEST_CASE("auc is the same as in Keras, for probabilities and logits, over several batches") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const bool of_logits = GENERATE(false, true);
@@ -325,14 +326,14 @@ TEST_CASE("auc is Keras', of probabilities and of logits, over several batches")
     const Value weight = weights();
     if (!of_logits) x.values[0] = 0, x.values[1] = 1;
     for (std::size_t i = 0; i < x.values.size(); ++i) {
-      // Answers that the predictions tell something of.
+      // These answers correlate with the predictions.
       if (i % 3 != 0) targets.values[i] = x.values[i] > (of_logits ? 0 : 0.5) ? 1 : 0;
       p.push_back(of_logits ? 1 / (1 + std::exp(-x.values[i])) : x.values[i]);
       t.push_back(targets.values[i]);
       w.push_back(weight.values[i / values]);
     }
     for (double v : weight.values) count += v;
-    x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();  // of the skipped sample
+    x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();  // in the skipped sample
     const std::vector<Value> before = sums.values.empty() ? std::vector<Value>{} : std::vector{sums};
     sums = run_op(*backend, std::make_shared<Metric>(rule, !before.empty()), {x, targets, weight}, before)[0];
   }
@@ -342,7 +343,7 @@ TEST_CASE("auc is Keras', of probabilities and of logits, over several batches")
   if (thresholds == 200) CHECK((expected > 0.6 && expected < 0.95));
 }
 
-TEST_CASE("auc where one answer never occurs is not a number, as in scikit-learn") {
+TEST_CASE("auc is NaN if one of the answers never occurs, as in scikit-learn") {
   const Auc roc{3, AucCurve::roc, false};
   CHECK(std::isnan(roc.value(std::vector<double>{1, 2, 0, 0, 0, 0}, 3)));
   CHECK(std::isnan(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3)));

@@ -1,4 +1,4 @@
-// Group and layer normalisation at sizes whose sums are taken in parts, against their definition in float64.
+// Compares group and layer normalisation with their definition in float64, at sizes whose sums are computed in pieces.
 #include <cmath>
 
 #include "core/graph/ops/normalization/group_norm.h"
@@ -13,7 +13,7 @@ struct Expected {
   std::vector<double> y, dx, dgamma, dbeta;
 };
 
-// The values of a group in the order of memory: calls visit(element, channel).
+// Calls visit(element, channel) for the values of a group in the order of memory.
 template <class Visit>
 void each_value(const Shape& x, std::int64_t groups, std::int64_t sample, std::int64_t group, const Visit& visit) {
   const std::int64_t channels = x.back(), width = channels / groups, positions = x.rows() / x[0];
@@ -59,7 +59,7 @@ struct Sizes {
   std::int64_t groups;
 };
 
-// Sample `number` of a batch, alone.
+// Returns sample `number` of a batch as a batch of one sample.
 Value sample_of(const Value& batch, std::int64_t number) {
   Value sample = batch;
   sample.type.shape[0] = 1;
@@ -69,7 +69,8 @@ Value sample_of(const Value& batch, std::int64_t number) {
   return sample;
 }
 
-// Checks the gradients, added to what the outputs hold or not, and that `two` computes the bits of `one` in `places`.
+// Checks the gradients, with and without adding to the outputs, and that backend `two` computes the bits of `one` with
+// outputs in `places`.
 template <class Grad, class Attributes>
 void check_gradient(Backend& one, Backend& two, const Attributes& a, const std::vector<Value>& inputs,
                     const Expected& expected, OutputPlaces places) {
@@ -94,7 +95,8 @@ void check_gradient(Backend& one, Backend& two, const Attributes& a, const std::
 
 }  // namespace
 
-TEST_CASE("group normalisation and its gradient at every width, with the same bits for any number of threads") {
+TEST_CASE(
+    "group normalisation and its gradient are right at every width, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   for (const auto& [shape, groups] : {Sizes{{3, 70, 37, 16}, 4}, Sizes{{3, 19, 17, 96}, 32}, Sizes{{5, 7, 66}, 3},
                                       Sizes{{3, 30, 31, 5}, 5}, Sizes{{7, 600}, 2}, Sizes{{9, 150, 8}, 1}}) {
@@ -118,7 +120,8 @@ TEST_CASE("group normalisation and its gradient at every width, with the same bi
   }
 }
 
-TEST_CASE("layer normalisation and its gradient at every width, with the same bits for any number of threads") {
+TEST_CASE(
+    "layer normalisation and its gradient are right at every width, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   for (const Shape& shape : {Shape{1300, 16}, Shape{70, 264}, Shape{3, 9000}, Shape{5, 7, 33}}) {
     const Shape channels{shape.back()};
@@ -135,12 +138,13 @@ TEST_CASE("layer normalisation and its gradient at every width, with the same bi
   }
 }
 
-TEST_CASE("a large mean costs group normalisation no digits of the variance") {
+TEST_CASE("the variance of group normalisation is precise even if the mean is large") {
   const auto backend = backend_under_test({.threads = 2});
   const Shape shape{2, 40, 41, 8}, channels{8};
   const Value dy = random_value(shape, DType::float32, 2);
   Value x = random_value(shape, DType::float32, 1, 4095, 4097);
-  for (std::int64_t i = 0; i < 8; ++i) x.values[static_cast<std::size_t>(i)] = 0;  // the first pixel is far away
+  for (std::int64_t i = 0; i < 8; ++i)
+    x.values[static_cast<std::size_t>(i)] = 0;  // the first pixel is far from the mean
   const Value gamma = random_value(channels, DType::float32, 3), beta = random_value(channels, DType::float32, 4);
   const GroupNormAttributes a{{}, 2};
   const Expected expected = by_definition(x, dy, gamma, beta, a);
@@ -149,7 +153,7 @@ TEST_CASE("a large mean costs group normalisation no digits of the variance") {
   CHECK(forward[2].values[2] == Approx(std::sqrt(3.0)).epsilon(0.02));  // uniform of width 2
 }
 
-TEST_CASE("group normalisation of bfloat16 has float32 statistics") {
+TEST_CASE("group normalisation of bfloat16 values has float32 statistics") {
   const auto backend = backend_under_test({.threads = 2});
   const Shape shape{2, 33, 31, 24}, channels{24};
   const Value x = random_value(shape, DType::bfloat16, 1, 5, 9), dy = random_value(shape, DType::bfloat16, 2);

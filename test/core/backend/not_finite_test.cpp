@@ -1,4 +1,4 @@
-// A NaN stays one in every kernel that it passes through: what is not finite must come to light in the loss.
+// Tests that every kernel passes a NaN on, so that values that are not finite show in the loss.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -19,11 +19,11 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr ActivationKind fused_kinds[] = {ActivationKind::none, ActivationKind::relu, ActivationKind::leaky_relu,
                                           ActivationKind::tanh, ActivationKind::sigmoid};
 
-using Places = std::function<bool(std::size_t)>;
+using Positions = std::function<bool(std::size_t)>;
 
-// Checks that the values that `expected` says are NaN, that others are only where `allowed` says, and that a relu
-// leaves nothing below zero to speak of.
-void check_nans(const Value& y, ActivationKind kind, const Places& expected, const Places& allowed) {
+// Checks that the values at the `expected` positions are NaN, that other NaNs are only at `allowed` positions, and that
+// a relu leaves no value below zero beyond rounding.
+void check_nans(const Value& y, ActivationKind kind, const Positions& expected, const Positions& allowed) {
   std::size_t missing = 0, elsewhere = 0, negative = 0;
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     missing += expected(i) && !std::isnan(y.values[i]) ? 1 : 0;
@@ -35,7 +35,7 @@ void check_nans(const Value& y, ActivationKind kind, const Places& expected, con
   CHECK(negative == 0);
 }
 
-void check_nans(const Value& y, ActivationKind kind, const Places& expected) {
+void check_nans(const Value& y, ActivationKind kind, const Positions& expected) {
   check_nans(y, kind, expected, expected);
 }
 
@@ -43,7 +43,7 @@ void check_nans(const Value& y, ActivationKind kind, const Places& expected) {
 
 TEST_CASE(
     "a NaN in the samples passes through dense layers, convolutions, activations and sums, but not through relus that "
-    "are fused into products, which evaluation has none of") {
+    "are fused into products, which evaluation does not use") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (ActivationKind kind : fused_kinds) {
@@ -53,7 +53,7 @@ TEST_CASE(
     Value rows = random_value({20, 40}, dtype, 1);
     rows.values[7 * 40 + 3] = not_a_number;
     const Value kernel = random_value({40, 24}, dtype, 2), bias = random_value({24}, DType::float32, 3);
-    // oneDNN's relu behind a product or a convolution is the maximum of 0 and x, which x86 answers with 0 for a NaN.
+    // oneDNN's relu after a product or a convolution is the maximum of 0 and x, which on x86 is 0 if x is NaN.
     const bool keeps_nans = kind != ActivationKind::relu;
     const auto dense = run_op(*backend, std::make_shared<Dense>(f), {rows, kernel, bias});
     if (keeps_nans) check_nans(dense[0], kind, [](std::size_t i) { return i / 24 == 7; });
@@ -75,7 +75,7 @@ TEST_CASE(
           const std::int64_t n = pixel / 72, row = pixel / 8 % 9, column = pixel % 8;
           return n == 2 ? std::max(std::abs(row - 5), std::abs(column - 4)) : 100;
         };
-        // oneDNN's kernels for few channels multiply neighbouring pixels by zeros, which keeps their NaN, too.
+        // oneDNN's kernels for few channels multiply further neighbouring pixels by zero, which yields NaN, too.
         check_nans(
             conv[0], kind, [&](std::size_t i) { return distance(i) <= size / 2; },
             [&](std::size_t i) { return distance(i) <= size; });
@@ -96,13 +96,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils the loss of its sample") {
+TEST_CASE("a NaN in a window is its maximum and its mean, and a NaN in the logits makes the loss NaN") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
-  for (int place = 0; place < 4; ++place) {
+  for (int position = 0; position < 4; ++position) {
     Value images = random_value({2, 6, 6, 5}, dtype, 1);
-    images.values[static_cast<std::size_t>(((6 + 2 + place / 2) * 6 + 4 + place % 2) * 5 + 3)] = not_a_number;
+    images.values[static_cast<std::size_t>(((6 + 2 + position / 2) * 6 + 4 + position % 2) * 5 + 3)] = not_a_number;
     for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
       const auto y = run_op(*backend, std::make_shared<Pool2d>(mode, window, false), {images});
       check_nans(y[0], ActivationKind::none, [](std::size_t i) { return i == ((3 + 1) * 3 + 2) * 5 + 3; });
@@ -110,9 +110,9 @@ TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils th
   }
   const Value weights{{{2}, DType::float32}, {1, 1}};
   const Value labels{{{2}, DType::int32}, {0, 2}};
-  for (int place = 0; place < 3; ++place) {
+  for (int position = 0; position < 3; ++position) {
     Value logits = random_value({2, 3}, dtype, 3);
-    logits.values[static_cast<std::size_t>(3 + place)] = not_a_number;
+    logits.values[static_cast<std::size_t>(3 + position)] = not_a_number;
     const auto loss = run_op(*backend, std::make_shared<Loss>(SparseCategoricalCrossentropy{}, false, false),
                              {logits, labels, weights});
     CHECK(std::isnan(loss[0].values[0]));

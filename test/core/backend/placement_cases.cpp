@@ -1,4 +1,4 @@
-// Cases of ops whose rules of placement are compared with kernels.
+// Lists the ops whose placement rules are compared with kernels.
 #include "test/core/backend/placement_cases.h"
 
 #include <cmath>
@@ -38,7 +38,7 @@ using Cases = std::vector<PlacementCase>;
 
 constexpr DType floats = DType::float32;
 
-// The same op whatever the shapes.
+// Returns a PlacementCase::make that returns the same op for all shapes.
 auto always(std::shared_ptr<const OpDef> def) {
   return [def = std::move(def)](const Types&) { return def; };
 }
@@ -47,7 +47,7 @@ auto always_a(T... arguments) {
   return always(std::make_shared<Def>(arguments...));
 }
 
-// What an op without a kernel is in parts, one after the other.
+// Computes an op without a kernel by the ops of its decomposition, one after the other.
 std::vector<Value> compute_parts(Backend& backend, KernelChoices& choices, const OpDef& def,
                                  const std::vector<Value>& inputs, const std::vector<Value>& held) {
   std::vector<Value> tensors = inputs;
@@ -323,7 +323,7 @@ void add_sums(Cases& cases, DType dtype) {
     }
   }
   cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
-  // Of sequences: a weight for each sample, or for each position.
+  // Sequences have a weight for each sample or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
   for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {
     const CaseInput each{{shape, floats}, 0.25};
@@ -336,14 +336,14 @@ void add_sums(Cases& cases, DType dtype) {
 void add_update(Cases& cases) {
   const CaseInput statistic{{{4}, floats}}, region{{{8}, floats}}, scalar{{{}, floats}, 0.25},
       step{{{}, DType::int64}, 0, 9};
-  for (const bool add :
-       {false, true}) {  // each statistic split, or not; with a partial count common, or each rank's own
+  // Each statistic is split or not; with a partial count, it is common to the ranks or each rank has its own.
+  for (const bool add : {false, true}) {
     cases.push_back({"accumulate_statistics", {statistic, statistic, scalar}, always_a<AccumulateStatistics>(add), 8});
     cases.push_back({"count", {{{{6}, DType::int64}, 0, 1000}}, always_a<Count>(add), 2});
     cases.push_back({"count of weights", {{{{6, 2}, floats}, 0.25}}, always_a<Count>(add), 3});
   }
   const auto update_statistics = always_a<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
-  // Flags of nothing: with random ones nothing would change.
+  // All flags are 0: with random flags the op would change nothing.
   const CaseInput flags{{{agree_flags}, floats}, 0, 1};
   cases.push_back({"update_statistics", {statistic, statistic, scalar, flags}, update_statistics, 4});
   const auto optimizer = [](OptimizerRule rule) {
@@ -438,7 +438,7 @@ std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::
     return {scaled};
   }
   const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def.get());
-  if (gradient != nullptr && gradient->accumulate && !backend.adds_gradients()) {  // in two, as lowering does it
+  if (gradient != nullptr && gradient->accumulate && !backend.adds_gradients()) {  // as two ops, like lowering
     const auto alone = std::make_shared<Conv2dGradInput>(gradient->window, gradient->groups, gradient->input);
     const Value dx = run_op(backend, alone, {inputs[0], inputs[1]}, {}, &choices)[0];
     return run_op(backend, std::make_shared<Add>(), {dx, inputs[2]});

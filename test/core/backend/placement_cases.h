@@ -1,4 +1,4 @@
-// Cases of ops whose rules of placement are compared with kernels, each for whole tensors and for any parts of them.
+// Lists the ops whose placement rules are compared with kernels, each for whole tensors and for any shards of them.
 #pragma once
 
 #include <functional>
@@ -23,25 +23,25 @@ Value on_grid(const TensorType& type, std::uint64_t seed, double low = -1);
 
 struct CaseInput {
   TensorType type;
-  double low = -1;         // above 0 for what is a variance or a weight
-  std::int64_t bound = 0;  // integers: below this
+  double low = -1;         // lower bound of random values: above 0 for variances and weights
+  std::int64_t bound = 0;  // upper bound of random integers (exclusive); 0: random numbers from `low`
 
   Value value(std::uint64_t seed) const;
 };
 
 struct PlacementCase {
   std::string name;
-  std::vector<CaseInput> inputs;  // the whole; sizes of dimensions are even where they can be cut
-  // The op for inputs of these types; throws where there is none.
+  std::vector<CaseInput> inputs;  // whole inputs; dimensions that can be split have even sizes
+  // Returns the op for inputs of these types; throws if there is none.
   std::function<std::shared_ptr<const OpDef>(const std::vector<TensorType>&)> make;
-  int ways = 1;  // how many combinations of placements its rule accepts
+  int ways = 1;  // number of combinations of placements that its rule accepts
   DType computes_in = DType::float32;
-  bool compares = true;  // false: its outputs count what a rank has, of which each has half
+  bool compares = true;  // false: varying outputs count a rank's samples, which are half of all
 };
 
 std::vector<PlacementCase> placement_cases(DType dtype);
 
-// Runs the op; ops without a kernel of their own by their parts or by what they are.
+// Computes the op; an op without a kernel is computed by its decomposition or its definition.
 std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::shared_ptr<const OpDef>& def,
                            const std::vector<Value>& inputs, const std::vector<Value>& held);
 

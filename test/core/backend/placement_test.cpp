@@ -1,5 +1,5 @@
-// Rules of placement against kernels: for every way in which an op's inputs may lie on two ranks, the kernel runs on
-// each rank's parts, and what the rule says of the outputs puts together what the kernel makes of the whole.
+// Compares placement rules with kernels: for all placements of an op's inputs on two ranks, the kernel runs on each
+// rank's shards, and its results, combined by the rule's output placements, must be those of the whole tensors.
 #include "core/graph/placement_rules.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-4 : 0.04; }
 
-// Half of the value along a dimension.
+// Returns a rank's half of the value along a dimension.
 Value half(const Value& whole, int dimension, int rank) {
   Value part = whole;
   part.type.shape[dimension] /= 2;
@@ -29,7 +29,7 @@ Value half(const Value& whole, int dimension, int rank) {
   return part;
 }
 
-// What a rank of two holds of the whole.
+// Returns what one of two ranks holds of the whole value.
 Value part_of(const Value& whole, const Placement& placement, int rank) {
   if (placement.kind == Placement::Kind::split) return half(whole, placement.dimension, rank);
   if (placement != partial) return whole;
@@ -44,13 +44,13 @@ TensorType part_type(TensorType whole, const Placement& placement) {
   return whole;
 }
 
-// The second half of the samples becomes a copy of the first: then every rank finds the same statistics.
+// Makes the second half of the samples a copy of the first, so that all ranks compute the same statistics.
 void repeat_samples(Value& value) {
   const Value first = half(value, 0, 0);
   std::copy(first.values.begin(), first.values.end(), value.values.begin() + std::ssize(first.values));
 }
 
-// Every way in which a tensor may lie.
+// Returns all placements that a tensor may have.
 std::vector<Placement> placements_of(const TensorType& type) {
   std::vector<Placement> all{replicated, varying};
   if (is_floating(type.dtype)) all.push_back(partial);
@@ -80,7 +80,7 @@ void each_combination(const PlacementCase& which, const Visit& visit) {
 
 struct Answer {
   OutputPlacements placements;
-  std::shared_ptr<const OpDef> part;  // what each rank runs; null where there is no such op
+  std::shared_ptr<const OpDef> part;  // the op that each rank runs; null if there is no such op
 };
 
 std::vector<TensorType> types_of(const PlacementCase& which) {
@@ -140,7 +140,8 @@ void check_values(Backend& backend, KernelChoices& choices, const PlacementCase&
   const std::vector<TensorType> results = def->outputs(types_of(which));
   REQUIRE(results.size() == outputs.size());
   std::vector<Value> held;
-  for (const TensorType& type : results) held.push_back(on_grid(type, 50 + held.size(), 0));  // mean squares among them
+  // Not negative, since some outputs are mean squares.
+  for (const TensorType& type : results) held.push_back(on_grid(type, 50 + held.size(), 0));
   std::vector<Value> parts[2];
   for (const int rank : {0, 1}) {
     std::vector<Value> given, before;
@@ -164,7 +165,7 @@ OutputPlacements ask_one(const OpDef& def, std::vector<Placement> inputs, std::v
 
 }  // namespace
 
-TEST_CASE("what rules of placement accept is what kernels compute") {
+TEST_CASE("the placements that rules accept are those that kernels compute") {
   const auto backend = backend_under_test({.threads = 1});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   KernelChoices choices;
@@ -186,7 +187,7 @@ TEST_CASE("what rules of placement accept is what kernels compute") {
 }
 
 TEST_CASE("every op is among the cases") {
-  std::set<std::string> covered{"agree"};  // below
+  std::set<std::string> covered{"agree"};  // tested below
   for (const PlacementCase& which : placement_cases(DType::float32))
     covered.emplace(which.make(types_of(which))->kind());
   const std::regex kind(R"re(kind\(\) const override \{ return "(\w+)"; \})re");
@@ -203,7 +204,7 @@ TEST_CASE("every op is among the cases") {
   CHECK(found >= 40);
 }
 
-TEST_CASE("flags add up to more than zero where a rank raised one") {
+TEST_CASE("the sum of a flag over the ranks is above zero if a rank set it") {
   const auto backend = backend_under_test();
   const Agree agree;
   for (const Placement& loss : {replicated, partial, varying}) {
@@ -218,7 +219,7 @@ TEST_CASE("flags add up to more than zero where a rank raised one") {
   }
 }
 
-TEST_CASE("an op that adds to its outputs finds them as it leaves them") {
+TEST_CASE("an op that adds to an output requires that the output has the placement of the added values") {
   const TensorType x{{4, 6}, DType::float32}, dy{{4, 2}, DType::float32};
   const std::vector<Placement> inputs{split_along(0), split_along(0)};
   const auto asked = [&](bool accumulate, std::optional<Placement> held) {
@@ -229,7 +230,7 @@ TEST_CASE("an op that adds to its outputs finds them as it leaves them") {
   CHECK(asked(true, std::nullopt) == "an op adds to output 0 before any op writes it");
   CHECK(asked(false, replicated).empty());
   CHECK(asked(false, std::nullopt).empty());
-  // Parameters and their gradients lie alike.
+  // Parameters and their gradients have the same placement.
   OptimizerUpdate update(Sgd{});
   update.ranges = {{0, 8, true}};
   const TensorType region{{8}, DType::float32}, scalar{{}, DType::float32}, flags{{agree_flags}, DType::float32};
@@ -246,7 +247,7 @@ TEST_CASE("an op that adds to its outputs finds them as it leaves them") {
   CHECK(updated(partial, replicated) == "input 0 cannot be partial");
 }
 
-TEST_CASE("problems of placement are told in plain words") {
+TEST_CASE("error texts of placement rules name the input and the problem") {
   const TensorType x{{4, 6}, DType::float32}, kernel{{6, 8}, DType::float32}, bias{{8}, DType::float32};
   CHECK(ask_one(Add(), {partial, replicated}, {x, x}).problem == "partial and replicated tensors are added");
   CHECK(ask_one(Dense(), {split_along(1), split_along(0), replicated}, {x, kernel, bias}).problem ==
@@ -256,7 +257,7 @@ TEST_CASE("problems of placement are told in plain words") {
   CHECK(ask_one(Activation({ActivationKind::relu}), {partial}, {x}).problem == "input 0 cannot be partial");
 }
 
-TEST_CASE("a reshape keeps a split of the outermost dimension of what it merges or takes apart") {
+TEST_CASE("a reshape keeps a split along the outermost of the dimensions that it merges or divides") {
   const auto asked = [](Shape from, Shape to, int dimension) {
     const OutputPlacements result =
         ask_one(Reshape(std::move(to)), {split_along(dimension)}, {{std::move(from), DType::float32}});
@@ -267,13 +268,13 @@ TEST_CASE("a reshape keeps a split of the outermost dimension of what it merges 
   CHECK(asked({8, 4, 6}, {8, 24}, 2) == replicated);  // rows of both ranks alternate
   CHECK(asked({8, 24}, {8, 4, 6}, 1) == split_along(1));
   CHECK(asked({4, 6}, {8, 3}, 0) == split_along(0));
-  // Of one sample.
+  // A batch of one sample.
   CHECK(asked({1, 4, 6}, {1, 24}, 0) == split_along(0));
   CHECK(asked({1, 4, 6}, {1, 24}, 1) == split_along(1));
   CHECK(asked({1, 4, 6}, {4, 6}, 0) == split_along(0));
   CHECK(asked({1, 4, 6}, {4, 6}, 2) == split_along(1));
   CHECK(asked({5, 1}, {5}, 1) == replicated);
-  // Of the last dimension, where both hold the same rows.
+  // A split along the last dimension, if both shapes have the same rows.
   CHECK(asked({8, 1, 1, 6}, {8, 6}, 3) == split_along(1));
   CHECK(asked({8, 6}, {2, 4, 6}, 1) == split_along(2));
   CHECK(asked({8, 6}, {8, 1, 1, 6}, 1) == split_along(3));

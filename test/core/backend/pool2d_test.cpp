@@ -1,4 +1,4 @@
-// Pooling against naive loops in float64.
+// Compares pooling with naive loops in float64.
 #include <cmath>
 #include <limits>
 
@@ -32,30 +32,30 @@ Result reference(const Case& c, PoolMode mode, const Value& x, const Value& dy) 
   for (std::int64_t o = 0; o < static_cast<std::int64_t>(dy.values.size()); ++o) {
     const std::int64_t k = o % channels, column = o / channels % ow, row = o / channels / ow % oh,
                        n = o / channels / ow / oh;
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
     std::vector<double> numbers;
     for (std::int64_t i = 0; i < w.size[0]; ++i) {
       for (std::int64_t j = 0; j < w.size[1]; ++j) {
         const std::int64_t h = row * w.strides[0] - w.padding_before[0] + i * w.dilation[0];
         const std::int64_t v = column * w.strides[1] - w.padding_before[1] + j * w.dilation[1];
         if (h < 0 || h >= c.x[1] || v < 0 || v >= c.x[2]) continue;
-        places.push_back(static_cast<std::size_t>(((n * c.x[1] + h) * c.x[2] + v) * channels + k));
+        indices.push_back(static_cast<std::size_t>(((n * c.x[1] + h) * c.x[2] + v) * channels + k));
         numbers.push_back(static_cast<double>(i * w.size[1] + j));
       }
     }
     const auto at = static_cast<std::size_t>(o);
     if (mode == PoolMode::max) {
       std::size_t best = 0;
-      for (std::size_t p = 1; p < places.size(); ++p) {
-        if (x.values[places[p]] > x.values[places[best]]) best = p;
+      for (std::size_t p = 1; p < indices.size(); ++p) {
+        if (x.values[indices[p]] > x.values[indices[best]]) best = p;
       }
-      r.y[at] = x.values[places[best]];
+      r.y[at] = x.values[indices[best]];
       r.winners[at] = numbers[best];
-      r.dx[places[best]] += dy.values[at];
+      r.dx[indices[best]] += dy.values[at];
     } else {
-      for (std::size_t place : places) {
-        r.y[at] += x.values[place] / static_cast<double>(places.size());
-        r.dx[place] += dy.values[at] / static_cast<double>(places.size());
+      for (std::size_t index : indices) {
+        r.y[at] += x.values[index] / static_cast<double>(indices.size());
+        r.dx[index] += dy.values[at] / static_cast<double>(indices.size());
       }
     }
   }
@@ -64,7 +64,7 @@ Result reference(const Case& c, PoolMode mode, const Value& x, const Value& dy) 
 
 }  // namespace
 
-TEST_CASE("pooling forward and backward") {
+TEST_CASE("pooling and its gradient have the values of naive loops") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const PoolMode mode = GENERATE(PoolMode::max, PoolMode::average);
@@ -86,7 +86,7 @@ TEST_CASE("pooling forward and backward") {
   }
 }
 
-TEST_CASE("global average pooling forward and backward") {
+TEST_CASE("global average pooling and its gradient follow their definition") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Value x = random_value({3, 5, 4, 70}, dtype, 1), dy = random_value({3, 70}, dtype, 2);
@@ -102,13 +102,13 @@ TEST_CASE("global average pooling forward and backward") {
         tolerance);
 }
 
-TEST_CASE("a NaN anywhere in its window is the maximum") {
+TEST_CASE("a NaN anywhere in a window is its maximum") {
   const auto backend = backend_under_test({.threads = 1});
   const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
-  for (std::size_t place = 0; place < 4; ++place) {
+  for (std::size_t index = 0; index < 4; ++index) {
     Value x = random_value({1, 2, 2, 16}, DType::float32, 1);
-    for (std::size_t k = 0; k < 16; ++k) x.values[place * 16 + k] = std::numeric_limits<double>::quiet_NaN();
-    CAPTURE(place);
+    for (std::size_t k = 0; k < 16; ++k) x.values[index * 16 + k] = std::numeric_limits<double>::quiet_NaN();
+    CAPTURE(index);
     const Value y = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, window, true), {x})[0];
     for (const double value : y.values) CHECK(std::isnan(value));
   }

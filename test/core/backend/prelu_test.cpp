@@ -1,11 +1,11 @@
-// Parametric ReLU at sizes whose sums are taken in parts, against its definition in float64.
+// Compares parametric ReLU with its definition in float64, at sizes whose sums are computed in pieces.
 #include "core/graph/ops/elementwise/prelu.h"
 #include "test/core/backend/run_op.h"
 #include "test/catch.h"
 
 namespace trainctl::test::prelu_test {
 
-TEST_CASE("parametric ReLU and its gradients, with the same bits for any number of threads") {
+TEST_CASE("parametric ReLU and its gradients follow the definition, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   struct Sizes {

@@ -1,5 +1,5 @@
-// The steps of recurrent layers at sizes that fill tiles and blocks of samples and at sizes that do not, against the
-// cells' definitions in float64, and the same bits whatever threads and samples there are.
+// Compares the steps of recurrent layers with the cells' definitions in float64, at sizes that fill tiles and blocks of
+// samples and at sizes that do not, and checks that the bits do not depend on the number of threads or samples.
 #include "core/graph/ops/recurrent.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// y [N, T, U] by the definition, steps in the order in which they are taken.
+// Returns y [N, T, U] by the definition, with the steps in the order in which they are computed.
 std::vector<double> by_definition(RecurrentCell cell, const Sizes& s, const Value& x, const Value& kernel,
                                   const Value* bias, bool backwards) {
   const bool lstm = cell == RecurrentCell::lstm, simple = cell == RecurrentCell::simple;
@@ -55,7 +55,7 @@ std::vector<double> by_definition(RecurrentCell cell, const Sizes& s, const Valu
   return y;
 }
 
-// What one sample has of a value whose first dimension is that of samples.
+// Returns one sample of a value whose first dimension is the samples.
 Value sample_of(const Value& value, std::int64_t sample) {
   Value one = value;
   one.type.shape[0] = 1;
@@ -113,7 +113,7 @@ TEST_CASE("a sample's steps and gradients have the same bits alone and among oth
   const Value kernel = random_value({s.units, columns}, DType::float32, 2, -0.2, 0.2);
   const auto forward = std::make_shared<Recurrent>(RecurrentAttributes{cell, sequences}, true);
   const auto backward = std::make_shared<RecurrentGrad>(RecurrentAttributes{cell, sequences});
-  KernelChoices choices;  // both take the products that the first one has measured
+  KernelChoices choices;  // both backends use the products that the first one has measured
   const auto saved = run_op(*one, forward, {x, kernel}, {}, &choices);
   const auto again = run_op(*two, forward, {x, kernel}, {}, &choices);
   for (std::size_t i = 0; i < saved.size(); ++i) CHECK(saved[i].values == again[i].values);
@@ -124,7 +124,7 @@ TEST_CASE("a sample's steps and gradients have the same bits alone and among oth
     const auto same = run_op(*two, backward, inputs, {}, &choices, nullptr, places);
     for (std::size_t i = 0; i < same.size(); ++i) CHECK(gradients[i].values == same[i].values);
   }
-  if (backend_under_test()->name() != "cpu") return;  // a library's products depend on their number of rows
+  if (backend_under_test()->name() != "cpu") return;  // the bits of a library's products depend on the number of rows
   for (const std::int64_t n : {0, 50, 102}) {
     const auto alone = run_op(*one, forward, {sample_of(x, n), kernel});
     for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].values == sample_of(saved[i], n).values);

@@ -1,4 +1,4 @@
-// The ops around a sum that travels as bfloat16 against their definition, bit for bit.
+// Compares the ops of a sum whose summands are sent as bfloat16 with their definition, bit for bit.
 #include "core/graph/ops/training/rounded_sum.h"
 
 #include "test/core/backend/run_op.h"
