@@ -15,7 +15,7 @@
 namespace trainctl::test {
 namespace {
 
-// To nearest even, in float64: an independent way to say it.
+// Rounds to nearest even in float64, independently of the conversion in core.
 std::uint16_t to_bfloat16(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (std::isnan(value)) return 0x7fc0;
@@ -26,7 +26,7 @@ std::uint16_t to_bfloat16(double value) {
   return static_cast<std::uint16_t>((bits >> 16) + (up ? 1 : 0));
 }
 
-// Steps of float16 between powers of two; below 2^-14 they stay as they are there.
+// Rounds to a multiple of the distance between neighbouring float16 numbers, which is constant below 2^-14.
 double to_float16(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double step = std::ldexp(1.0, std::max(std::ilogb(value), -14) - 10);
@@ -171,7 +171,7 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
   KernelChoices own_choices;
   KernelChoices& used = choices ? *choices : own_choices;
   const auto stream = backend.compute_stream();
-  // NVIDIA's libraries, loaded on demand, may leave the thread to take denormal numbers for zero.
+  // NVIDIA's libraries, when they are loaded, may switch the thread to treat denormal numbers as zero.
   const auto keep_denormals = [] { std::fesetenv(FE_DFL_ENV); };
   keep_denormals();
   Program program;
@@ -201,7 +201,7 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
     backend.copy(to.fixed, bytes.data(), static_cast<std::int64_t>(bytes.size()), *stream);
     stream->synchronize();
   };
-  const auto fill = [&](Address to, std::int64_t bytes) {  // NaN, where it is floats
+  const auto fill = [&](Address to, std::int64_t bytes) {  // NaN in floating-point types
     upload(std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{0xff}), to);
   };
   const auto reorder = [&](TensorId id, const Layout& from, const Layout& to, Address source) {
@@ -217,16 +217,16 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
 
   Binding binding;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Address place = allocate(inputs[i].type.bytes());
-    upload(bytes_of(inputs[i]), place);
-    if (!(lowering.inputs[i] == layouts[i])) place = reorder(op.inputs[i], layouts[i], lowering.inputs[i], place);
-    binding.inputs.push_back(place);
+    Address address = allocate(inputs[i].type.bytes());
+    upload(bytes_of(inputs[i]), address);
+    if (!(lowering.inputs[i] == layouts[i])) address = reorder(op.inputs[i], layouts[i], lowering.inputs[i], address);
+    binding.inputs.push_back(address);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Address place = allocate(lowering.outputs[i].bytes);
-    fill(place, lowering.outputs[i].bytes);
-    if (i < initial.size() && !initial[i].values.empty()) upload(bytes_of(initial[i]), place);
-    binding.outputs.push_back(place);
+    const Address address = allocate(lowering.outputs[i].bytes);
+    fill(address, lowering.outputs[i].bytes);
+    if (i < initial.size() && !initial[i].values.empty()) upload(bytes_of(initial[i]), address);
+    binding.outputs.push_back(address);
   }
   if (places == OutputPlaces::in_place) {
     for (const InPlace& pair : op.def->in_place()) {
@@ -241,11 +241,11 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
 
   std::vector<Value> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    Address place = binding.outputs[i];
+    Address address = binding.outputs[i];
     const Layout logical = logical_layout(results[i]);
-    if (!(lowering.outputs[i] == logical)) place = reorder(op.outputs[i], lowering.outputs[i], logical, place);
+    if (!(lowering.outputs[i] == logical)) address = reorder(op.outputs[i], lowering.outputs[i], logical, address);
     std::vector<std::byte> bytes(static_cast<std::size_t>(logical.bytes));
-    backend.copy(bytes.data(), place.fixed, logical.bytes, *stream);
+    backend.copy(bytes.data(), address.fixed, logical.bytes, *stream);
     stream->synchronize();
     outputs.push_back(read_values(results[i], bytes.data()));
   }

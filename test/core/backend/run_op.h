@@ -1,4 +1,4 @@
-// Runs one op on a backend with values given and returned in float64, whatever dtypes and layouts the kernel wants.
+// Runs one op on a backend with inputs and outputs in float64, for all dtypes and layouts that a kernel may require.
 #pragma once
 
 #include <memory>
@@ -17,27 +17,29 @@ struct Value {
   std::vector<double> values;
 };
 
-// Uniform in [low, high), rounded to the dtype; the seed makes it reproducible.
+// Random values, uniform in [low, high) and rounded to the dtype; the same seed has the same values.
 Value random_value(const Shape& shape, DType dtype, std::uint64_t seed, double low = -1, double high = 1);
-// Integers in [0, bound).
+// Random integers in [0, bound).
 Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::int64_t bound);
 // Row `number` of a value, along its last dimension.
 std::vector<double> row_of(const Value& value, std::size_t number);
-// A row of float32 numbers.
+// A tensor of one dimension with float32 numbers.
 Value row(std::vector<double> values);
 Value scalar(double value, DType dtype = DType::float32);
 
-// The backend that this program tests: the CPU's, or CUDA's in test-cuda, which is made of the same cases.
+// Creates the backend that this program tests: the CPU backend, or the CUDA backend in test-cuda, which has the same
+// cases.
 std::unique_ptr<Backend> backend_under_test(const BackendOptions& options = {});
 
-// Writes and reads memory in a dtype.
+// These functions write and read values in memory in their dtype.
 void write_values(const Value& value, void* memory);
 Value read_values(const TensorType& type, const void* memory);
 double round_to(DType dtype, double value);
 
-// Lowers the op for inputs in their logical layouts, reorders them where the lowering asks for it, runs it once, and
-// returns the outputs in logical layout. `initial` are the outputs' values before; zeros (NaN for floats) where it is
-// empty. Outputs lie where the op's inputs do as OpDef::in_place() allows it, or all apart.
+// Lowers the op for inputs in their logical layouts, reorders them if the lowering requires it, runs the op once, and
+// returns the outputs in logical layout. `initial` has the outputs' values before the op; an output without them is
+// filled with bytes of 0xff (NaN for floats). Outputs share the memory of inputs where OpDef::in_place() allows it, or
+// have memory of their own.
 enum class OutputPlaces { apart, in_place };
 std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
                           const std::vector<Value>& initial = {}, KernelChoices* choices = nullptr,

@@ -1,4 +1,4 @@
-// Moments of ranks and their merging against mean and variance of all values together in float64.
+// Compares the merged moments of ranks with the mean and the variance of all values in float64.
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct Part {
   Value x, numbers;
 };
 
-Value one_behind_the_other(const std::vector<Value>& values) {
+Value concatenated(const std::vector<Value>& values) {
   Value all = values.front();
   all.type.shape[0] *= static_cast<std::int64_t>(values.size());
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -28,7 +28,8 @@ Value one_behind_the_other(const std::vector<Value>& values) {
 TEST_CASE("merged moments are those of all values of the ranks that have samples") {
   const auto backend = backend_under_test();
   for (const std::int64_t channels : {1, 5, 16}) {
-    // Ranks with other numbers of samples, other means, and large ones; the third stands for one without samples.
+    // The ranks have different numbers of samples and different means, one of them large; the third rank has no
+    // samples.
     std::vector<Part> parts;
     for (const std::int64_t samples : {3, 1, 2, 4}) {
       const auto number = parts.size();
@@ -37,7 +38,7 @@ TEST_CASE("merged moments are those of all values of the ranks that have samples
       Value numbers{{{samples}, DType::int64}, std::vector<double>(static_cast<std::size_t>(samples), 7)};
       const auto all_are = [&](std::int64_t it) { std::ranges::fill(numbers.values, static_cast<double>(it)); };
       if (number == 2) all_are(no_sample);
-      if (number == 1) all_are(skipped_sample(5));  // places of skipped samples hold others, which count
+      if (number == 1) all_are(skipped_sample(5));  // positions of skipped samples hold other samples, which count
       if (number == 3) numbers.values[0] = static_cast<double>(skipped_sample(0));
       parts.push_back({std::move(x), std::move(numbers)});
     }
@@ -45,7 +46,7 @@ TEST_CASE("merged moments are those of all values of the ranks that have samples
     for (const Part& part : parts) {
       moments.push_back(run_op(*backend, std::make_shared<BatchMoments>(), {part.x, part.numbers})[0]);
     }
-    const Value all = one_behind_the_other(moments);
+    const Value all = concatenated(moments);
     std::vector<double> first;
     for (std::size_t rank = 0; rank < parts.size(); ++rank) {
       const auto merged = run_op(*backend, std::make_shared<MergeMoments>(), {all, moments[rank]});

@@ -1,4 +1,4 @@
-// Sums in the order of a tree against their definition, bit for bit.
+// Compares sums in the order of a tree with their definition, bit for bit.
 #include "core/graph/ops/training/tree_sum.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ Value summands(std::int64_t count, std::uint64_t seed) {
 
 TEST_CASE("the summands of a tree are added in its order") {
   const auto backend = backend_under_test();
-  // ((0 + 1) + (2 + 3)) + (4 + 5), and others; the last one adds all from the right.
+  // The fourth is ((0 + 1) + (2 + 3)) + (4 + 5); the last one adds all summands from the right.
   const std::vector<std::vector<int>> orders{{0}, {0, 1}, {0, 1, 0, 2}, {0, 1, 0, 2, 0, 2}, {0, 0, 0, 3}};
   for (const std::vector<int>& merges : orders) {
     for (const std::int64_t count : {1, 5, 1023, 40001}) {
       CAPTURE(merges, count);
       const auto terms = static_cast<int>(merges.size());
-      for (const int parts : {1, terms}) {  // each summand an input, or all of them parts of one
+      for (const int parts : {1, terms}) {  // each summand is an input, or all are parts of one input
         std::vector<Value> inputs;
         if (parts == 1) {
           for (int i = 0; i < terms; ++i) inputs.push_back(summands(count, static_cast<std::uint64_t>(i) + 7));
@@ -83,7 +83,7 @@ TEST_CASE("inputs without parts are added to parts of the last input, in place o
 TEST_CASE("gaps are zeroed, and nothing else") {
   const auto backend = backend_under_test();
   std::vector<ZeroGaps::Gap> gaps{{0, 1}, {5, 3}, {700, 1000}};
-  for (std::int64_t i = 0; i < 300; ++i) gaps.push_back({2000 + 7 * i, i % 7});  // more than one launch takes
+  for (std::int64_t i = 0; i < 300; ++i) gaps.push_back({2000 + 7 * i, i % 7});  // more gaps than one launch zeroes
   gaps.push_back({4999, 1});
   const Value x = random_value({5000}, DType::float32, 5, 1, 2);
   const Value y = run_op(*backend, std::make_shared<ZeroGaps>(gaps), {x})[0];

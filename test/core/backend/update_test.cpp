@@ -1,4 +1,4 @@
-// Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
+// Compares optimizers, gradient norm, agreement and running statistics with their definitions in float64.
 #include "core/graph/ops/training/update.h"
 #include <cmath>
 #include "core/graph/ops/normalization/statistics.h"
@@ -25,7 +25,7 @@ std::vector<Value> inputs_of(const Value& gradient, const Setting& s) {
   return {gradient, scalar(s.rate), scalar(s.step, DType::int64), scalar(s.count), flags, scalar(s.norm)};
 }
 
-// Calls visit(element, g) with g as the optimizers define it, weight decay left out.
+// Calls visit(element, g, decays) with g as the optimizers define it, without weight decay.
 template <class Visit>
 void each_element(const Value& gradient, const Setting& s, double clip, const Visit& visit) {
   for (const UpdateRange& range : ranges) {
@@ -40,7 +40,7 @@ const double decay = 0.02f, epsilon = 1e-7f;
 
 }  // namespace
 
-TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
+TEST_CASE("sgd follows its definition, with momentum, nesterov, decay and clipping") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const float momentum = GENERATE(0.0f, 0.9f);
   const bool nesterov = GENERATE(false, true);
@@ -67,14 +67,14 @@ TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
   CHECK(largest_error(got[0], new_weight.values) < 1e-6);
   if (momentum > 0) CHECK(largest_error(got[1], new_velocity.values) < 1e-6);
 
-  // What must not change anything.
+  // These settings must not change anything.
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Setting& gate : {Setting{.not_finite = 1}, Setting{.norm = infinity}}) {
     CHECK(run_op(*backend, op, inputs_of(gradient, gate), regions)[0].values == weight.values);
   }
 }
 
-TEST_CASE("a step without samples is one with a gradient of 0: moments decay, and weights by their decay") {
+TEST_CASE("a step without samples has a gradient of 0: moments decay, and weights shrink by weight decay") {
   const auto backend = backend_under_test({});
   OptimizerUpdate def{OptimizerRule(AdamW{})};
   def.ranges = {{0, 3, true}};
@@ -84,7 +84,7 @@ TEST_CASE("a step without samples is one with a gradient of 0: moments decay, an
   s.count = 0, s.step = 2;
   const auto got =
       run_op(*backend, std::make_shared<OptimizerUpdate>(def), inputs_of(row({0, 0, 0}), s), {weight, first, second});
-  for (std::size_t i = 0; i < 3; ++i) {  // of the third step, by Kingma and Ba
+  for (std::size_t i = 0; i < 3; ++i) {  // the third step as Kingma and Ba define it
     const double m = 0.9 * first.values[i], v = 0.999 * second.values[i];
     const double root = std::sqrt(v / (1 - std::pow(0.999, 3)));
     const double moved = weight.values[i] * (1 - s.rate * 0.5) - s.rate * m / (1 - std::pow(0.9, 3)) / (root + 1e-7);
@@ -94,7 +94,7 @@ TEST_CASE("a step without samples is one with a gradient of 0: moments decay, an
   }
 }
 
-TEST_CASE("samples that count are counted, or weights added up") {
+TEST_CASE("samples that are not skipped are counted, or weights are added up") {
   const auto backend = backend_under_test({});
   const Value numbers{{{6}, DType::int64},
                       {0, 5, static_cast<double>(no_sample), 3, static_cast<double>(skipped_sample(4)), 1e6}};
@@ -104,7 +104,7 @@ TEST_CASE("samples that count are counted, or weights added up") {
   CHECK(run_op(*backend, std::make_shared<Count>(false), {weights})[0].values[0] == 4.75);
 }
 
-TEST_CASE("adam and adamw") {
+TEST_CASE("adam and adamw follow their definitions") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const bool decoupled = GENERATE(false, true);
   OptimizerUpdate def(decoupled ? OptimizerRule(AdamW{}) : OptimizerRule(Adam{}));
@@ -134,7 +134,7 @@ TEST_CASE("adam and adamw") {
   CHECK(largest_error(got[2], new_second.values) < 1e-6);
 }
 
-TEST_CASE("lamb takes norms over each parameter, for any number of threads with the same bits") {
+TEST_CASE("lamb computes norms over each parameter, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   OptimizerUpdate def(Lamb{});
   def.ranges = ranges;
@@ -146,7 +146,7 @@ TEST_CASE("lamb takes norms over each parameter, for any number of threads with 
   const Setting s;
   const double beta_1 = static_cast<double>(AdamMoments{}.beta_1), beta_2 = static_cast<double>(AdamMoments{}.beta_2);
   std::vector<double> direction(elements);
-  double weights[2] = {}, directions[2] = {};  // squares, of the range that decays and of the other
+  double weights[2] = {}, directions[2] = {};  // sums of squares; index 1 is the range that decays
   each_element(gradient, s, 0, [&](std::size_t i, double g, bool decays) {
     const double w = weight.values[i];
     const double m = beta_1 * first.values[i] + (1 - beta_1) * g, v = beta_2 * second.values[i] + (1 - beta_2) * g * g;
@@ -168,7 +168,7 @@ TEST_CASE("lamb takes norms over each parameter, for any number of threads with 
   CHECK(run_op(*one, op, inputs_of(gradient, s), {zero, first, second})[0].values != zero.values);
 }
 
-TEST_CASE("adafactor keeps means over rows and columns, for any number of threads with the same bits") {
+TEST_CASE("adafactor keeps means over rows and columns, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   const bool relative = GENERATE(true, false);
   const float clip = GENERATE(0.0f, 0.5f);
@@ -230,8 +230,8 @@ TEST_CASE("adafactor keeps means over rows and columns, for any number of thread
     }
     const double weight_rms = std::sqrt(weight_squares / static_cast<double>(all)),
                  direction_rms = std::sqrt(direction_squares / static_cast<double>(all)),
-                 most = relative ? std::min(s.rate, 1 / std::sqrt(s.step + 1)) : s.rate;
-    const double step = most * std::max(static_cast<double>(rule.epsilon_2), weight_rms) /
+                 largest_rate = relative ? std::min(s.rate, 1 / std::sqrt(s.step + 1)) : s.rate;
+    const double step = largest_rate * std::max(static_cast<double>(rule.epsilon_2), weight_rms) /
                         std::max(1.0, direction_rms / static_cast<double>(rule.clip_threshold));
     for (std::size_t i = 0; i < all; ++i) {
       new_weight.values[static_cast<std::size_t>(range.offset) + i] = decayed[i] - step * direction[i];
@@ -247,7 +247,7 @@ TEST_CASE("adafactor keeps means over rows and columns, for any number of thread
   CHECK(run_op(*one, op, inputs_of(gradient, {.not_finite = 1}), {weight, means})[0].values == weight.values);
 }
 
-TEST_CASE("the gradient norm is in float64 and independent of the threads") {
+TEST_CASE("the gradient norm is computed in float64 and does not depend on the number of threads") {
   const auto one = backend_under_test({.threads = 1});
   const Value gradient = random_value({100003}, DType::float32, 1, -1e25, 1e25);  // squares overflow float32
   double sum = 0;
@@ -259,16 +259,16 @@ TEST_CASE("the gradient norm is in float64 and independent of the threads") {
   CHECK(run_op(*two, op, {gradient, scalar(8)})[0].values == got.values);
 }
 
-TEST_CASE("the norm of a gradient in parts is the root of its squares' sum") {
+TEST_CASE("the norm of a gradient in several ranges is the root of its sum of squares") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
   const Value first = random_value({100003}, DType::float32, 1, -5, 5), second = random_value({777}, DType::float32, 2);
   const auto op = std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 5, 90001}, {1, 0, 777}, {0, 95000, 2}},
                                                  std::vector<MeshAxis>{MeshAxis::pipeline});
   double sum = 0;
   for (const InputRange& range : op->ranges) {
-    const Value& of = range.input == 0 ? first : second;
+    const Value& input = range.input == 0 ? first : second;
     for (std::int64_t i = 0; i < range.count; ++i) {
-      const double value = of.values[static_cast<std::size_t>(range.offset + i)];
+      const double value = input.values[static_cast<std::size_t>(range.offset + i)];
       sum += value * value;
     }
   }
@@ -280,15 +280,15 @@ TEST_CASE("the norm of a gradient in parts is the root of its squares' sum") {
   CHECK(run_op(*one, norm, {got, scalar(0)})[0].values[0] == 0);
 }
 
-TEST_CASE("the squares of chunks have the same bits whichever parts hold them") {
-  // Two parameters: the first has chunks 0 to 3, the second 4 to 10. Each begins at a multiple of a chunk where parts
-  // cut them, and anywhere else where none does.
+TEST_CASE("the squares of chunks have the same bits however the gradient is split") {
+  // Two parameters: the first has chunks 0 to 3, the second 4 to 10. Each begins at a multiple of a chunk if the layout
+  // is split, and anywhere if it is not.
   constexpr std::int64_t counts[] = {3333, 7000}, first_chunks[] = {0, 4};
   constexpr std::int64_t chunks = 11;
   const auto backend = backend_under_test({.threads = 2});
   const Value values[] = {random_value({counts[0]}, DType::float32, 3, -5, 5),
                           random_value({counts[1]}, DType::float32, 5, -5, 5)};
-  // The chunks of the elements [first, end) of the layout, cut into inputs of so many elements each.
+  // Returns the squares of the chunks of elements [first, end) of the layout, with `each` elements per input.
   const auto squares = [&](std::int64_t first, std::int64_t end, std::int64_t each, std::int64_t second_at) {
     ChunkSquares op;
     op.chunks = chunks;
@@ -334,7 +334,7 @@ TEST_CASE("the squares of chunks have the same bits whichever parts hold them") 
   }
 }
 
-TEST_CASE("the squares of chunks of several hundred inputs") {
+TEST_CASE("the squares of chunks of several hundred inputs are right") {
   const auto backend = backend_under_test({.threads = 2});
   ChunkSquares op;
   op.chunks = 600;
@@ -351,12 +351,12 @@ TEST_CASE("the squares of chunks of several hundred inputs") {
   }
 }
 
-TEST_CASE("agree, zero gradients and running statistics") {
+TEST_CASE("agree sets its flags, and running statistics are updated only if the step was finite") {
   const auto backend = backend_under_test({});
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(3), scalar(1)})[0].values == std::vector<double>{0, 1});
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(nan), scalar(0)})[0].values == std::vector<double>{1, 0});
-  for (std::size_t bad = 0; bad < 16; bad += 5) {  // of sixteen losses
+  for (std::size_t bad = 0; bad < 16; bad += 5) {  // one of sixteen losses
     std::vector<Value> inputs(17, scalar(0.5));
     CHECK(run_op(*backend, std::make_shared<Agree>(), inputs)[0].values == std::vector<double>{0, 0.5});
     inputs[bad] = scalar(nan);
@@ -380,7 +380,7 @@ TEST_CASE("agree, zero gradients and running statistics") {
   for (std::size_t i = 0; i < 2; ++i) CHECK(kept[i].values == moving[i].values);
 }
 
-TEST_CASE("the moving average begins with the first step's weights, and stays where the update is left out") {
+TEST_CASE("the moving average begins with the first step's weights, and does not change if the update is skipped") {
   const auto backend = backend_under_test({});
   const auto op = std::make_shared<MovingAverage>(0.75f, 40000);
   const Value weights = random_value({40010}, DType::float32, 5), averages = random_value({40000}, DType::float32, 6);

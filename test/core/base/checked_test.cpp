@@ -1,4 +1,4 @@
-// Arithmetic that does not overflow in silence.
+// Tests arithmetic that reports an overflow as an error.
 #include "core/base/checked.h"
 
 #include "core/tensor/shape.h"

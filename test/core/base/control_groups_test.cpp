@@ -1,4 +1,4 @@
-// Limits of control groups, read from made folders that stand for /proc and /sys.
+// Tests limits of control groups, read from temporary folders that imitate /proc and /sys.
 #include "core/base/control_groups.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t gigabyte = std::int64_t{1} << 30;
 
-// A root folder with files of the given texts, and 20 GiB of memory.
+// A temporary root folder with the given files, and with 20 GiB of memory in /proc/meminfo.
 struct Root {
   std::string path = (fs::temp_directory_path() / "control-groups-XXXXXX").string();
 
@@ -49,7 +49,7 @@ constexpr const char* unified = "24 18 0:22 / /sys/fs/cgroup rw,nosuid - cgroup2
 constexpr const char* nested = "0::/system.slice/slurmstepd.scope/job_7/step_0";
 const std::string job = "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7";
 
-TEST_CASE("the smallest limit between the own group and the root counts") {
+TEST_CASE("the smallest limit from the process's group up to the root applies") {
   const Root root({{"/proc/self/mountinfo", unified}, {"/proc/self/cgroup", nested}});
   CHECK(root.groups("memory") == std::vector<std::string>{job + "/step_0", job,
                                                           "/sys/fs/cgroup/system.slice/slurmstepd.scope",
@@ -57,7 +57,7 @@ TEST_CASE("the smallest limit between the own group and the root counts") {
   CHECK(available_memory(root.path) == 20 * gigabyte);  // no group limits it
   root.write(job + "/step_0/memory.max", "max");
   root.write(job + "/memory.max", gib(4));
-  root.write(job + "/memory.high", gib(1));  // slows down, and ends nothing
+  root.write(job + "/memory.high", gib(1));  // slows processes down, but ends none
   root.write(job + "/memory.current", gib(1));
   CHECK(available_memory(root.path) == 3 * gigabyte);
   root.write("/sys/fs/cgroup/system.slice/memory.max", gib(6));
@@ -67,7 +67,7 @@ TEST_CASE("the smallest limit between the own group and the root counts") {
   CHECK(available_memory(root.path) == 0);
 }
 
-TEST_CASE("pages of files are no memory that is lost") {
+TEST_CASE("cached pages of files count as available memory") {
   const Root root({{"/proc/self/mountinfo", unified},
                    {"/proc/self/cgroup", nested},
                    {job + "/memory.max", gib(4)},
@@ -76,7 +76,7 @@ TEST_CASE("pages of files are no memory that is lost") {
   CHECK(available_memory(root.path) == static_cast<std::int64_t>(3.5 * gigabyte));
 }
 
-TEST_CASE("version 1 has a hierarchy for each controller") {
+TEST_CASE("control groups of version 1 have a hierarchy for each controller") {
   const Root root({{"/proc/self/mountinfo",
                     "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
                     "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -94,7 +94,7 @@ TEST_CASE("version 1 has a hierarchy for each controller") {
   CHECK(available_memory(root.path) == static_cast<std::int64_t>(0.75 * gigabyte));
 }
 
-TEST_CASE("a container sees its own group at the top, by whatever name the host has for it") {
+TEST_CASE("a container finds its own group at the top, whatever its name on the host") {
   const std::string limit = "/sys/fs/cgroup/memory.max", mount = " /sys/fs/cgroup rw - cgroup2 cgroup rw";
   for (const auto& [top, group] : {std::pair("/", "0::/"),                                  // with a namespace
                                    std::pair("/kubepods/pod\\0407", "0::/kubepods/pod 7"),  // without one
@@ -110,7 +110,7 @@ TEST_CASE("a container sees its own group at the top, by whatever name the host 
   }
 }
 
-TEST_CASE("a system without control groups, or with files of another form, has the machine's memory") {
+TEST_CASE("without control groups, or with files in another format, all memory of the machine is available") {
   CHECK(available_memory(Root({}).path) == 20 * gigabyte);
   const Root root({{"/proc/self/mountinfo", "24\n - \n24 18 0:22 / /sys - cgroup2\nx - cgroup cgroup memory"},
                    {"/proc/self/cgroup", "0\n0::\n:::::\n4:memory"}});

@@ -1,4 +1,4 @@
-// What exceptions come to at the frame of a process, and what is told of it.
+// Tests the exit codes, messages and JSON documents for exceptions that end a process.
 #include "core/base/failure.h"
 
 #include <cerrno>
@@ -24,7 +24,7 @@ Failure failure_from(const Thrown& thrown) {
   return failure_of(std::make_exception_ptr(thrown));
 }
 
-// Of what a piece of code throws.
+// Returns the failure of the exception that `work` throws.
 template <class Work>
 Failure caught(const Work& work) {
   try {
@@ -35,7 +35,7 @@ Failure caught(const Work& work) {
   return {};
 }
 
-TEST_CASE("what files, memory, limits and numbers cause is never an internal error") {
+TEST_CASE("errors of files, memory, limits and numbers are never internal errors") {
   const Failure link = caught([] {
     const std::string loop = std::filesystem::temp_directory_path() / "trainctl-failure-test-loop";
     std::filesystem::remove(loop);
@@ -66,7 +66,7 @@ TEST_CASE("what files, memory, limits and numbers cause is never an internal err
   CHECK(failure_from(1).exit_code == 1);
 }
 
-TEST_CASE("failures as JSON: one shape, the place apart from the message, and back") {
+TEST_CASE("failures are written as JSON with the location apart from the message, and read again") {
   const SourceLocation location{"net.yaml", 3, 7};
   const Failure one = failure_from(Error(ErrorKind::data, location, "is wrong", "mend it"));
   CHECK(one.message == "net.yaml:3:7: is wrong; mend it");
@@ -89,7 +89,7 @@ TEST_CASE("failures as JSON: one shape, the place apart from the message, and ba
   CHECK(Json::parse(failure_json({5, "a peer is gone"})).at("errors").at(0).at("message") == "a peer is gone");
 }
 
-TEST_CASE("names that are no UTF-8 never make invalid JSON") {
+TEST_CASE("names that are not UTF-8 never make invalid JSON") {
   const std::string name = "runs/\xff\xfe\"\n";
   const Json json = Json::parse(failure_json(failure_from(Error(ErrorKind::data, SourceLocation{name}, name))));
   CHECK(json.at("errors").at(0).at("file") == "runs/\\xff\\xfe\"\n");

@@ -1,4 +1,4 @@
-// What a file system may answer: each answer is one Error that names the file.
+// Tests that each error of the file system is one Error that names the file.
 #include "core/base/files.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ void check_words(const std::string& text, std::initializer_list<const char*> wor
 
 }  // namespace
 
-TEST_CASE("files: what can be read is read") {
+TEST_CASE("files: regular files, links and folders are read") {
   const Folder folder;
   const std::string text = "some text\nof two lines";
   write(folder / "a", text);
@@ -61,7 +61,7 @@ TEST_CASE("files: what can be read is read") {
     CHECK(file_type(folder / name) == FileType::regular);
   }
   CHECK(read_file(folder / "empty", 100) == "");
-  CHECK_FALSE(read_file("/proc/self/status", 1'000'000).empty());  // has no size
+  CHECK_FALSE(read_file("/proc/self/status", 1'000'000).empty());  // reports a size of 0
   CHECK(file_type(folder / "none") == FileType::absent);
   CHECK(file_type(folder / "a/none") == FileType::absent);
   CHECK(is_folder(folder / "below"));
@@ -81,7 +81,7 @@ TEST_CASE("files: what can be read is read") {
   CHECK(listing == "a file;below folder;empty file;link link;");
 }
 
-TEST_CASE("files: what cannot be read is one error with the file's name") {
+TEST_CASE("files: a file that cannot be read is one error with the file's name") {
   const Folder folder;
   write(folder / "a", "text");
   const std::string loop = folder / "loop", pipe = folder / "pipe", long_name = folder / std::string(300, 'x');
@@ -140,7 +140,7 @@ TEST_CASE("files: a folder without permission is an error, not an empty one") {
   chmod((folder / "closed").c_str(), 0755);
   REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) == 2) {
-    WARN("skipped: no other user can be taken on here");
+    WARN("skipped: this process cannot become another user");
   } else {
     CHECK(WEXITSTATUS(status) == 0);
   }

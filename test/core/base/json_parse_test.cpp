@@ -1,4 +1,4 @@
-// JSON of foreign make: nesting that would overflow the stack is refused.
+// Tests JSON from other programs: nesting that would overflow the stack is refused.
 #include "core/base/json_parse.h"
 
 #include "test/catch.h"
@@ -12,7 +12,7 @@ std::string nested(std::size_t levels, char open, char close, const std::string&
   return text + inside + std::string(levels, close);
 }
 
-TEST_CASE("JSON is read up to a depth, and refused with its place beyond that") {
+TEST_CASE("JSON is read up to a depth of 100 levels, and deeper JSON is refused with its location") {
   CHECK(parse_json(R"({"a": [1, {"b": null}]})", SourceLocation{"f"}) == Json::parse(R"({"a": [1, {"b": null}]})"));
   CHECK_NOTHROW(parse_json(nested(90, '[', ']', "1"), SourceLocation{"f"}));
   CHECK_THROWS_AS(parse_json("[1,", SourceLocation{"f"}), Json::exception);

@@ -1,4 +1,4 @@
-// Text for people never steers the terminal that shows it.
+// Tests that text for people never controls the terminal that shows it.
 #include "core/base/terminal_text.h"
 
 #include "core/base/json.h"
@@ -10,7 +10,7 @@
 namespace trainctl::terminal_text_test {
 namespace {
 
-TEST_CASE("control characters, direction marks and bytes that are no UTF-8 are shown as escapes") {
+TEST_CASE("control characters, direction marks and bytes that are not UTF-8 are shown as escapes") {
   CHECK(terminal_text("plain, größer, 日本\n\tnext") == "plain, größer, 日本\n\tnext");
   CHECK(terminal_text("\x1b[31mred\a\b\r") == "\\u001b[31mred\\u0007\\u0008\\u000d");
   CHECK(terminal_text("\x7f|\xc2\x80|\xc2\x9b"
@@ -21,7 +21,7 @@ TEST_CASE("control characters, direction marks and bytes that are no UTF-8 are s
   CHECK(terminal_word("a\nb\tc") == "a\\u000ab\\u0009c");
 }
 
-TEST_CASE("no byte of a terminal's commands is left, whatever the text holds") {
+TEST_CASE("no byte that controls a terminal is left in any text") {
   for (unsigned first = 0; first < 256; ++first) {
     for (unsigned second = 0; second < 256; ++second) {
       const std::string text = {static_cast<char>(first), static_cast<char>(second)};
@@ -37,12 +37,12 @@ TEST_CASE("no byte of a terminal's commands is left, whatever the text holds") {
   }
 }
 
-TEST_CASE("a JSON document means the same after it was made safe") {
+TEST_CASE("a JSON document has the same value after its text was escaped") {
   const Json json{{"name", "a\x1b[2J \xc2\x9b \x7f \xe2\x80\xae \"x\"\n\t"}};
   CHECK(Json::parse(terminal_text(json_line(json))) == json);
 }
 
-TEST_CASE("a cell of a table keeps to its line and its column") {
+TEST_CASE("a cell of a table stays in its line and its column") {
   TextTable table({{"class\x1b[0m"}, {"n", TextTable::Align::right}});
   table.add({"a\nb", "1"});
   CHECK(table.text() == "class\\u001b[0m  n\na\\u000ab        1\n");

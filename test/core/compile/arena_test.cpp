@@ -1,4 +1,5 @@
-// The arena: no two tensors that live together share a byte, on random lifetimes and on the shapes of real networks.
+// Tests the arena: no two tensors that are alive at once share a byte, with random lifetimes and those of real
+// networks.
 #include <random>
 
 #include "core/compile/liveness.h"
@@ -16,7 +17,7 @@ bool same_chain(const std::vector<Lifetime>& lifetimes, int a, int b) {
   return root(a) == root(b);
 }
 
-// What every plan must hold; checked pair by pair, independently of how it was made.
+// Checks what must hold for every plan, pair by pair and independently of how the plan was made.
 void check_plan(const std::vector<Lifetime>& lifetimes, const ArenaPlan& plan, std::int64_t alignment) {
   REQUIRE(plan.offsets.size() == lifetimes.size());
   std::int64_t end = 0;
@@ -38,7 +39,8 @@ void check_plan(const std::vector<Lifetime>& lifetimes, const ArenaPlan& plan, s
   CHECK(plan.lower_bound <= plan.bytes);
 }
 
-// Forward activations live until the backward op that mirrors their reader; gradients flow back beside them.
+// Returns lifetimes of a chain of layers: activations live until the backward op of their reader, gradients until the
+// next backward op.
 std::vector<Lifetime> network(const std::vector<std::int64_t>& sizes) {
   std::vector<Lifetime> lifetimes;
   const int layers = static_cast<int>(sizes.size());
@@ -76,7 +78,7 @@ TEST_CASE("random lifetimes never share memory while they live") {
   }
 }
 
-TEST_CASE("the lower bound is the most that lives at once") {
+TEST_CASE("the lower bound is the largest number of bytes that are alive at once") {
   const std::vector<Lifetime> lifetimes{{100, 0, 1, -1}, {200, 1, 2, -1}, {50, 2, 3, -1}, {200, 2, 5, 1}};
   const ArenaPlan plan = plan_arena(lifetimes, 1);
   check_plan(lifetimes, plan, 1);
@@ -84,7 +86,7 @@ TEST_CASE("the lower bound is the most that lives at once") {
   CHECK(plan.bytes == 300);
 }
 
-TEST_CASE("arenas of networks come near the lower bound") {
+TEST_CASE("arenas of networks are close to the lower bound") {
   std::vector<std::int64_t> chain;
   for (int i = 0; i < 40; ++i) chain.push_back(64 * (1000 >> (i / 10)));
   std::vector<std::int64_t> bottlenecks;  // as in ResNet-50: narrow, narrow, wide, the wide ones crossed by shortcuts
@@ -102,7 +104,7 @@ TEST_CASE("arenas of networks come near the lower bound") {
   }
 }
 
-TEST_CASE("an empty arena takes nothing") {
+TEST_CASE("an empty arena has no bytes") {
   CHECK(plan_arena({}).bytes == 0);
   const std::vector<Lifetime> nothing{{0, 0, 3, -1}};
   CHECK(plan_arena(nothing).bytes == 0);

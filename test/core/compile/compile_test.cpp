@@ -1,4 +1,4 @@
-// Placed programs: with kernels and without, for training and for evaluation alone.
+// Tests placed programs with and without kernels, for training and for evaluation alone.
 #include "core/compile/compile.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Region flat_regions[] = {Region::parameters, Region::gradients, Region
 
 }  // namespace
 
-TEST_CASE("memory without kernels is that with kernels, but for what kernels ask for") {
+TEST_CASE("memory without kernels is the same as with kernels, except for what kernels need") {
   TestJob job(network);
   job.spec.compute = GENERATE(DType::float32, DType::bfloat16);
   const auto backend = make_backend("cpu", {});
@@ -54,7 +54,7 @@ TEST_CASE("the work of ops is known without kernels") {
     forward[op.op.name] = work_of(placed, op.op);
     CHECK(op.workspace == -1);
     if (!op.op.def->kind().starts_with("batch_norm")) continue;
-    // With pooling, too: it reads x for the statistics, and once more.
+    // Also with pooling, batch normalisation reads x twice: for the statistics and for the output.
     std::int64_t bytes = placed.tensor(op.op.inputs[0]).layout.bytes;
     for (const auto& tensors : {op.op.inputs, op.op.outputs}) {
       for (const TensorId id : tensors) bytes += placed.tensor(id).layout.bytes;
@@ -68,7 +68,7 @@ TEST_CASE("the work of ops is known without kernels") {
   CHECK(dense.bytes == 4 * (16 * 12 + 12 * 3 + 3 + 16 * 3));
 }
 
-TEST_CASE("where nothing trains there are no gradients and no states") {
+TEST_CASE("without training there are no gradients of parameters and no states") {
   const TestJob job(network);
   const auto backend = make_backend("cpu", {});
   KernelChoices choices;
@@ -78,12 +78,12 @@ TEST_CASE("where nothing trains there are no gradients and no states") {
   CHECK(alone.memory.of(Region::gradients) == 4 * (flat.gradient_count - flat.trainable_count));
   CHECK(alone.memory.of(Region::states) == 0);
   CHECK(alone.memory.sums == 0);
-  const Compiled beside = compile({training, job.evaluation(8)}, *backend, choices);
-  CHECK(beside.memory.of(Region::gradients) == 4 * flat.gradient_count);
-  CHECK(beside.memory.sums == 4 * flat.trainable_count);
+  const Compiled with_training = compile({training, job.evaluation(8)}, *backend, choices);
+  CHECK(with_training.memory.of(Region::gradients) == 4 * flat.gradient_count);
+  CHECK(with_training.memory.sums == 4 * flat.trainable_count);
 }
 
-TEST_CASE("tensors that are alive at once have places of their own") {
+TEST_CASE("tensors that are alive at once have memory of their own") {
   const TestJob job(network);
   const Compiled compiled = compile_without_kernels({job.training(8, 2)}, {.on_host = false, .asynchronous = true});
   const PlacedProgram& placed = compiled.programs[0];

@@ -1,4 +1,4 @@
-// The arena of real networks: lifetimes read off the program, planned close to the least that is possible.
+// Tests the arena of real networks: lifetimes are those of the program, and the plan is close to the lower bound.
 #include <algorithm>
 #include <map>
 
@@ -10,15 +10,15 @@
 namespace trainctl::network_arena_test {
 namespace {
 
-// From first to last mention over forward and backward, aliases counted for what they stand for.
+// Returns the lifetimes of activations from their first to their last use; a use of an alias is a use of its tensor.
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::map<TensorId, Lifetime> by_tensor;
   int moment = 0;
   for (const ScheduleItem& item : program.schedule) {
     for (const Op& op : program.segments[static_cast<std::size_t>(item.segment)].ops) {
-      std::vector<TensorId> mentioned = op.inputs;
-      mentioned.insert(mentioned.end(), op.outputs.begin(), op.outputs.end());
-      for (TensorId id : mentioned) {
+      std::vector<TensorId> used = op.inputs;
+      used.insert(used.end(), op.outputs.begin(), op.outputs.end());
+      for (TensorId id : used) {
         while (id != no_tensor && program.tensor(id).alias_of != no_tensor) id = program.tensor(id).alias_of;
         if (id == no_tensor || program.tensor(id).role != Role::activation) continue;
         Lifetime& lifetime =
@@ -91,10 +91,10 @@ TEST_CASE("a residual block is fused into convolutions and normalisations, and s
   CHECK(adding == 1);  // the second block's input; the first block's needs no gradient
 }
 
-TEST_CASE("relu's mask behind a residual is a bit of each element, which the arena keeps until the backward pass") {
+TEST_CASE("relu's mask after a residual has one bit per element, and the arena keeps it until the backward pass") {
   const TestJob job("layers:\n" + residual_stage(2, 16, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
   const Program program = job.training(4);
-  std::map<TensorId, int> masks;  // how often they are mentioned
+  std::map<TensorId, int> masks;  // number of times that each mask is read or written
   for (const Segment& segment : program.segments) {
     if (segment.phase != Phase::forward && segment.phase != Phase::backward) continue;
     for (const Op& op : segment.ops) {
@@ -108,8 +108,8 @@ TEST_CASE("relu's mask behind a residual is a bit of each element, which the are
     }
   }
   CHECK(masks.size() == 2);
-  for (const auto& [mask, mentions] : masks) {
-    CHECK(mentions == 2);
+  for (const auto& [mask, uses] : masks) {
+    CHECK(uses == 2);
     CHECK(program.tensor(mask).role == Role::activation);
   }
 }

@@ -1,5 +1,5 @@
-// Networks of matrix products and collectives. The loss is half the sum of the squares of the output, so that its
-// gradient is the output itself; weights' gradients then prove the way forwards and the way back.
+// Runs networks of matrix products and collectives. The loss is half the sum of the squares of the output, so that its
+// gradient is the output itself; the weights' gradients then verify the forward and the backward pass.
 #include "test/core/exec/collective_networks.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 namespace trainctl::collective_networks {
 namespace {
 
-constexpr std::int64_t width = 6;  // of every layer
-constexpr std::int64_t rows = 4;   // of one rank's samples
+constexpr std::int64_t width = 6;  // number of columns of every layer
+constexpr std::int64_t rows = 4;   // number of one rank's samples
 
 struct Matrix {
   std::int64_t rows = 0, columns = 0;
@@ -35,7 +35,7 @@ struct Matrix {
   double at(std::int64_t r, std::int64_t c) const { return values[static_cast<std::size_t>(r * columns + c)]; }
 };
 
-// Values that every rank can draw for every other one.
+// Returns random values that depend on the name alone, so that a rank can compute those of all ranks.
 Matrix drawn(const std::string& name, std::int64_t rows_of, std::int64_t columns) {
   std::seed_seq seed(name.begin(), name.end());
   std::mt19937 random(seed);
@@ -68,7 +68,7 @@ Matrix transposed(const Matrix& a) {
   return result;
 }
 
-Matrix part(const Matrix& a, std::int64_t first, std::int64_t count) {
+Matrix row_range(const Matrix& a, std::int64_t first, std::int64_t count) {
   Matrix result(count, a.columns);
   std::copy_n(a.values.begin() + first * a.columns, count * a.columns, result.values.begin());
   return result;
@@ -88,13 +88,14 @@ Matrix relu(Matrix a) {
   return a;
 }
 
-// dy where y is positive.
+// dy where y is positive, 0 elsewhere.
 Matrix relu_gradient(Matrix dy, const Matrix& y) {
   for (std::size_t i = 0; i < dy.values.size(); ++i) dy.values[i] = y.values[i] > 0 ? dy.values[i] : 0;
   return dy;
 }
 
-// One rank's network: it begins with a product of constants and weights, whose gradient shows that by the input.
+// One rank's network. It begins with a product of constants and weights; the gradient of these weights shows whether
+// the gradient of their product is right.
 class Network {
  public:
   TensorId begin(const std::string& name, const Matrix& constants, const Matrix& weights) {
@@ -107,7 +108,7 @@ class Network {
     return graph_.outputs[0] = graph_.add_op(std::move(def), std::move(inputs), name, {})[0];
   }
 
-  // Runs it and compares the gradients of weights; `ends_here` where the output is this rank's.
+  // Runs the network and compares the gradients of the weights; `ends_here` if this rank computes the output.
   void check(Backend& backend, const MeshCommunicators& communicators, const std::map<std::string, Matrix>& expected,
              bool ends_here = true) {
     Backward backward = differentiate(graph_, ends_here ? graph_.outputs : std::vector<TensorId>(), false);
@@ -127,7 +128,7 @@ class Network {
     }
     engine.upload();
     StepResult result;
-    for (int step = 0; step < 3; ++step) engine.run(0, {}, {}, result);  // the same each time
+    for (int step = 0; step < 3; ++step) engine.run(0, {}, {}, result);  // computes the same each time
     for (const FlatEntry& entry : program.flat.parameters) {
       if (entry.gradient != no_tensor) compare(engine, program, entry, expected);
     }
@@ -163,12 +164,12 @@ class Network {
   std::map<std::string, Matrix> values_;
 };
 
-std::string of(const char* name, int rank) { return format("{}{}", name, rank); }
+std::string numbered(const char* name, int rank) { return format("{}{}", name, rank); }
 
-// Matrices of all ranks side by side in a vector.
+// Returns the random matrices of all ranks, by rank.
 std::vector<Matrix> drawn_by_all(const char* name, int ranks, std::int64_t rows_of, std::int64_t columns) {
   std::vector<Matrix> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(drawn(of(name, rank), rows_of, columns));
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(drawn(numbered(name, rank), rows_of, columns));
   return all;
 }
 
@@ -205,7 +206,8 @@ void columns_then_rows(Backend& backend, const MeshRank& rank, const MeshCommuni
                 {{"w", transposed(c) * dx}, {"a", transposed(input) * before[i]}, {"b", transposed(hidden[i]) * y}});
 }
 
-// Each rank holds some rows: they are gathered, go through two products of its own, and their sum is scattered.
+// Each rank holds some rows: they are gathered and multiplied by each rank's weights; the sum of the products is
+// scattered.
 void gathered_and_scattered(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
   const auto i = static_cast<std::size_t>(r);
@@ -224,10 +226,10 @@ void gathered_and_scattered(Backend& backend, const MeshRank& rank, const MeshCo
   for (const Matrix& weights : a) y = y + input * weights;
   for (const Matrix& weights : a) dx = dx + y * transposed(weights);
   network.check(backend, communicators,
-                {{"w", transposed(c[i]) * part(dx, r * rows, rows)}, {"a", transposed(input) * y}});
+                {{"w", transposed(c[i]) * row_range(dx, r * rows, rows)}, {"a", transposed(input) * y}});
 }
 
-// Each rank computes some columns, which are gathered and go through a product that is the same on all.
+// Each rank computes some columns, which are gathered and multiplied by weights that are the same on all ranks.
 void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
   const Matrix c = drawn("c", rows, rows), w = drawn("w", rows, width), b = drawn("b", ranks * width, width);
@@ -246,7 +248,7 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
   std::vector<Matrix> dcolumns;
   Matrix dx(rows, width);
   for (std::size_t k = 0; k < a.size(); ++k) {
-    dcolumns.push_back(transposed(part(dgathered, static_cast<std::int64_t>(k) * width, width)));
+    dcolumns.push_back(transposed(row_range(dgathered, static_cast<std::int64_t>(k) * width, width)));
     dx = dx + dcolumns[k] * transposed(a[k]);
   }
   network.check(backend, communicators,
@@ -255,13 +257,13 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
                  {"b", transposed(gathered) * y}});
 }
 
-// A product on each rank, one after the other.
+// Each rank multiplies by its weights, one rank after the other.
 void stages(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   constexpr MeshAxis axis = MeshAxis::pipeline;
   const int ranks = rank.size(axis), r = rank.along(axis);
   const Matrix c = drawn("c", rows, rows);
   std::vector<Matrix> weights{drawn("w0", rows, width)};
-  for (int k = 1; k < ranks; ++k) weights.push_back(drawn(of("w", k), width, width));
+  for (int k = 1; k < ranks; ++k) weights.push_back(drawn(numbered("w", k), width, width));
   const TensorType between{{rows, width}, DType::float32};
   Network network;
   TensorId x = no_tensor;
@@ -280,7 +282,7 @@ void stages(Backend& backend, const MeshRank& rank, const MeshCommunicators& com
   network.check(backend, communicators, {{"w", transposed(inputs[static_cast<std::size_t>(r)]) * dy}}, r + 1 == ranks);
 }
 
-// Part i of every rank's rows goes to rank i, through its weights.
+// Piece i of every rank's rows goes to rank i, which multiplies it by its weights.
 void exchanged(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
   const auto i = static_cast<std::size_t>(r);
@@ -294,29 +296,29 @@ void exchanged(Backend& backend, const MeshRank& rank, const MeshCommunicators& 
 
   const auto received = [&](std::int64_t by) {
     std::vector<Matrix> parts;
-    for (std::size_t k = 0; k < c.size(); ++k) parts.push_back(part(c[k] * w[k], by * rows, rows));
+    for (std::size_t k = 0; k < c.size(); ++k) parts.push_back(row_range(c[k] * w[k], by * rows, rows));
     return stacked(parts);
   };
   std::vector<Matrix> back;
   for (std::size_t k = 0; k < a.size(); ++k) {
     const Matrix dx = received(static_cast<std::int64_t>(k)) * a[k] * transposed(a[k]);
-    back.push_back(part(dx, r * rows, rows));
+    back.push_back(row_range(dx, r * rows, rows));
   }
   network.check(backend, communicators,
                 {{"w", transposed(c[i]) * stacked(back)}, {"a", transposed(received(r)) * (received(r) * a[i])}});
 }
 
-// The last rank's rows go to all, each of which has weights and an output of its own.
+// The last rank's rows go to all ranks, each of which has weights and an output of its own.
 void broadcast(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis), root = ranks - 1;
   const auto i = static_cast<std::size_t>(r);
   const Matrix c = drawn("c", rows, rows), w = drawn("w", rows, width);
   const auto a = drawn_by_all("a", ranks, width, width);
   Network network;
-  std::vector<TensorId> brought;
-  if (r == root) brought = {network.begin("w", c, w)};
+  std::vector<TensorId> sent;
+  if (r == root) sent = {network.begin("w", c, w)};
   const auto def = std::make_shared<Broadcast>(tensor_axis, root, TensorType{{rows, width}, DType::float32});
-  network.product("a", network.op("broadcast", def, brought), a[i]);
+  network.product("a", network.op("broadcast", def, sent), a[i]);
 
   const Matrix input = c * w;
   Matrix dx(rows, width);
@@ -324,7 +326,7 @@ void broadcast(Backend& backend, const MeshRank& rank, const MeshCommunicators& 
   network.check(backend, communicators, {{"w", transposed(c) * dx}, {"a", transposed(input) * (input * a[i])}});
 }
 
-// Sums over two axes under way at once, while a third product is computed.
+// Sums over two axes are in flight at once, while a third product is computed.
 void two_axes_in_flight(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int replicas = rank.size(MeshAxis::data), parts = rank.size(tensor_axis);
   const int d = rank.along(MeshAxis::data), t = rank.along(tensor_axis);
@@ -337,10 +339,10 @@ void two_axes_in_flight(Backend& backend, const MeshRank& rank, const MeshCommun
   const TensorId a = network.product("a", x, weights_of("a", d, t)), b = network.product("b", x, weights_of("b", d, t));
   const TensorId over_data = network.op("data", std::make_shared<AllReduce>(MeshAxis::data, true), {a});
   const TensorId over_tensor = network.op("tensor", std::make_shared<AllReduce>(tensor_axis, true), {b});
-  const TensorId beside = network.product("e", x, weights_of("e", d, t));
+  const TensorId meanwhile = network.product("e", x, weights_of("e", d, t));
   const TensorId first = network.op("wait tensor", std::make_shared<Wait>(), {over_tensor});
   const TensorId second = network.op("wait data", std::make_shared<Wait>(), {over_data});
-  network.op("sum", std::make_shared<Add>(), {network.op("half", std::make_shared<Add>(), {first, second}), beside});
+  network.op("sum", std::make_shared<Add>(), {network.op("half", std::make_shared<Add>(), {first, second}), meanwhile});
 
   const Matrix input = c * w;
   Matrix y = input * weights_of("e", d, t);
@@ -356,7 +358,7 @@ struct Case {
   std::string name;
   std::function<Mesh(int ranks)> mesh;
   std::function<void(Backend&, const MeshRank&, const MeshCommunicators&)> run;
-  int multiple_of = 1;  // of which the number of ranks must be
+  int multiple_of = 1;  // the number of ranks must be a multiple of this
 };
 
 const Case all_cases[] = {

@@ -1,4 +1,4 @@
-// Collectives inside networks, on ranks that are threads; test/mpi runs the same under mpirun.
+// Tests collectives inside networks on ranks that are threads; test/mpi runs the same networks under mpirun.
 #include "core/backend/cpu/cpu_backend.h"
 #include "test/catch.h"
 #include "test/parallel/comm/on_threads.h"
@@ -6,7 +6,7 @@
 
 namespace trainctl::collectives_test {
 
-TEST_CASE("collectives inside networks, and their gradients") {
+TEST_CASE("networks with collectives have the right gradients") {
   for (const int ranks : {2, 3, 4}) {
     CAPTURE(ranks);
     const auto errors = on_threads(ranks, [](Communicator& world) {

@@ -1,4 +1,4 @@
-// Receives that are deferred run in their order, when one of them is waited for.
+// Tests that deferred receives run in their order when one of them is waited for.
 #include "core/exec/deferred_receives.h"
 
 #include <deque>
@@ -8,7 +8,7 @@
 
 namespace trainctl::deferred_receives_test {
 
-TEST_CASE("deferred receives run in their order, as late as they may, with the slots that they were added with") {
+TEST_CASE("deferred receives run in their order, as late as possible, with the slots that they were added with") {
   DeferredReceives receives;
   ImmediateStream compute;
   std::vector<std::pair<int, int>> ran;  // number and slot
@@ -23,7 +23,7 @@ TEST_CASE("deferred receives run in their order, as late as they may, with the s
   CHECK(ran.empty());
   receives.run_until(numbers[1], compute);
   CHECK(ran == std::vector<std::pair<int, int>>{{0, 0}, {1, 1}});
-  receives.run_until(numbers[0], compute);  // has run
+  receives.run_until(numbers[0], compute);  // has run already
   CHECK(ran.size() == 2);
   numbers.push_back(add(7));
   receives.run_until(numbers.back(), compute);

@@ -1,5 +1,5 @@
-// Traces of one step, cut into micro-batches in several ways: equal values are equal whatever the cut, and the first
-// value that was changed is found.
+// Compares traces of one step with different micro-batches: equal values are found to be equal for every size of a
+// micro-batch, and the first value that was changed is found.
 #include "core/exec/observe/trace_difference.h"
 
 #include <random>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t width = 6;
 
-// The values that `tensor` has for a sample.
+// Returns the values that `tensor` has for a sample.
 std::vector<float> values_of(const std::string& tensor, std::int64_t sample) {
   std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(tensor) + static_cast<std::size_t>(sample)));
   std::vector<float> values(width);
@@ -21,8 +21,8 @@ std::vector<float> values_of(const std::string& tensor, std::int64_t sample) {
   return values;
 }
 
-// What ranks write that have micro-batches of `micro_batch` of the samples 100 to 111: two activations, a statistic of
-// each micro-batch, and the gradients of the activations.
+// The records that ranks write for the samples 100 to 111 in micro-batches of `micro_batch` samples: two activations, a
+// statistic of each micro-batch, and the gradient of an activation.
 struct Step {
   std::vector<TraceRecord> records;
 
@@ -57,7 +57,7 @@ struct Step {
     }
   }
 
-  // Changes what a tensor has for a sample.
+  // Changes a value that a tensor has for a sample.
   void change(const std::string& tensor, std::int64_t sample, float by) {
     for (TraceRecord& record : records) {
       for (std::size_t i = 0; i < record.samples.size(); ++i) {
@@ -71,21 +71,21 @@ struct Step {
 
 }  // namespace
 
-TEST_CASE("a step cut otherwise is equal sample by sample") {
-  for (const std::int64_t cut : {1, 2, 3, 4, 6, 12}) {
-    CAPTURE(cut);
-    const TraceComparison found = compare(Step(12).records, Step(cut).records);
+TEST_CASE("a step with other micro-batches is equal sample by sample") {
+  for (const std::int64_t micro_batch : {1, 2, 3, 4, 6, 12}) {
+    CAPTURE(micro_batch);
+    const TraceComparison found = compare(Step(12).records, Step(micro_batch).records);
     CHECK_FALSE(found.first);
-    CHECK(found.equal == (cut == 12 ? 4 : 3));
-    CHECK(found.incomparable == (cut == 12 ? 0 : 1));  // the statistic
+    CHECK(found.equal == (micro_batch == 12 ? 4 : 3));
+    CHECK(found.incomparable == (micro_batch == 12 ? 0 : 1));  // the statistic
   }
 }
 
-TEST_CASE("the first tensor that was changed is found, with its samples and by how much") {
-  for (const std::int64_t cut : {2, 3, 12}) {
-    CAPTURE(cut);
+TEST_CASE("the first tensor that was changed is found, with its samples and the size of the change") {
+  for (const std::int64_t micro_batch : {2, 3, 12}) {
+    CAPTURE(micro_batch);
     const Step whole(12);
-    Step changed(cut);
+    Step changed(micro_batch);
     changed.change("d1/output/gradient", 103, 5);
     changed.change("d2/output", 107, 0.5f);
     changed.change("d2/output", 101, 0.25f);
@@ -96,7 +96,7 @@ TEST_CASE("the first tensor that was changed is found, with its samples and by h
     CHECK(found.first->segment == "forward");
     CHECK(found.first->samples == std::vector<std::int64_t>{101, 107});
     CHECK(found.first->compared == 12);
-    CHECK(found.equal == (cut == 12 ? 2 : 1));
+    CHECK(found.equal == (micro_batch == 12 ? 2 : 1));
     const Difference difference = difference_of(*found.first, whole.records, changed.records);
     CHECK(difference.elements == 12 * width);
     CHECK(difference.differing == 2);
@@ -104,7 +104,7 @@ TEST_CASE("the first tensor that was changed is found, with its samples and by h
   }
 }
 
-TEST_CASE("values of several samples are compared where they come from the same ones") {
+TEST_CASE("values of several samples are compared if they come from the same samples") {
   Step changed(4);
   changed.change("bn/mean", 109, 1);
   const TraceComparison found = compare(Step(4).records, changed.records);
@@ -115,7 +115,7 @@ TEST_CASE("values of several samples are compared where they come from the same 
   CHECK(difference_of(*found.first, Step(4).records, changed.records).differing == 1);
 }
 
-TEST_CASE("a trace survives its way through text") {
+TEST_CASE("a trace is the same after conversion to text and back") {
   const Step step(3);
   const std::vector<TraceRecord> back = parse_trace(to_text(step.records));
   REQUIRE(back.size() == step.records.size());

@@ -1,4 +1,4 @@
-// weights_sha256 against its definition, spelled out.
+// Compares weights_sha256 with its definition.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ TEST_CASE("weights_sha256 is the hash of names, a zero byte and little-endian va
   RandomSnapshot random(3);
   auto& weights = random.snapshot.weights;
   weights[0].name = "Z";         // upper case sorts before lower case
-  weights[1].name = "\xC3\xA9";  // and UTF-8 behind, as unsigned bytes
+  weights[1].name = "\xC3\xA9";  // and UTF-8 after both, as unsigned bytes
   weights[2].name = "a/b";
   weights[3].name = "a";
   weights[4].name = "a0";

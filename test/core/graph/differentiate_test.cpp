@@ -1,4 +1,5 @@
-// The structure of differentiated graphs: what is computed, in which order, from what. Values are checked with kernels.
+// Tests the structure of differentiated graphs: which ops there are, in which order, and what they read. The tests of
+// kernels check the values.
 #include <algorithm>
 #include <set>
 
@@ -75,8 +76,8 @@ struct Builder {
 
 using Lines = std::vector<std::string>;
 
-// What must hold for every backward part: ops read what exists, each tensor is written once and has the type its op
-// states, every trainable parameter gets a float32 gradient of its shape, names are unique.
+// Checks what must hold for every backward pass: ops read tensors that exist, each tensor is written once and has the
+// type that its op returns, every trainable parameter has a float32 gradient of its shape, and names are unique.
 void check_sound(const Graph& graph, const Backward& backward, TensorId output_gradient) {
   std::set<TensorId> known{output_gradient, graph.inputs[0], graph.samples, graph.step};
   for (const GraphParameter& parameter : graph.parameters) known.insert(parameter.tensor);
@@ -128,7 +129,7 @@ TEST_CASE("a chain is walked backwards, and the input's gradient is not computed
   check_sound(b, backward);
 }
 
-TEST_CASE("an activation's gradient is taken from its output or its input, fused or not") {
+TEST_CASE("an activation's gradient reads the activation's output or its input, fused or not") {
   for (ActivationKind kind : {ActivationKind::leaky_relu, ActivationKind::tanh, ActivationKind::sigmoid}) {
     Builder b({4, 8});
     b.op<Activation>("f", {b.dense("a", b.graph.inputs[0], 5)}, ActivationFunction{kind});
@@ -160,7 +161,7 @@ TEST_CASE("gradients of a tensor with several consumers are summed before its pr
   const Backward backward = b.differentiate();
   check_sound(b, backward);
   const Lines lines = b.text(backward);
-  // Three consumers: two sums, and the producer's weights last, from the total.
+  // Three consumers need two sums; the gradient of the producer's weights comes last and reads the total.
   CHECK(std::count_if(lines.begin(), lines.end(), [](auto& line) { return line.starts_with("add("); }) == 2);
   CHECK(lines.back() == "dense_grad_weights(input, a/output/gradient_5) -> (a/kernel/gradient, a/bias/gradient)");
   CHECK(lines[lines.size() - 2] == "add(a/output/gradient_3, a/output/gradient_4) -> (a/output/gradient_5)");
@@ -207,7 +208,7 @@ TEST_CASE("nothing before the first trainable layer is computed, and frozen para
   CHECK(all_frozen.differentiate().ops.empty());
 }
 
-TEST_CASE("a frozen kernel beside a trainable bias is computed into a tensor that nobody reads") {
+TEST_CASE("the gradient of a frozen kernel with a trainable bias is a tensor that no op reads") {
   Builder b({4, 8});
   b.op<Dense>("a", {b.graph.inputs[0], b.parameter("a/kernel", {8, 5}, false), b.parameter("a/bias", {5})});
   const Backward backward = b.differentiate();
@@ -216,7 +217,7 @@ TEST_CASE("a frozen kernel beside a trainable bias is computed into a tensor tha
         Lines{"dense_grad_weights(input, loss/gradient) -> (a/dense_grad_weights/0, a/bias/gradient)"});
 }
 
-TEST_CASE("concatenation is split, and parts that nobody wants are left alone") {
+TEST_CASE("the gradient of a concatenation is split, and no op reads the pieces that are not needed") {
   Builder b({4, 8});
   const TensorId a = b.dense("a", b.graph.inputs[0], 5);
   const TensorId c = b.dense("c", b.graph.inputs[0], 3);
@@ -240,7 +241,7 @@ TEST_CASE("branches that do not reach the output are not differentiated") {
   CHECK(backward.ops.size() == 2);
 }
 
-TEST_CASE("batch normalisation with everything fused takes and gives what its gradient states") {
+TEST_CASE("the gradient of batch normalisation with everything fused has all inputs and outputs") {
   Builder b({4, 6});
   const TensorId x = b.dense("a", b.graph.inputs[0], 5);
   const TensorId gamma = b.parameter("bn/gamma", {5});
@@ -258,7 +259,7 @@ TEST_CASE("batch normalisation with everything fused takes and gives what its gr
   CHECK(backward.ops[2].as<DenseGradWeights>().accumulate);
 }
 
-TEST_CASE("a batch normalisation's gradient takes ReLU's mask from bits or x") {
+TEST_CASE("a batch normalisation's gradient reads ReLU's mask from bits or from x") {
   for (const bool residual : {false, true}) {
     Builder b({4, 6});
     const TensorId x = b.dense("a", b.graph.inputs[0], 8);
@@ -278,7 +279,7 @@ TEST_CASE("a batch normalisation's gradient takes ReLU's mask from bits or x") {
   }
 }
 
-TEST_CASE("pooling, flattening, dropout and casts") {
+TEST_CASE("pooling, flattening, dropout and casts have the right gradient ops") {
   Builder b({2, 4, 4, 3});
   b.graph.samples = b.add("samples", {2}, Role::input, DType::int64);
   b.graph.step = b.add("step", {}, Role::scalar, DType::int64);

@@ -1,4 +1,4 @@
-// Fusion: what becomes one op, what must not, and that gradients follow.
+// Tests which ops are fused and which are not, and that gradients follow the fused ops.
 #include "core/graph/passes/fuse.h"
 
 #include "core/graph/ops/images/pool2d.h"
@@ -8,7 +8,7 @@
 namespace trainctl::fuse_test {
 using Lines = std::vector<std::string>;
 
-TEST_CASE("dense and convolution take the activation behind them") {
+TEST_CASE("dense and convolution are fused with the activation after them") {
   GraphMaker m({4, 8, 8, 3});
   m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);
   m.activation("t1", m.conv("c2", m.graph.outputs[0], 5), ActivationKind::tanh);
@@ -20,7 +20,7 @@ TEST_CASE("dense and convolution take the activation behind them") {
   CHECK(fused.outputs == m.graph.outputs);
 }
 
-TEST_CASE("without gradients the activations behind products stay alone, those behind sums and normalisation do not") {
+TEST_CASE("without gradients, activations are not fused with products, but with sums and normalisation") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId first = m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);
   const TensorId second = m.activation("r2", m.norm("n", m.conv("c2", first, 5)), ActivationKind::relu);
@@ -33,7 +33,7 @@ TEST_CASE("without gradients the activations behind products stay alone, those b
                                          "add (r1/output, r2/output) -> (r3/output)"});
 }
 
-TEST_CASE("functions whose gradient needs the input stay alone") {
+TEST_CASE("activations whose gradient reads the input are not fused") {
   for (ActivationKind kind : {ActivationKind::gelu, ActivationKind::silu}) {
     GraphMaker m({4, 8});
     m.activation("g", m.dense("a", m.graph.inputs[0], 5), kind);
@@ -41,7 +41,7 @@ TEST_CASE("functions whose gradient needs the input stay alone") {
   }
 }
 
-TEST_CASE("what has another reader, or is the output, is not swallowed") {
+TEST_CASE("an op is not fused if another op reads its result, or if the result is an output") {
   GraphMaker shared({4, 8});
   const TensorId a = shared.dense("a", shared.graph.inputs[0], 5);
   shared.sum("s", shared.activation("r", a, ActivationKind::relu), a);
@@ -54,7 +54,9 @@ TEST_CASE("what has another reader, or is the output, is not swallowed") {
   CHECK(fuse(output.graph).ops.size() == 2);
 }
 
-TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gradient splits again") {
+TEST_CASE(
+    "batch normalisation is fused with the sum and the relu after it, and its gradient has an output for each "
+    "summand") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId stem = m.activation("r0", m.conv("c0", m.graph.inputs[0], 5), ActivationKind::relu);
   const TensorId main =
@@ -78,10 +80,10 @@ TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gra
   CHECK(last.as<BatchNormGrad>().a.residual);
   CHECK(last.as<BatchNormGrad>().a.relu);
   REQUIRE(last.outputs.size() == 4);
-  CHECK(m.graph.tensor(last.outputs[3]).type == m.graph.tensor(stem).type);  // the shortcut's share
+  CHECK(m.graph.tensor(last.outputs[3]).type == m.graph.tensor(stem).type);  // the shortcut's gradient
 }
 
-TEST_CASE("batch normalisation with residual and relu keeps a bit of each element for its gradient") {
+TEST_CASE("batch normalisation with residual and relu keeps one bit per element for its gradient") {
   GraphMaker m({4, 6, 6, 16});
   const TensorId main = m.norm("n", m.conv("c", m.graph.inputs[0], 16));
   m.activation("r", m.sum("s", main, m.graph.inputs[0]), ActivationKind::relu);
@@ -93,7 +95,7 @@ TEST_CASE("batch normalisation with residual and relu keeps a bit of each elemen
   CHECK(m.graph.tensor(backward.ops.at(0).inputs.at(2)).name == "n/mask");
 }
 
-TEST_CASE("batch normalisation with relu takes the max pooling behind it in training, and nothing else") {
+TEST_CASE("batch normalisation with relu is fused with max pooling after it in training, and with no other pooling") {
   const auto pooled = [](PoolMode mode, ActivationKind kind, bool shared) {
     GraphMaker m({4, 6, 6, 5});
     const TensorId y = m.activation("r", m.norm("n", m.conv("c", m.graph.inputs[0], 5)), kind);
@@ -121,7 +123,7 @@ TEST_CASE("batch normalisation with relu takes the max pooling behind it in trai
   }
 }
 
-TEST_CASE("of two normalised summands one takes the other, behind both") {
+TEST_CASE("of two normalised summands, the second becomes the residual of the first, which comes after it") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId left = m.norm("n1", m.conv("c1", m.graph.inputs[0], 5));
   const TensorId right = m.norm("n2", m.conv("c2", m.graph.inputs[0], 5));
@@ -140,7 +142,7 @@ TEST_CASE("a tensor added to itself is not its own residual") {
   CHECK(fuse(m.graph).ops.size() == 3);
 }
 
-TEST_CASE("an activation's gradient joins the dense layer behind it") {
+TEST_CASE("an activation's gradient is fused with the input gradient of the dense layer after it") {
   GraphMaker m({4, 8});
   m.dense("b", m.activation("r", m.dense("a", m.graph.inputs[0], 5), ActivationKind::relu), 3);
   m.graph = fuse(std::move(m.graph));
@@ -157,7 +159,7 @@ TEST_CASE("an activation's gradient joins the dense layer behind it") {
   CHECK(fused.ops[1].as<DenseGradInput>().function.kind == ActivationKind::relu);
 }
 
-// A backward pass by hand: gradients g0, g1, ... of one tensor, from convolutions' and dense layers' dy0, dy1, ...
+// A backward pass that a test writes by hand: gradients g0, g1, ... of one tensor, and their sums.
 namespace {
 
 struct Gradients : GraphMaker {
@@ -185,7 +187,8 @@ struct Gradients : GraphMaker {
 
 }  // namespace
 
-TEST_CASE("a gradient by the input takes the sum with another gradient, where it stands if the other exists there") {
+TEST_CASE(
+    "an input gradient is fused with its sum with another gradient, at its own position if the other exists there") {
   for (const bool swapped : {false, true}) {
     Gradients m;
     const TensorId dy = m.like(m.graph.inputs[0], "dy"), other = m.like(m.graph.inputs[0], "other");
@@ -201,7 +204,7 @@ TEST_CASE("a gradient by the input takes the sum with another gradient, where it
   }
 }
 
-TEST_CASE("it stands where the sum did if the other gradient is made later") {
+TEST_CASE("an input gradient moves to the position of the sum if the other gradient is computed later") {
   Gradients m;
   const TensorId dy = m.like(m.graph.inputs[0], "dy");
   const TensorId g = m.conv_gradient("g", dy);
@@ -212,7 +215,7 @@ TEST_CASE("it stands where the sum did if the other gradient is made later") {
         Lines{"activation_grad (dy, dy) -> (later)", "conv2d_grad_input (dy, g/kernel, later) -> (total)"});
 }
 
-TEST_CASE("of two gradients by the input the later one takes the sum, and of three each but the first one") {
+TEST_CASE("of two input gradients the later one is fused with the sum, and of three all except the first one") {
   Gradients m;
   const TensorId dy = m.like(m.graph.inputs[0], "dy");
   const TensorId g0 = m.conv_gradient("g0", dy), g1 = m.conv_gradient("g1", dy);
@@ -223,7 +226,9 @@ TEST_CASE("of two gradients by the input the later one takes the sum, and of thr
                            "conv2d_grad_input (dy, g2/kernel, sum) -> (total)"});
 }
 
-TEST_CASE("what is added to may have other readers, the gradient may not, and the sum has no activation") {
+TEST_CASE(
+    "an input gradient is not fused if it has other readers or if the sum has an activation; the other summand may be "
+    "read") {
   Gradients base;
   const TensorId dy = base.like(base.graph.inputs[0], "dy");
   const TensorId total = base.sum(dy, base.conv_gradient("g", dy), "total");
@@ -242,7 +247,7 @@ TEST_CASE("what is added to may have other readers, the gradient may not, and th
   CHECK(fuse(active.backward).ops.size() == 2);
 }
 
-TEST_CASE("a dense layer's gradient takes the sum or the activation, not both") {
+TEST_CASE("a dense layer's input gradient is fused with the sum or the activation, not with both") {
   GraphMaker m({4, 5});
   const TensorId x = m.activation("r", m.dense("a", m.graph.inputs[0], 5), ActivationKind::relu);
   m.sum("s", m.dense("b", m.activation("t", m.dense("c", x, 5), ActivationKind::gelu), 5), x);

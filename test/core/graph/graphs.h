@@ -1,4 +1,4 @@
-// Small graphs for tests: one call a layer.
+// Makes small graphs for tests, with one call per layer.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Initializers against their distributions' closed forms; values depend on seed, name and element alone.
+// Compares initializers with their distributions; tests that values depend on seed, name and element alone.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -42,7 +42,7 @@ double variance(const std::vector<float>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// The largest distance between the empirical and the stated distribution function (Kolmogorov and Smirnov).
+// The largest distance between the empirical and the given distribution function (Kolmogorov and Smirnov).
 double distance(std::vector<float> values, const std::function<double(double)>& distribution) {
   std::sort(values.begin(), values.end());
   double largest = 0;
@@ -57,7 +57,7 @@ double distance(std::vector<float> values, const std::function<double(double)>& 
 
 double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-// Exceeded by chance once in a hundred thousand samples; the values are fixed, so the tests never flicker.
+// Exceeded by chance once in a hundred thousand samples; the values are fixed, so that the result is always the same.
 constexpr double tolerance = 2.5 / 387.3;  // 2.5 / sqrt(150000)
 
 }  // namespace
@@ -108,14 +108,14 @@ TEST_CASE("the plain truncated normal initializer ends two deviations from its m
   CHECK(*std::min_element(values.begin(), values.end()) >= -3.5 * (1 + 1e-6));
 }
 
-TEST_CASE("the orthogonal initializer has orthonormal columns, or rows where these are fewer") {
+TEST_CASE("the orthogonal initializer has orthonormal columns, or rows if there are fewer rows") {
   for (const Shape& shape : {Shape{70, 70}, Shape{3, 5, 4, 31}, Shape{20, 3, 90}}) {
     const auto values = draw("orthogonal", shape);
     const std::int64_t columns = shape.back(), rows = shape.count() / columns;
     const bool tall = rows >= columns;
     const auto at = [&](std::int64_t vector, std::int64_t k) {
-      const std::int64_t place = tall ? k * columns + vector : vector * columns + k;
-      return static_cast<double>(values[static_cast<std::size_t>(place)]);
+      const std::int64_t index = tall ? k * columns + vector : vector * columns + k;
+      return static_cast<double>(values[static_cast<std::size_t>(index)]);
     };
     double worst = 0, spread = 0;
     for (std::int64_t a = 0; a < std::min(rows, columns); ++a) {
@@ -128,11 +128,11 @@ TEST_CASE("the orthogonal initializer has orthonormal columns, or rows where the
     }
     CAPTURE(to_string(shape));
     CHECK(worst < 1e-6);
-    CHECK(spread > 1);  // no unit vectors
+    CHECK(spread > 1);  // not just unit vectors
   }
 }
 
-TEST_CASE("constant initializers") {
+TEST_CASE("constant initializers have their fixed values") {
   CHECK(draw("identity", {2, 3}) == std::vector<float>{1, 0, 0, 0, 1, 0});
   CHECK(draw("zeros", {5}) == std::vector<float>(5, 0.0f));
   CHECK(draw("ones", {5}) == std::vector<float>(5, 1.0f));

@@ -1,4 +1,4 @@
-// Layers that merge, reshape, permute and change values at random: shapes, ops and errors.
+// Tests layers that merge, reshape, permute and randomly change values: shapes, ops and errors.
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/elementwise/noise.h"
@@ -10,15 +10,15 @@
 namespace trainctl::testing::arithmetic_test {
 namespace {
 
-// A model of layers `a` and `b`, each of shape [5, 6, 4], and the layer behind them.
-std::string behind_two(const std::string& layer) {
+// A model of layers `a` and `b`, each of shape [5, 6, 4], and the given layer after them.
+std::string after_two(const std::string& layer) {
   return "layers:\n  - conv2d: {name: a, filters: 4, kernel_size: 1}\n"
          "  - conv2d: {name: b, filters: 4, kernel_size: 1, from: input}\n  - " +
          layer;
 }
 
-// A model of layer `a` alone and the one behind it.
-std::string behind_one(const std::string& layer) {
+// A model of layer `a` and the given layer after it.
+std::string after_one(const std::string& layer) {
   return "layers:\n  - conv2d: {name: a, filters: 4, kernel_size: 1}\n  - " + layer;
 }
 
@@ -45,29 +45,29 @@ TEST_CASE("layers combine outputs element by element") {
                                                  {"minimum", {"conv2d", "conv2d", "extremum"}}};
   for (const auto& [layer, expected] : cases) {
     CAPTURE(layer);
-    const BuiltModel model = build(behind_two(std::string(layer) + ": {from: [a, b]}"), {5, 6, 3});
+    const BuiltModel model = build(after_two(std::string(layer) + ": {from: [a, b]}"), {5, 6, 3});
     CHECK(model.layers.back().output == Shape{5, 6, 4});
     CHECK(kinds(model) == expected);
   }
-  const BuiltModel three = build(behind_two("average: {from: [a, b, a]}"), {5, 6, 3});
+  const BuiltModel three = build(after_two("average: {from: [a, b, a]}"), {5, 6, 3});
   CHECK(three.graph.ops.back().as<ScaleBy>().factor == 1.0f / 3);
 }
 
 TEST_CASE("rescaling and normalization scale and shift by fixed numbers") {
-  const BuiltModel rescaled = build(behind_one("rescaling: {scale: 1/255, offset: -1}"), {5, 6, 3});
+  const BuiltModel rescaled = build(after_one("rescaling: {scale: 1/255, offset: -1}"), {5, 6, 3});
   const auto& one = rescaled.graph.ops.back().as<Normalize>();
   CHECK(one.scale == std::vector<float>{1 / 255.0f});
   CHECK(one.offset == std::vector<float>{-1});
   CHECK(rescaled.layers.back().output == Shape{5, 6, 4});
   CHECK(rescaled.layers.back().parameters == 0);
   const BuiltModel normalized =
-      build(behind_one("normalization: {mean: [1, 2, 3, 4], variance: [4, 1, 0, 0.25]}"), {5, 6, 3});
+      build(after_one("normalization: {mean: [1, 2, 3, 4], variance: [4, 1, 0, 0.25]}"), {5, 6, 3});
   const auto& each = normalized.graph.ops.back().as<Normalize>();
   CHECK(each.scale == std::vector<float>{0.5f, 1, 1e7f, 2});
   CHECK(each.offset == std::vector<float>{-0.5f, -2, -3e7f, -8});
-  CHECK(contains(errors(behind_one("normalization: {mean: [1, 2], variance: [1, 2]}"), {5, 6, 3}),
+  CHECK(contains(errors(after_one("normalization: {mean: [1, 2], variance: [1, 2]}"), {5, 6, 3}),
                  "normalization 'normalization': 2 means for 4 channels"));
-  CHECK(contains(errors(behind_one("normalization: {mean: [1, 2], variance: [1]}"), {5, 6, 3}),
+  CHECK(contains(errors(after_one("normalization: {mean: [1, 2], variance: [1]}"), {5, 6, 3}),
                  "2 means and 1 variances"));
 }
 
@@ -85,31 +85,31 @@ TEST_CASE("a factor for each channel multiplies all positions") {
   }
 }
 
-TEST_CASE("reshape and permute") {
-  const auto output = [](const std::string& layer) { return build(behind_one(layer), {5, 6, 3}).layers.back().output; };
+TEST_CASE("reshape and permute have the right shapes") {
+  const auto output = [](const std::string& layer) { return build(after_one(layer), {5, 6, 3}).layers.back().output; };
   CHECK(output("reshape: {target_shape: [10, -1], from: a}") == Shape{10, 12});
   CHECK(output("reshape: {target_shape: [120]}") == Shape{120});
   CHECK(output("reshape: {target_shape: [5, 6, 4]}") == Shape{5, 6, 4});
   CHECK(output("permute: {dims: [3, 1, 2]}") == Shape{4, 5, 6});
-  const BuiltModel model = build(behind_one("permute: {dims: [3, 1, 2]}"), {5, 6, 3});
+  const BuiltModel model = build(after_one("permute: {dims: [3, 1, 2]}"), {5, 6, 3});
   CHECK(model.graph.ops.back().as<Permute>().order == std::vector<std::int64_t>{0, 3, 1, 2});
-  CHECK(kinds(build(behind_one("permute: {dims: [1, 2, 3]}"), {5, 6, 3})) == Kinds{"conv2d"});
+  CHECK(kinds(build(after_one("permute: {dims: [1, 2, 3]}"), {5, 6, 3})) == Kinds{"conv2d"});
 }
 
-TEST_CASE("noise and spatial dropout are of training alone") {
+TEST_CASE("noise and spatial dropout are ops in training only") {
   for (const char* layer : {"gaussian_noise: 0.5", "spatial_dropout: 0.25"}) {
     CAPTURE(layer);
-    CHECK(kinds(build(behind_one(layer), {5, 6, 3}, true)).size() == 2);
-    CHECK(kinds(build(behind_one(layer), {5, 6, 3}, false)).size() == 1);
+    CHECK(kinds(build(after_one(layer), {5, 6, 3}, true)).size() == 2);
+    CHECK(kinds(build(after_one(layer), {5, 6, 3}, false)).size() == 1);
   }
-  const BuiltModel noise = build(behind_one("gaussian_noise: 0.5"), {5, 6, 3});
+  const BuiltModel noise = build(after_one("gaussian_noise: 0.5"), {5, 6, 3});
   CHECK(noise.graph.ops.back().as<GaussianNoise>().stddev == 0.5f);
-  const BuiltModel dropout = build(behind_one("spatial_dropout: 0.25"), {5, 6, 3});
+  const BuiltModel dropout = build(after_one("spatial_dropout: 0.25"), {5, 6, 3});
   CHECK(dropout.graph.ops.back().as<Dropout>().unit == DropoutUnit::channel);
 }
 
-TEST_CASE("what cannot be combined or reshaped is one error each") {
-  const auto problem = [](const std::string& layer) { return errors(behind_two(layer), {5, 6, 3}); };
+TEST_CASE("outputs that cannot be combined or reshaped are one error each") {
+  const auto problem = [](const std::string& layer) { return errors(after_two(layer), {5, 6, 3}); };
   CHECK(contains(problem("multiply: {from: [a, input]}"), "5x6x4 of 'a' and 5x6x3 of 'input'"));
   CHECK(contains(problem("subtract: {from: [a, b, a]}"), "a difference needs two"));
   CHECK(contains(problem("maximum: {from: [a]}"), "at least two are needed"));

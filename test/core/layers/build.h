@@ -10,7 +10,8 @@
 
 namespace trainctl::testing {
 
-// The model of a document `{layers: ...}` or `{preset: ...}`, places in "m.yaml". Everything wrong is in `reader`.
+// Reads the model of a document `{layers: ...}` or `{preset: ...}`, with locations in "m.yaml". `reader` has the
+// errors.
 inline ModelOptions read_model(const std::string& yaml, Reader& reader) {
   const Node node = expand_preset(parse_yaml(yaml, "m.yaml", TRAINCTL_SOURCE_DIR, reader), load_preset, reader);
   ModelOptions model;
@@ -24,7 +25,7 @@ inline BuiltModel build(const std::string& yaml, BuildOptions options, Reader& r
   return build_model(model, options, reader);
 }
 
-// Throws ConfigError when something is wrong.
+// Throws ConfigError if the model has errors.
 inline BuiltModel build(const std::string& yaml, Shape sample, bool training = true, bool logits = false) {
   Reader reader;
   BuildOptions options;
@@ -37,7 +38,7 @@ inline BuiltModel build(const std::string& yaml, Shape sample, bool training = t
   return model;
 }
 
-// Every message, one a line.
+// Returns all error messages, one per line.
 inline std::string errors(const std::string& yaml, Shape sample) {
   Reader reader;
   BuildOptions options;

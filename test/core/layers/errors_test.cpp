@@ -1,4 +1,4 @@
-// What is wrong with a network, in exact words.
+// Tests the exact error texts of networks.
 #include "test/catch.h"
 #include "test/core/layers/build.h"
 
@@ -13,7 +13,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("impossible networks are reported with the layer's place and its producer's") {
+TEST_CASE("impossible networks are reported with the locations of the layer and its producer") {
   const Case cases[] = {
       {R"(layers:
   - max_pooling2d: {name: pool2}
@@ -109,7 +109,7 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
        {8},
        "m.yaml:2:5: dense 'a@2': a name consists of letters, digits, '_', '-' and '.'"},
       {"layers:\n  - dense: {name: input, units: 4}", {8}, "m.yaml:2:5: dense 'input': this name is taken"},
-      {"layers:\n  - dense: {name: \"a\\u202e\", units: 4}",  // a mark that turns the direction of a line
+      {"layers:\n  - dense: {name: \"a\\u202e\", units: 4}",  // a mark that changes the direction of a line
        {8},
        "m.yaml:2:5: dense 'a\xe2\x80\xae': a name consists of letters, digits, '_', '-' and '.'"},
       {"layers:\n  - dense: {name: a/b, units: 4}",
@@ -148,20 +148,21 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
   }
 }
 
-TEST_CASE("all errors come at once, and layers behind an unknown shape are left alone") {
-  CHECK(errors(R"(layers:
+TEST_CASE("all errors are reported at once, and layers after an unknown shape are not checked") {
+  CHECK(
+      errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}
   - conv2d: {name: c3, filters: 4, kernel_size: 9}
   - add: {from: [c1, c0]}
   - dense: {name: c1, units: 3})",
-               {8, 8, 3}) ==
-        "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
-        "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
-        "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
-        "m.yaml:6:5: dense 'c1': a name that is used again means the same layer with the same weights and options "
-        "(conv2d before, dense now): give this layer another name, or equal options (first use at 2:5)");
-  // Of a repetition, the first time.
+             {8, 8, 3}) ==
+      "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
+      "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
+      "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
+      "m.yaml:6:5: dense 'c1': a name that is used again is the same layer, with the same weights and options (conv2d "
+      "before, dense now): give this one another name, or equal options (first use at 2:5)");
+  // An error in a repetition is reported for the first time alone.
   CHECK(errors(R"(layers:
   - repeat:
       times: 5
