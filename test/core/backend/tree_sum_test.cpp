@@ -60,7 +60,7 @@ TEST_CASE("the summands of a tree are added in its order") {
   }
 }
 
-TEST_CASE("inputs without parts are added to parts of the last input, in place of the first") {
+TEST_CASE("inputs without parts are added to parts of the last input, in the given order") {
   const auto backend = backend_under_test();
   for (const std::int64_t count : {1, 1023, 40001}) {
     CAPTURE(count);

@@ -1,4 +1,5 @@
-// Expansion: names, references, blocks, what training, evaluation, logits and bfloat16 change.
+// Tests how layers expand into ops: names, references, blocks, and what training, evaluation, logits and bfloat16
+// change.
 #include <set>
 
 #include "core/graph/ops/elementwise/activations.h"
@@ -53,7 +54,7 @@ TEST_CASE("frozen layers keep their parameters and normalise by running statisti
   CHECK(model.layers[0].trainable == 36);
   CHECK(model.layers.back().trainable == 0);
 
-  // A block's name stands for its layers, a layer's for all of its uses.
+  // The name of a block means its layers, and the name of a layer all of its uses.
   const BuiltModel blocks = build(R"(freeze: [block, again]
 layers:
   - dense: {name: again, units: 4}
@@ -68,7 +69,7 @@ layers:
   }
 }
 
-TEST_CASE("patterns of frozen layers that name none, or all, are reported") {
+TEST_CASE("patterns of frozen layers that match no layer or all layers are reported") {
   CHECK(errors("freeze: [\"dens*\", c2]\n" + network, {4, 4, 1}) ==
         "m.yaml:1:10: freeze: no layer is named 'dens*'; `trainctl check` without `freeze` lists the layers\n"
         "m.yaml:1:19: freeze: no layer is named 'c2'; did you mean 'c1'?");
@@ -76,7 +77,7 @@ TEST_CASE("patterns of frozen layers that name none, or all, are reported") {
         "m.yaml:1:10: freeze: every layer with weights is frozen, so that nothing would train");
 }
 
-TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
+TEST_CASE("layers expand into ops whose tensors have the layers' names") {
   const BuiltModel model = build(network, {4, 4, 1});
   CHECK(ops(model.graph) == Lines{"conv2d(input, c1/kernel) -> c1/output",
                                   "batch_norm(c1/output, bn1/gamma, bn1/beta) -> bn1/output, bn1/mean, bn1/variance",
@@ -105,7 +106,7 @@ TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
   for (const Tensor& tensor : model.graph.tensors) CHECK(names.insert(tensor.name).second);
 }
 
-TEST_CASE("evaluation uses running statistics and drops dropout, and logits leave the softmax to the loss") {
+TEST_CASE("evaluation uses running statistics and no dropout, and logits leave the softmax to the loss") {
   const BuiltModel model = build(network, {4, 4, 1}, false, true);
   CHECK(
       ops(model.graph) ==
@@ -125,7 +126,7 @@ TEST_CASE("evaluation uses running statistics and drops dropout, and logits leav
   }
 }
 
-TEST_CASE("in bfloat16 the input is cast once, and activations follow, and parameters stay float32") {
+TEST_CASE("in bfloat16 the input is cast once, activations are bfloat16, and parameters stay float32") {
   Reader reader;
   BuildOptions options;
   options.batch = 3;
@@ -142,7 +143,7 @@ TEST_CASE("in bfloat16 the input is cast once, and activations follow, and param
   }
 }
 
-TEST_CASE("layers without a name are numbered by kind, past names that are taken") {
+TEST_CASE("layers without a name are numbered by kind, without names that are taken") {
   const BuiltModel model = build(R"(layers:
   - dense: 4
   - dense: {name: dense_1, units: 4}
@@ -185,7 +186,7 @@ TEST_CASE("a residual block adds its shortcut and then activates") {
                                   "add(block/b/output, input) -> block/add", "activation(block/add) -> block/output"});
 }
 
-TEST_CASE("references reach layers of the own list, of lists around it, by path, and the input") {
+TEST_CASE("references name layers of the same list, of enclosing lists and by path, and the input") {
   const BuiltModel model = build(R"(layers:
   - dense: {name: a, units: 4}
   - residual:
@@ -222,7 +223,7 @@ TEST_CASE("activations are found by Keras' names, with their options") {
             .def->attributes() == "leaky_relu(0.2)");
 }
 
-TEST_CASE("the activation that ends the network is found where logits leave it out") {
+TEST_CASE("the final activation of the network is found, and logits leave it out") {
   const std::pair<std::string, FinalActivation> cases[] = {
       {"layers:\n  - dense: {units: 3, activation: softmax}", FinalActivation::softmax},
       {"layers:\n  - dense: 3\n  - activation: sigmoid", FinalActivation::sigmoid},
@@ -242,7 +243,7 @@ TEST_CASE("the activation that ends the network is found where logits leave it o
   }
 }
 
-TEST_CASE("a model that is written reads back equal") {
+TEST_CASE("a model is the same after it is written and read") {
   const std::string yaml = R"(layers:
   - conv2d: {name: c, filters: 3, kernel_size: 3, padding: [1, 2], kernel_initializer: {name: constant, value: 0.5}}
   - residual:
@@ -297,10 +298,10 @@ TEST_CASE("a name that is used again is the same layer with the same weights") {
   std::int64_t of_lines = 0;
   for (const auto& line : model.layers) of_lines += line.parameters;
   CHECK(of_lines == parameters(model));
-  REQUIRE(model.graph.statistics.size() == 4);  // of two running statistics
+  REQUIRE(model.graph.statistics.size() == 4);  // two uses of two running statistics
   CHECK(model.graph.statistics[0].moving == model.graph.statistics[2].moving);
   CHECK(model.graph.statistics[0].batch_value != model.graph.statistics[2].batch_value);
-  // Each use of a dropout draws for itself.
+  // Each use of a dropout layer draws its own mask.
   CHECK(model.graph.ops[3].def->attributes() != model.graph.ops[7].def->attributes());
   CHECK(build(twins, {4}, false).graph.statistics.size() == 2);
 

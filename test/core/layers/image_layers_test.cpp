@@ -1,5 +1,5 @@
-// Depthwise, separable, transposed and one-dimensional convolutions, pooling over sequences, enlarging and cropping:
-// shapes, parameters and errors, worked out by hand or by Keras' formulas.
+// Tests shapes, parameters and errors of depthwise, separable, transposed and one-dimensional convolutions, pooling
+// over sequences, enlarging and cropping, with values computed by hand or by Keras' formulas.
 #include "core/base/format.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "test/catch.h"
@@ -10,14 +10,14 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Without parameters a model is refused; the dense layer behind sees to that.
+// A model without parameters is refused, so that a dense layer follows.
 std::string network(const std::string& layer) { return "layers:\n  - " + layer + "\n  - flatten\n  - dense: 1"; }
 
 LayerLine line(const std::string& layer, Shape sample) { return build(network(layer), std::move(sample)).layers[0]; }
 
 Shape output(const std::string& layer, Shape sample) { return line(layer, std::move(sample)).output; }
 
-// "kind attributes" of the layer's ops.
+// Returns "kind attributes" for each op of the layer.
 Lines ops(const std::string& layer, Shape sample, bool training = true) {
   const BuiltModel model = build(network(layer), std::move(sample), training);
   Lines lines;
@@ -28,7 +28,7 @@ Lines ops(const std::string& layer, Shape sample, bool training = true) {
   return lines;
 }
 
-// "name shape" of the layer's parameters.
+// Returns "name shape" for each parameter of the layer.
 Lines parameters_of(const std::string& layer, Shape sample) {
   const BuiltModel model = build(network(layer), std::move(sample));
   Lines lines;
@@ -74,7 +74,7 @@ TEST_CASE("separable_conv2d is a depthwise and a pointwise convolution") {
   CHECK(ops(layer, {9, 8, 5}) == Lines{"conv2d 3x3 dilation=2x2 groups=5", "conv2d 1x1", "activation tanh"});
 }
 
-TEST_CASE("conv1d has Keras' kernel, and its causal outputs see no later step") {
+TEST_CASE("conv1d has Keras' kernel, and its causal outputs do not depend on later steps") {
   CHECK(output("conv1d: {filters: 7, kernel_size: 3}", {20, 4}) == Shape{18, 7});
   CHECK(output("conv1d: {filters: 7, kernel_size: 3, padding: same, strides: 2}", {21, 4}) == Shape{11, 7});
   const std::string causal = "conv1d: {name: c, filters: 6, kernel_size: 3, padding: causal, dilation_rate: 4}";
@@ -86,14 +86,14 @@ TEST_CASE("conv1d has Keras' kernel, and its causal outputs see no later step") 
   CHECK(line(causal, {20, 4}).flops == 2.0 * (20 * 6) * (3 * 4));
   const std::string groups = "conv1d: {name: c, filters: 6, kernel_size: 3, groups: 2, activation: relu}";
   CHECK(parameters_of(groups, {20, 4}) == Lines{"c/kernel 3x2x6", "c/bias 6"});
-  // The function stands where it can be fused.
+  // The activation follows the convolution directly, so that it can be fused.
   CHECK(ops(groups, {20, 4}) == Lines{"reshape 2x1x20x4", "conv2d 1x3 groups=2", "activation relu", "reshape 2x18x6"});
   const BuiltModel model = build(network(causal), {20, 4});
   CHECK(model.graph.parameters[0].initializer.fan_in == 3 * 4);
   CHECK(model.graph.parameters[0].initializer.fan_out == 3 * 6);
 }
 
-TEST_CASE("conv2d_transpose has Keras' sizes, which a convolution takes back to the input's") {
+TEST_CASE("conv2d_transpose has Keras' output sizes, which a convolution maps back to the input's sizes") {
   for (const std::int64_t input : {1, 2, 5, 8}) {
     for (const std::int64_t kernel : {1, 2, 3, 5}) {
       for (const std::int64_t stride : {1, 2, 3}) {
@@ -125,7 +125,7 @@ TEST_CASE("conv2d_transpose has the kernel (height, width, filters, in)") {
   CHECK(line(layer, {5, 6, 12}).parameters == 3 * 4 * 8 * 12 + 8);
   CHECK(ops(layer, {5, 6, 12}) ==
         Lines{"conv2d_grad_input 3x4 strides=2x2 padding=0,1,1,1", "add_bias", "activation relu"});
-  // Each pixel and channel of the input is multiplied by each element of its part of the kernel; bias and function.
+  // Each value of the input is multiplied by each element of its channel's kernel; bias and activation follow.
   CHECK(line(layer, {5, 6, 12}).flops == 2.0 * (5 * 6 * 12) * (3 * 4 * 8) + 2 * (10 * 12 * 8));
   CHECK(ops("conv2d_transpose: {filters: 2, kernel_size: 1, use_bias: false}", {4, 4, 3}) ==
         Lines{"conv2d_grad_input 1x1"});
@@ -139,13 +139,13 @@ TEST_CASE("pooling over sequences is pooling over images one pixel high") {
   CHECK(output("global_average_pooling1d", {9, 4}) == Shape{4});
 }
 
-TEST_CASE("global_max_pooling2d notes its winners in training alone") {
+TEST_CASE("global_max_pooling2d records its winners in training only") {
   CHECK(output("global_max_pooling2d", {30, 20, 4}) == Shape{4});
   CHECK(ops("global_max_pooling2d", {30, 20, 4}) == Lines{"global_max_pool2d training"});
   CHECK(ops("global_max_pooling2d", {30, 20, 4}, false) == Lines{"global_max_pool2d"});
 }
 
-TEST_CASE("upsampling2d multiplies sizes, and cropping2d takes borders off") {
+TEST_CASE("upsampling2d multiplies sizes, and cropping2d removes borders") {
   CHECK(output("upsampling2d", {6, 7, 3}) == Shape{12, 14, 3});
   CHECK(output("upsampling2d: 3", {6, 7, 3}) == Shape{18, 21, 3});
   CHECK(output("upsampling2d: {size: [1, 4], interpolation: bilinear}", {6, 7, 3}) == Shape{6, 28, 3});
@@ -157,7 +157,7 @@ TEST_CASE("upsampling2d multiplies sizes, and cropping2d takes borders off") {
   CHECK(output("cropping2d: {cropping: [[1, 0], [2, 3]]}", {6, 7, 3}) == Shape{5, 2, 3});
 }
 
-TEST_CASE("what does not fit these layers is told in one message") {
+TEST_CASE("an input or option that does not fit these layers is one error") {
   const std::string from = " (from the input)";
   const auto at = [&](const std::string& kind, const std::string& text) {
     return "m.yaml:2:5: " + kind + " '" + kind + "': " + text + from;
@@ -197,8 +197,8 @@ TEST_CASE("what does not fit these layers is told in one message") {
 
 TEST_CASE("sizes of these layers that overflow are errors of the layer") {
   for (const char* size : {"65537", "16777217", "2147483647", "4611686018427387904", "9223372036854775807"}) {
-    const auto text = [&](std::string form) { return form.replace(form.find("HUGE"), 4, size); };
-    for (const char* form :
+    const auto text = [&](std::string pattern) { return pattern.replace(pattern.find("HUGE"), 4, size); };
+    for (const char* pattern :
          {"depthwise_conv2d: {kernel_size: HUGE, padding: same}", "depthwise_conv2d: {kernel_size: 1, strides: HUGE}",
           "depthwise_conv2d: {kernel_size: 1, depth_multiplier: HUGE}",
           "separable_conv2d: {filters: HUGE, kernel_size: 1}", "conv2d_transpose: {filters: 2, kernel_size: HUGE}",
@@ -206,17 +206,17 @@ TEST_CASE("sizes of these layers that overflow are errors of the layer") {
           "conv2d_transpose: {filters: 2, kernel_size: 2, padding: same, strides: HUGE}",
           "conv2d_transpose: {filters: 2, kernel_size: 3, dilation_rate: HUGE}",
           "conv2d_transpose: {filters: HUGE, kernel_size: 3}", "upsampling2d: HUGE", "cropping2d: HUGE"}) {
-      CAPTURE(form, size);
-      const std::string found = error(text(form), {8, 8, 4});
+      CAPTURE(pattern, size);
+      const std::string found = error(text(pattern), {8, 8, 4});
       CHECK((found.empty() || found.starts_with("m.yaml:")));
     }
-    for (const char* form :
+    for (const char* pattern :
          {"conv1d: {filters: 2, kernel_size: HUGE, padding: causal}",
           "conv1d: {filters: 2, kernel_size: 3, padding: causal, dilation_rate: HUGE}",
           "conv1d: {filters: 2, kernel_size: 3, strides: HUGE}", "conv1d: {filters: HUGE, kernel_size: 3}",
           "max_pooling1d: {pool_size: HUGE, padding: same}", "average_pooling1d: {strides: HUGE}"}) {
-      CAPTURE(form, size);
-      const std::string found = error(text(form), {8, 4});
+      CAPTURE(pattern, size);
+      const std::string found = error(text(pattern), {8, 4});
       CHECK((found.empty() || found.starts_with("m.yaml:")));
     }
   }

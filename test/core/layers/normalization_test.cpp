@@ -1,4 +1,4 @@
-// The layers group_normalization and prelu: shapes, parameters, and what they refuse.
+// Tests the layers group_normalization and prelu: shapes, parameters and errors.
 #include "core/base/format.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/normalization/group_norm.h"
@@ -30,7 +30,7 @@ TEST_CASE("group_normalization has gamma and beta of the channels, without weigh
   CHECK(model.graph.tensor(model.graph.ops[0].outputs[1]).type.shape == Shape{2, 32});
 }
 
-TEST_CASE("group_normalization takes any groups that divide the channels") {
+TEST_CASE("group_normalization accepts any number of groups that divides the channels") {
   const auto layer = [](const std::string& keys, Shape sample) {
     return build(network("group_normalization: {" + keys + "}"), std::move(sample));
   };
@@ -51,7 +51,7 @@ TEST_CASE("group_normalization takes any groups that divide the channels") {
         "m.yaml:2:5: group_normalization 'g': groups 0 does not divide 16 channels: 1 does (from the input)");
 }
 
-TEST_CASE("prelu has an alpha for each value of a sample, or for each channel, as Keras shapes it") {
+TEST_CASE("prelu has an alpha for each value of a sample or for each channel, in Keras' shape") {
   const auto alpha_of = [](const std::string& keys, Shape sample) {
     const BuiltModel model = build(network("prelu: {name: p" + keys + "}"), sample);
     const GraphParameter& alpha = model.graph.parameters[0];

@@ -1,4 +1,4 @@
-// Models with several inputs and outputs: names, references, and what the losses take.
+// Tests models with several inputs and outputs: names, references, and the tensors that losses read.
 #include "core/layers/layer.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -22,7 +22,7 @@ BuildOptions options_of(std::vector<bool> logits = {}) {
   return options;
 }
 
-// Every message, one a line.
+// Returns all error messages, one per line.
 std::string errors_of(const std::string& yaml, const BuildOptions& options = options_of()) {
   Reader reader;
   build(yaml, options, reader);
@@ -48,7 +48,7 @@ TEST_CASE("inputs and outputs are tensors by their names") {
   CHECK(name(model.graph.outputs[1]) == "size/output");
 }
 
-TEST_CASE("a loss of logits leaves out the softmax of its output alone") {
+TEST_CASE("a loss of logits leaves out the softmax of its own output only") {
   const auto kinds = [](const std::vector<bool>& logits, const std::string& outputs) {
     Reader reader;
     const BuiltModel model = build("inputs: [a, b]\noutputs: " + outputs + "\n" + layers, options_of(logits), reader);
@@ -66,7 +66,7 @@ TEST_CASE("a loss of logits leaves out the softmax of its output alone") {
   CHECK(final_activation(model, 0) == FinalActivation::softmax);
   CHECK(final_activation(model, 1) == FinalActivation::none);
 
-  // Another layer takes the softmax that would be left out.
+  // Another layer reads the softmax that would be left out.
   const std::string taken =
       "inputs: [a, b]\noutputs: [kind, size, more]\n" + layers + "  - dense: {name: more, from: kind, units: 2}\n";
   CHECK(has(errors_of(taken, options_of({true, false, false})), "another layer reads its output"));
@@ -75,7 +75,7 @@ TEST_CASE("a loss of logits leaves out the softmax of its output alone") {
             .empty());
 }
 
-TEST_CASE("tokens are those of the input that an embedding takes") {
+TEST_CASE("the number of tokens is that of the embedding that reads the input") {
   Reader reader;
   const ModelOptions model = read_model(
       "inputs: [words, table]\nlayers: [{embedding: {name: e, from: words, input_dim: 9, output_dim: 2}}, {flatten: "
@@ -86,7 +86,7 @@ TEST_CASE("tokens are those of the input that an embedding takes") {
   CHECK(token_count(model, "table") == 0);
 }
 
-TEST_CASE("inputs and outputs that are none are said with the place") {
+TEST_CASE("wrong inputs and outputs are reported with their locations") {
   CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind, sise]\n" + layers),
             "m.yaml:2:17: there is no layer 'sise' for this output; did you mean 'size'?"));
   CHECK(has(errors_of("inputs: [a, a]\n" + layers), "m.yaml:1:13: input 'a' is given twice"));

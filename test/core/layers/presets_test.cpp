@@ -1,4 +1,4 @@
-// Presets: published parameter counts, parameters, and errors that point to where they were made.
+// Tests presets: published parameter counts, their parameters, and errors with the location of the mistake.
 #include <filesystem>
 #include <fstream>
 
@@ -32,8 +32,8 @@ TEST_CASE("presets have the published FLOPs and depth") {
     for (const auto& line : model.layers) sum += line.kind == "conv2d" || line.kind == "dense" ? line.flops : 0;
     return sum;
   };
-  // torchvision states 15.47, 19.63, 1.81, 4.09, 7.80 and 11.40 GMAC; He et al. 41 MMAC for ResNet-20 (its projections
-  // add 0.5).
+  // torchvision documents 15.47, 19.63, 1.81, 4.09, 7.80 and 11.40 GMAC; He et al. 41 MMAC for ResNet-20 (its
+  // projections add 0.5).
   CHECK(flops(build("preset: vgg16", {224, 224, 3})) == Approx(2 * 15.47e9).epsilon(0.002));
   CHECK(flops(build("preset: resnet50", {224, 224, 3})) == Approx(2 * 4.09e9).epsilon(0.002));
   CHECK(flops(build("preset: vgg19", {224, 224, 3})) == Approx(2 * 19.63e9).epsilon(0.002));
@@ -64,7 +64,7 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs 'layers' or 'preset': the network");
 }
 
-TEST_CASE("a preset of one's own is found beside the config and checked") {
+TEST_CASE("a preset in a file of the user is read and checked") {
   const auto folder = std::filesystem::temp_directory_path() / "trainctl-preset-test";
   std::filesystem::create_directories(folder);
   const std::string file = (folder / "net.yaml").string();
@@ -80,7 +80,7 @@ TEST_CASE("a preset of one's own is found beside the config and checked") {
   write("layer:\n  - dense: 5\n");
   CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
                               ":1:1: a preset needs 'layers'");
-  // Errors of shape point into the preset's file.
+  // Errors of shapes have locations in the preset's file.
   write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
   CHECK(messages("{}") ==
         file + ":3:5: conv2d 'conv2d': input 8 is no image (height, width, channels) (from 'flatten' at 2:5)");
@@ -97,7 +97,7 @@ TEST_CASE("repeated keys of a preset are reported") {
   CHECK(found.find("m.yaml:2:18: repeated key 'units' (first at 2:8)") != std::string::npos);
 }
 
-TEST_CASE("a preset's parameters are bounded where they stand") {
+TEST_CASE("a preset's parameters count as values of the config wherever they are used") {
   const auto file = std::filesystem::temp_directory_path() / "trainctl-large-preset.yaml";
   std::string text = "parameters: {x: 1}\nlayers:\n";
   for (int i = 0; i < 1000; ++i) text += "  - $x\n";

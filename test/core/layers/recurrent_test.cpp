@@ -1,4 +1,4 @@
-// lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
+// Tests lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
 #include <algorithm>
 
 #include "core/graph/passes/initialize.h"
@@ -21,10 +21,10 @@ Shape shape(const BuiltModel& model, const std::string& name) {
 }
 
 std::vector<float> values(const BuiltModel& model, const std::string& name) {
-  const GraphParameter& of = parameter(model, name);
-  const Tensor& tensor = model.graph.tensor(of.tensor);
+  const GraphParameter& target = parameter(model, name);
+  const Tensor& tensor = model.graph.tensor(target.tensor);
   std::vector<float> filled(static_cast<std::size_t>(tensor.type.shape.count()));
-  initialize(of, tensor, 7, filled.data());
+  initialize(target, tensor, 7, filled.data());
   return filled;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("lstm has Keras' parameters, and its forget bias begins at 1") {
   CHECK(parameters(build("layers: [{lstm: {units: 3, use_bias: false}}]", {5, 4})) == 4 * 12 + 3 * 12);
 }
 
-TEST_CASE("gru has Keras' parameters, the two rows of the bias apart") {
+TEST_CASE("gru has Keras' parameters, with the two rows of the bias as two parameters") {
   const BuiltModel model = build("layers: [{gru: {name: g, units: 3, return_sequences: true}}, {gru: 2}]", {5, 4});
   CHECK(model.layers[0].output == Shape{5, 3});
   CHECK(model.layers[1].output == Shape{2});
@@ -61,7 +61,7 @@ TEST_CASE("gru has Keras' parameters, the two rows of the bias apart") {
   CHECK(parameters(build("layers: [{gru: {units: 3, use_bias: false}}]", {5, 4})) == 4 * 9 + 3 * 9);
 }
 
-TEST_CASE("only training keeps what gradients need") {
+TEST_CASE("only training keeps the tensors that gradients need") {
   const std::string yaml = "layers: [{gru: 3}]";
   CHECK(build(yaml, {5, 4}, true).graph.ops.back().outputs.size() == 4);
   CHECK(build(yaml, {5, 4}, false).graph.ops.back().outputs.size() == 1);
@@ -79,7 +79,7 @@ TEST_CASE("simple_rnn has Keras' parameters") {
   CHECK(values(model, "s/bias") == std::vector<float>(3));
 }
 
-TEST_CASE("what recurrent layers do not compute is an error") {
+TEST_CASE("options that recurrent layers do not support are errors") {
   const auto says = [](const std::string& layer, Shape sample, const std::string& text) {
     return errors("layers: [" + layer + "]", std::move(sample)).find(text) != std::string::npos;
   };

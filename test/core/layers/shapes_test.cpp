@@ -1,4 +1,4 @@
-// Shapes of windowed layers against counting the windows, and TensorFlow's rule for `same`.
+// Compares shapes of windowed layers with the number of windows that fit, and `same` with TensorFlow's rule.
 #include <random>
 
 #include "core/base/format.h"
@@ -10,7 +10,7 @@
 namespace trainctl::testing::shapes_test {
 namespace {
 
-// How many windows of `span` fit into [-before, input + after), one every `stride`.
+// Returns how many windows of `span` elements fit into [-before, input + after), one every `stride` elements.
 std::int64_t windows(std::int64_t input, std::int64_t span, std::int64_t stride, std::int64_t before,
                      std::int64_t after) {
   std::int64_t count = 0;
@@ -19,7 +19,7 @@ std::int64_t windows(std::int64_t input, std::int64_t span, std::int64_t stride,
 }
 
 Shape output(const std::string& layer, Shape sample) {
-  // Without parameters a model is refused; the dense layer behind sees to that.
+  // A model without parameters is refused, so that a dense layer follows.
   const BuiltModel model = build("layers:\n  - " + layer + "\n  - flatten\n  - dense: 1", std::move(sample));
   return model.layers[0].output;
 }
@@ -79,7 +79,7 @@ TEST_CASE("same padding is split as in TensorFlow: the odd pixel at the end") {
   CHECK(same(10, 1, 3) == std::pair<std::int64_t, std::int64_t>{0, 0});
 }
 
-TEST_CASE("pooling strides follow the window unless stated, and the rest keep or drop dimensions") {
+TEST_CASE("pooling strides equal the window by default, and other layers keep or drop dimensions") {
   CHECK(output("max_pooling2d: {pool_size: 3}", {9, 10, 2}) == Shape{3, 3, 2});
   CHECK(output("max_pooling2d: {pool_size: 3, strides: 1}", {9, 10, 2}) == Shape{7, 8, 2});
   CHECK(output("max_pooling2d: {pool_size: 3, strides: 2, padding: 1}", {112, 112, 2}) == Shape{56, 56, 2});
@@ -118,7 +118,7 @@ TEST_CASE("parameters have Keras' shapes, fans and numbers") {
   CHECK(model.layers[3].flops == 2.0 * 240 * 7);
 }
 
-TEST_CASE("zero_padding2d takes one number, one for each axis, or one for each border") {
+TEST_CASE("zero_padding2d accepts one number, one for each axis, or one for each border") {
   const Shape image{6, 7, 3};
   CHECK(output("zero_padding2d", image) == Shape{8, 9, 3});
   CHECK(output("zero_padding2d: 2", image) == Shape{10, 11, 3});

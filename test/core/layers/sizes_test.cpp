@@ -1,4 +1,4 @@
-// Sizes that no machine holds, and networks that never end: errors with the layer's place, in bounded time.
+// Tests that sizes beyond any memory, and networks with too many layers, are errors of the layer in bounded time.
 #include "core/layers/window.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -14,8 +14,8 @@ std::string network(const std::string& layers) { return "layers:\n" + layers + "
 
 TEST_CASE("sizes that overflow are errors of the layer") {
   for (const char* size : huge) {
-    const auto text = [&](std::string form) { return form.replace(form.find("HUGE"), 4, size); };
-    for (const char* form :
+    const auto text = [&](std::string pattern) { return pattern.replace(pattern.find("HUGE"), 4, size); };
+    for (const char* pattern :
          {"  - conv2d: {filters: 2, kernel_size: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 1, dilation_rate: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 3, dilation_rate: HUGE}\n",
@@ -26,8 +26,8 @@ TEST_CASE("sizes that overflow are errors of the layer") {
           "  - max_pooling2d: {pool_size: HUGE, padding: same}\n",
           "  - average_pooling2d: {pool_size: 1, padding: HUGE}\n",
           "  - average_pooling2d: {pool_size: 2, strides: HUGE}\n", "  - flatten\n  - dense: HUGE\n"}) {
-      CAPTURE(form, size);
-      const std::string found = errors(network(text(form)), {8, 8, 4});
+      CAPTURE(pattern, size);
+      const std::string found = errors(network(text(pattern)), {8, 8, 4});
       CHECK((found.empty() || found.starts_with("m.yaml:")));
     }
   }
@@ -41,7 +41,7 @@ TEST_CASE("sizes that overflow are errors of the layer") {
         "m.yaml:2:5: a batch of 1 samples of 1099511627776x1099511627776x3 is larger than any memory");
 }
 
-TEST_CASE("windows of huge numbers resolve or are refused, whatever they are") {
+TEST_CASE("windows of huge numbers are resolved or refused without overflow") {
   constexpr std::int64_t numbers[] = {
       1, 2, 3, 255, 65536, 1 << 24, (1 << 24) + 1, std::int64_t{1} << 31, std::int64_t{1} << 62, 9223372036854775807};
   for (std::int64_t size : numbers) {
@@ -55,7 +55,8 @@ TEST_CASE("windows of huge numbers resolve or are refused, whatever they are") {
             } catch (const OverflowError&) {
               continue;
             }
-            // What is accepted computes without overflow: at least one row, and no more than the padded input.
+            // The output of an accepted window is computed without overflow: at least one row, and at most the padded
+            // input.
             const std::int64_t rows = window.output(0, input);
             CHECK(rows >= 1);
             CHECK(rows <= input + window.padding_before[0] + window.padding_after[0]);

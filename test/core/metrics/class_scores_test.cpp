@@ -1,11 +1,12 @@
-// Precision, recall and F1 by class.
+// Tests precision, recall and F1 of each class.
 #include "core/metrics/class_scores.h"
 #include "test/catch.h"
 
 namespace trainctl::class_scores_test {
 
-TEST_CASE("classes are scored by their rows and columns, one that never occurs by 0") {
-  // Of 8 of the first class 5 were found, and nothing else was taken for it; the second was named 8 times, 7 rightly.
+TEST_CASE("classes are scored by their rows and columns, and a class that never occurs has scores of 0") {
+  // Of 8 samples of the first class 5 were found, and no other sample was predicted as that class; the second class was
+  // predicted 8 times, 7 times correctly.
   const std::vector<ClassScores> scores = class_scores({{5, 1, 2}, {0, 7, 3}, {0, 0, 0}});
   REQUIRE(scores.size() == 3);
   CHECK(scores[0].precision == 1);

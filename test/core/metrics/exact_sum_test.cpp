@@ -1,4 +1,4 @@
-// Sums without rounding against sums in 128-bit integers and in any order.
+// Compares sums without rounding with sums in 128-bit integers and in other orders.
 #include "core/metrics/exact_sum.h"
 
 #include <algorithm>
@@ -22,12 +22,12 @@ double sum_of(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("values of like size are added as integers are") {
+TEST_CASE("values of similar size are added like integers") {
   std::mt19937 random(3);
   for (int trial = 0; trial < 200; ++trial) {
     const int exponent = static_cast<int>(random() % 190) - 110;
     std::vector<float> values;
-    __int128 units = 0;  // of 2^exponent
+    __int128 units = 0;  // the sum in units of 2^exponent
     for (int i = 0; i < 1000; ++i) {
       const auto mantissa = static_cast<std::int64_t>(random() % (1 << 25)) - (1 << 24);
       const int shift = static_cast<int>(random() % 20);
@@ -38,7 +38,7 @@ TEST_CASE("values of like size are added as integers are") {
   }
 }
 
-TEST_CASE("the order and the grouping of values of any size change nothing") {
+TEST_CASE("the sum of values of any size does not depend on their order and grouping") {
   std::mt19937 random(4);
   for (int trial = 0; trial < 100; ++trial) {
     std::vector<float> values;
@@ -49,7 +49,7 @@ TEST_CASE("the order and the grouping of values of any size change nothing") {
     const double whole = sum_of(values);
     std::shuffle(values.begin(), values.end(), random);
     ExactSum::Words words{};
-    for (std::size_t begin = 0, end = 0; begin < values.size(); begin = end) {  // as ranks add words
+    for (std::size_t begin = 0, end = 0; begin < values.size(); begin = end) {  // as ranks add their words
       end = std::min(values.size(), begin + 1 + random() % 50);
       ExactSum part;
       for (std::size_t i = begin; i < end; ++i) part.add(values[i]);
@@ -63,7 +63,7 @@ TEST_CASE("the order and the grouping of values of any size change nothing") {
   }
 }
 
-TEST_CASE("the smallest and largest values, what cancels, and what is not finite") {
+TEST_CASE("the smallest and largest values are added exactly, and the sum is NaN if a value is not finite") {
   constexpr float tiny = std::numeric_limits<float>::denorm_min(), huge = std::numeric_limits<float>::max();
   CHECK(sum_of({}) == 0);
   CHECK(sum_of({huge, tiny, -huge}) == static_cast<double>(tiny));

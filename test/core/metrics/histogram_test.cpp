@@ -1,4 +1,4 @@
-// Histograms: parts add up to the whole, whatever the values are.
+// Tests that histograms of parts of the values add up to the histogram of all values.
 #include "core/metrics/histogram.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl::test::histogram_test {
 namespace {
 
-// Any float32 there is, as often as another.
+// Returns random values; each bit pattern of float32 is equally likely.
 std::vector<float> any_values(std::mt19937& random, int count) {
   std::vector<float> values;
   for (int i = 0; i < count; ++i) values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
@@ -23,7 +23,7 @@ bool holds(const Histogram::Bucket& bucket, double value) {
                         : value >= bucket.low && value < bucket.high;
 }
 
-TEST_CASE("a histogram's buckets do not overlap and have every finite value once") {
+TEST_CASE("a histogram's buckets do not overlap and count every finite value once") {
   std::mt19937 random(Catch::rngSeed());
   std::vector<float> values = any_values(random, 4000);
   values.insert(values.end(), {1, 1.125f, -1, -1.125f, 0});
@@ -45,7 +45,7 @@ TEST_CASE("a histogram's buckets do not overlap and have every finite value once
   CHECK(all == std::ssize(values));
 }
 
-TEST_CASE("histograms of parts add up to that of the whole, scaled or not") {
+TEST_CASE("histograms of parts add up to the histogram of all values, scaled or not") {
   std::mt19937 random(Catch::rngSeed());
   const double scale = GENERATE(1.0, 1.0 / 48);
   std::normal_distribution<float> normal(0.5f, 2);

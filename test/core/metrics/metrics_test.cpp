@@ -1,5 +1,4 @@
-// Losses and metrics: how they meet the network, and means over an epoch.
-#include "core/metrics/choices.h"
+// Tests how losses and metrics are matched with a network and its targets, and means over an epoch.
 #include "core/metrics/metric.h"
 #include "core/metrics/targets.h"
 
@@ -43,7 +42,7 @@ std::size_t output_errors(const char* name, Shape output, std::int64_t classes, 
 
 }  // namespace
 
-TEST_CASE("a softmax or sigmoid at the end is folded into the loss it fits") {
+TEST_CASE("a final softmax or sigmoid is folded into a loss that it fits") {
   const auto folded = [](const Choice& choice, FinalActivation network, std::size_t errors = 0) {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(choice, network, reader);
@@ -70,14 +69,14 @@ TEST_CASE("label smoothing reaches the loss") {
   CHECK(std::get<CategoricalCrossentropy>(resolved.rule).label_smoothing == 0.1f);
 }
 
-TEST_CASE("accuracy is what the loss makes of it") {
+TEST_CASE("the kind of accuracy depends on the loss") {
   CHECK_FALSE(accuracy_is_of_answers("sparse_categorical_crossentropy", {4, 10}));
   CHECK_FALSE(accuracy_is_of_answers("categorical_crossentropy", {4, 10}));
   CHECK(accuracy_is_of_answers("binary_crossentropy", {4, 1}));
   CHECK_FALSE(accuracy_is_of_answers("mean_squared_error", {4, 10}));
 }
 
-TEST_CASE("metrics without meaning are refused") {
+TEST_CASE("metrics that have no meaning for the loss are refused") {
   Reader reader;
   const ResolvedLoss squared = resolve_loss(loss("mean_squared_error"), FinalActivation::none, reader);
   const ResolvedLoss sparse = resolve_loss(loss("sparse_categorical_crossentropy"), FinalActivation::softmax, reader);
@@ -92,7 +91,7 @@ TEST_CASE("metrics without meaning are refused") {
   CHECK(reader.diagnostics().size() == 3);
 }
 
-TEST_CASE("metrics fit the loss") {
+TEST_CASE("metrics are accepted with the losses that they fit") {
   const auto errors = [](const char* name, const char* with, Shape output) {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(loss(with), FinalActivation::none, reader);
@@ -120,7 +119,7 @@ TEST_CASE("metrics fit the loss") {
   CHECK(sums_of(metrics.at(0).rule) == 28);
 }
 
-TEST_CASE("Keras' other names stand for losses and metrics") {
+TEST_CASE("Keras' other names are aliases of losses and metrics") {
   Reader reader;
   CHECK(loss("mse").name == "mean_squared_error");
   CHECK(loss("mae").name == "mean_absolute_error");
@@ -146,7 +145,7 @@ TEST_CASE("Keras' other names stand for losses and metrics") {
   CHECK(twice(metric_choices()) == 0);
 }
 
-TEST_CASE("auc is of yes-or-no answers, or of probabilities of classes") {
+TEST_CASE("auc is computed from yes-or-no answers or from probabilities of classes") {
   const auto auc = [](const char* name, FinalActivation network, std::size_t errors) {
     Reader reader;
     const auto metrics = resolve_metrics({metric("auc")}, resolve_loss(loss(name), network, reader), {4, 3}, reader);
@@ -179,7 +178,7 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("sparse_categorical_focal_crossentropy", {8, 10}, 0, {10}) == 1);
 }
 
-TEST_CASE("targets may be of each position of a sample") {
+TEST_CASE("there may be a target for each position of a sample") {
   CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {6}) == 0);
   CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {7}) == 1);
   CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 10, {6}) == 1);
@@ -194,7 +193,7 @@ TEST_CASE("targets may be of each position of a sample") {
   CHECK(sample_target_type(TargetEncoding::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
 }
 
-TEST_CASE("targets get the encoding that the loss reads") {
+TEST_CASE("targets have the encoding that the loss reads") {
   const auto encoding = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
                            const char* remedy = "") {
     Reader reader;
@@ -231,7 +230,7 @@ TEST_CASE("targets get the encoding that the loss reads") {
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
-TEST_CASE("means over uneven batches are those over all samples") {
+TEST_CASE("means over uneven batches are the means over all samples") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(0, 5);
   ResolvedOutput output;
@@ -249,7 +248,7 @@ TEST_CASE("means over uneven batches are those over all samples") {
     }
     std::vector<double> sums(403);
     sums[0] = loss, sums[1] = right;
-    sums[2 + 150] = 0.75 * batch, sums[2 + 200 + 50] = 0.5 * batch;  // all answers apart: at 3/4 and at 1/4
+    sums[2 + 150] = 0.75 * batch, sums[2 + 200 + 50] = 0.5 * batch;  // answers yes at 3/4 and answers no at 1/4
     sums[402] = 0.5 * batch;                                         // each sample weighs 1/2
     (batch == 7 ? other : whole).add(sums, batch);
     losses += loss;
@@ -267,7 +266,7 @@ TEST_CASE("means over uneven batches are those over all samples") {
   MetricMeans rows(metric_results({output}));
   rows.add(std::vector{30.0, 9.0, 5.0}, 5);
   CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
-  rows.add(std::vector{30.0, 0.0, 0.0}, 5);  // samples that weigh nothing
+  rows.add(std::vector{30.0, 0.0, 0.0}, 5);  // samples of weight 0
   CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
   rows.clear();
   rows.add(std::vector{0.0, 0.0, 0.0}, 5);

@@ -1,4 +1,4 @@
-// Reading golden values, and comparing with them.
+// Reads golden values and compares results with them.
 #include "test/core/ops/golden.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The values that test/golden/make_golden.py wrote.
+// Reads the golden values that test/golden/make_golden.py wrote.
 #pragma once
 
 #include <cstdlib>
@@ -18,15 +18,15 @@ class Golden {
   explicit Golden(const std::string& file) : file_(folder() + "/golden/" + file) {}
 
   bool has(const std::string& name) const { return file_.header().find(name) != nullptr; }
-  // "conv2d_relu/in0". Throws Error{internal} where there is none.
+  // Returns the value with this name, such as "conv2d_relu/in0". Throws Error{internal} if there is none.
   Value at(const std::string& name) const;
-  // "CASE/in0", "CASE/in1", ... as many as there are.
+  // Returns all values PREFIX0, PREFIX1, ..., such as "CASE/in0" and "CASE/in1" for "CASE/in".
   std::vector<Value> numbered(const std::string& prefix) const;
-  // What stands before the first slash of the names.
+  // Returns the names of cases: the part of each name before its first slash.
   std::set<std::string> cases() const;
 
  private:
-  // The bundle's tests find theirs beside them.
+  // The tests of the bundle have their own copy.
   static std::string folder() {
     const char* bundled = std::getenv("TRAINCTL_TEST_FOLDER");
     return bundled == nullptr ? TRAINCTL_SOURCE_DIR "/test" : bundled;
@@ -35,28 +35,28 @@ class Golden {
   SafetensorsFile file_;
 };
 
-// The same values as another dtype, rounded where it does not hold them.
+// Returns the same values in another dtype, rounded if the dtype cannot represent them.
 Value in_dtype(Value value, DType dtype);
 
-// How far values are from those expected. Infinite where the counts differ or a value is not finite.
+// The deviation of values from the expected ones. Infinite if the counts differ or a value is not finite.
 struct Deviation {
-  double largest = 0;  // of |a - b| / (|b| + r), r being the magnitude of b: relative where values are large, and where
-                       // they are small relative to what they are among
-  double typical = 0;  // the magnitude of a - b over that of b
+  double largest = 0;  // the largest |a - b| / (|b| + r), where r is the magnitude of b: relative to a large value
+                       // itself, and to typical values for a small one
+  double typical = 0;  // the magnitude of a - b divided by the magnitude of b
 };
 Deviation deviation(const std::vector<double>& a, const std::vector<double>& b);
 
-// The root of the mean square.
+// Returns the root of the mean square.
 double magnitude(const std::vector<double>& values);
 
 // Checks values that were computed in `dtype` from inputs that are exact in it.
 //
 // float32: each term of a sum is rounded by 2^-24 = 6e-8 of the partial sum, and sums have up to a thousand terms.
-// bfloat16: what is stored has 8 bits of mantissa, an error of up to 2^-9 of its size. Up to five such values follow
-// one another (a layer's output before its bias, that behind it, its activation's, the gradient before the activation,
-// that by an input), and the gradients of tanh and sigmoid, where they are small, magnify the error of the output that
-// they start from. Typically errors cancel in part: 2^-6.5 is allowed; a single value may have 2^-6.
-// float16: likewise, with 11 bits of mantissa: 2^-9.5; a single value that is small among its neighbours may have 2^-8.
+// bfloat16: stored values have 8 bits of mantissa, an error of up to 2^-9 of their size. Up to five such values follow
+// one another (a layer's output before its bias, after its bias and after its activation, the gradient before the
+// activation, and the gradient of an input), and small gradients of tanh and sigmoid magnify the error of the output
+// that they are computed from. Typically errors cancel in part: 2^-6.5 is allowed; a single value may have 2^-6.
+// float16: the same with 11 bits of mantissa: 2^-9.5; a single value that is small among its neighbours may have 2^-8.
 void check_close(const Value& got, const Value& expected, DType dtype);
 
 }  // namespace trainctl::test

@@ -1,4 +1,4 @@
-// Losses, metrics, inference and optimizers against PyTorch's values; every golden value is somebody's.
+// Compares losses, metrics, inference and optimizers with PyTorch's values; tests that every golden value is used.
 #include <cmath>
 #include <set>
 
@@ -46,7 +46,7 @@ const LossCase losses[] = {
     {"loss_masked_sequence", SparseCategoricalCrossentropy{}},
 };
 
-// A metric of six outputs, beside a loss with these targets.
+// Returns a metric of six outputs for a loss with these targets.
 template <class Rule>
 MetricRule fitted(LossTargets targets, Rule rule = {}) {
   CHECK(rule.adapt({targets, LossLink::identity, false, 6}).empty());
@@ -96,7 +96,7 @@ const std::vector<MetricCase>& metrics() {
   return cases;
 }
 
-// With the golden file's other betas and epsilon.
+// Returns a rule with the betas and the epsilon of the golden file that differ from the defaults.
 template <class Rule>
 Rule other() {
   Rule rule;
@@ -152,7 +152,7 @@ const std::vector<OptimizerCase>& optimizers() {
   return cases;
 }
 
-// Row `index` of a matrix.
+// Returns row `index` of a matrix.
 Value row_of(const Value& matrix, std::int64_t index) {
   const std::int64_t count = matrix.type.shape[1];
   const auto first = matrix.values.begin() + index * count;
@@ -203,7 +203,7 @@ TEST_CASE("metrics are PyTorch's and Keras'") {
   }
 }
 
-TEST_CASE("batch normalisation by given statistics is PyTorch's") {
+TEST_CASE("batch normalisation with running statistics is PyTorch's") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
@@ -250,7 +250,7 @@ TEST_CASE("optimizers take PyTorch's steps") {
     }
     for (std::size_t i = 1; i < regions.size(); ++i) {
       CAPTURE(name, i);
-      // The second moment is off by a constant factor that bias correction takes out: 1 - 0.999f is 1.3e-5 too large.
+      // The second moment is off by a constant factor that bias correction removes: 1 - 0.999f is 1.3e-5 too large.
       const bool corrected = name == "adam" || name == "adamw" || name == "nadam" || name == "lamb";
       const Value state = golden.at(name + "/out" + std::to_string(i));
       CHECK(deviation(regions[i].values, state.values).typical < (corrected ? 2e-5 : 1e-6));
@@ -258,7 +258,7 @@ TEST_CASE("optimizers take PyTorch's steps") {
   }
 }
 
-TEST_CASE("every golden value is compared with") {
+TEST_CASE("every golden value is used by a test") {
   std::set<std::string> known{"batch_norm_inference", "batch_norm_inference_residual_relu"};
   for (const OpCase& which : op_cases()) known.insert(which.name);
   for (const LossCase& which : losses) known.insert(which.name);

@@ -1,4 +1,4 @@
-// Optimizers with the options that make them Keras': three steps of a vector are those that Keras 3.15 takes.
+// Tests that optimizers with Keras' options take the same three steps of a vector as Keras 3.15.
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "test/core/backend/run_op.h"
 #include "test/catch.h"
@@ -29,7 +29,7 @@ AdamW keras_adam(AdamW rule) {
   return rule;
 }
 
-// An epsilon of 1/16 shows where it is added.
+// An epsilon of 1/16 is large enough to show where the rule adds it.
 const std::vector<Steps>& steps() {
   constexpr float epsilon = 0.0625f;
   static const std::vector<Steps> cases{

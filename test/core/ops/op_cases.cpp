@@ -1,4 +1,4 @@
-// The list of op cases; the other half of each stands in test/golden.
+// Lists the op cases; their inputs and expected values are in test/golden.
 #include "test/core/ops/op_cases.h"
 
 #include <utility>
@@ -32,25 +32,26 @@ namespace {
 
 using Ids = std::vector<TensorId>;
 
-// Functions behind dense: those that it can compute as well, and two that it cannot.
-constexpr ActivationKind behind_dense[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
-                                           ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
+// Activations after dense: those that can be fused with it, and two that cannot.
+constexpr ActivationKind after_dense[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
+                                          ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
 
 TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name) {
   return graph.outputs[0] = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
 }
 
-// The function as a layer behind x; x itself where there is none. The fusion pass may join it to what makes x.
+// Appends the activation after x and returns its output, or x if there is none. The fusion pass may fuse it with the op
+// that computes x.
 TensorId append(Graph& graph, ActivationKind kind, TensorId x) {
   if (kind == ActivationKind::none) return x;
   return append(graph, std::make_shared<Activation>(ActivationFunction{kind}), {x}, "function");
 }
 
-// A case of one op that takes all inputs, and perhaps an activation behind it.
+// Makes a case of one op that reads all inputs, optionally with an activation after it.
 OpCase one(std::string name, std::string inputs, std::shared_ptr<const OpDef> def,
-           ActivationKind behind = ActivationKind::none) {
-  return {std::move(name), std::move(inputs), [def = std::move(def), behind](Graph& graph, const Ids& ids) {
-            return Ids{append(graph, behind, append(graph, def, ids, "op"))};
+           ActivationKind function = ActivationKind::none) {
+  return {std::move(name), std::move(inputs), [def = std::move(def), function](Graph& graph, const Ids& ids) {
+            return Ids{append(graph, function, append(graph, def, ids, "op"))};
           }};
 }
 
@@ -114,7 +115,7 @@ void add_dense(std::vector<OpCase>& cases) {
     cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
     cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
   }
-  for (ActivationKind kind : behind_dense) {
+  for (ActivationKind kind : after_dense) {
     const std::string name = "dense_" + std::string(name_of(kind));
     cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));
     if (!can_be_fused(kind)) continue;
@@ -126,7 +127,7 @@ void add_dense(std::vector<OpCase>& cases) {
   }
 }
 
-// A convolution whose window is resolved against the input, as layers do it.
+// A convolution whose padding is resolved for its input, as layers do it.
 struct Convolution {
   std::string name;
   Size2d size{3, 3};
@@ -134,7 +135,7 @@ struct Convolution {
   Size2d strides{1, 1}, dilation{1, 1};
   std::int64_t groups = 1;
   bool bias = true;
-  ActivationKind behind = ActivationKind::none;
+  ActivationKind function = ActivationKind::none;
 
   OpCase make() const {
     return {name, bias ? "xpp" : "xp", [how = *this](Graph& graph, const Ids& ids) {
@@ -142,7 +143,7 @@ struct Convolution {
               Window window{how.size, how.strides, how.dilation, {}, {}};
               require(!resolve_padding(window, how.padding, {x[1], x[2]}, "kernel"), how.name);
               const TensorId y = append(graph, std::make_shared<Conv2d>(window, how.groups), ids, "conv");
-              return Ids{append(graph, how.behind, y)};
+              return Ids{append(graph, how.function, y)};
             }};
   }
 };
@@ -169,27 +170,27 @@ void add_convolutions(std::vector<OpCase>& cases) {
            Convolution{.name = "conv2d_depthwise_multiplier", .groups = 4},
            Convolution{.name = "conv2d_groups_stride", .strides = {2, 2}, .groups = 3},
            Convolution{.name = "conv2d_grey", .size = {5, 5}},
-           Convolution{.name = "conv2d_relu", .behind = ActivationKind::relu},
-           Convolution{.name = "conv2d_leaky_relu", .strides = {2, 2}, .behind = ActivationKind::leaky_relu},
-           Convolution{.name = "conv2d_tanh", .padding = valid, .behind = ActivationKind::tanh},
-           Convolution{.name = "conv2d_sigmoid", .behind = ActivationKind::sigmoid},
-           Convolution{.name = "conv2d_silu", .behind = ActivationKind::silu},
+           Convolution{.name = "conv2d_relu", .function = ActivationKind::relu},
+           Convolution{.name = "conv2d_leaky_relu", .strides = {2, 2}, .function = ActivationKind::leaky_relu},
+           Convolution{.name = "conv2d_tanh", .padding = valid, .function = ActivationKind::tanh},
+           Convolution{.name = "conv2d_sigmoid", .function = ActivationKind::sigmoid},
+           Convolution{.name = "conv2d_silu", .function = ActivationKind::silu},
        }) {
     cases.push_back(convolution.make());
   }
 }
 
-// A convolution over sequences, as over images one pixel high; `before` steps of zeros in front and `behind` at the
+// A convolution over sequences as images one pixel high, with `before` steps of zeros at the start and `after` at the
 // end.
 struct SequenceConvolution {
   std::string name;
-  std::int64_t size = 3, before = 0, behind = 0, stride = 1, dilation = 1, groups = 1;
+  std::int64_t size = 3, before = 0, after = 0, stride = 1, dilation = 1, groups = 1;
   ActivationKind function = ActivationKind::none;
 
   OpCase make() const {
     return {name, "xpp", [how = *this](Graph& graph, const Ids& ids) {
               const Shape x = graph.tensor(ids[0]).type.shape;
-              const Window window{{1, how.size}, {1, how.stride}, {1, how.dilation}, {0, how.before}, {0, how.behind}};
+              const Window window{{1, how.size}, {1, how.stride}, {1, how.dilation}, {0, how.before}, {0, how.after}};
               const auto images = std::make_shared<Reshape>(Shape{x[0], 1, x[1], x[2]});
               TensorId y = append(graph, images, {ids[0]}, "images");
               y = append(graph, std::make_shared<Conv2d>(window, how.groups), {y, ids[1], ids[2]}, "conv");
@@ -202,7 +203,7 @@ struct SequenceConvolution {
 
 void add_sequence_convolutions(std::vector<OpCase>& cases) {
   for (const SequenceConvolution& convolution : {
-           SequenceConvolution{.name = "conv1d", .before = 1, .behind = 1},
+           SequenceConvolution{.name = "conv1d", .before = 1, .after = 1},
            SequenceConvolution{.name = "conv1d_causal", .before = 4, .dilation = 2},
            SequenceConvolution{.name = "conv1d_groups_stride", .size = 4, .stride = 2, .groups = 2},
            SequenceConvolution{.name = "conv1d_1", .size = 1, .function = ActivationKind::tanh},
@@ -211,7 +212,7 @@ void add_sequence_convolutions(std::vector<OpCase>& cases) {
   }
 }
 
-// A transposed convolution to images of `size`, which a convolution with the window takes back to those of its input.
+// A transposed convolution to images of `size`, which a convolution with the window maps back to the size of its input.
 OpCase transposed_convolution(const std::string& name, const Window& window, Size2d size, bool bias = true,
                               ActivationKind function = ActivationKind::none) {
   return {name, bias ? "xpp" : "xp", [=](Graph& graph, const Ids& ids) {
@@ -271,7 +272,7 @@ void add_pooling(std::vector<OpCase>& cases) {
   }
 }
 
-// Batch normalisation of the first inputs; where there is a residual, the last input is added, and then ReLU.
+// Batch normalisation of the first inputs, then the sum with the last input if `residual`, then ReLU if `relu`.
 OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual, bool relu) {
   return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
             Ids operands(ids.begin(), ids.end() - (residual ? 1 : 0));
@@ -285,7 +286,7 @@ OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attr
           }};
 }
 
-// The same normalisation in the steps that ranks take together, with one rank.
+// The same normalisation by the ops of synchronized batch normalisation, with one rank.
 OpCase synchronized_batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual,
                                bool relu) {
   return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
@@ -407,7 +408,7 @@ void add_borders(std::vector<OpCase>& cases) {
   upsample("upsample2d_bilinear_row", {4, 5}, Interpolation::bilinear);
 }
 
-// Batch normalisation, ReLU and max pooling, as networks begin with them.
+// Batch normalisation, ReLU and max pooling, as many networks begin.
 OpCase normalised_pooling(const std::string& name, Size2d size, Padding padding) {
   return {name, "xpp", [=](Graph& graph, const Ids& ids) {
             const Shape& x = graph.tensor(ids[0]).type.shape;

@@ -1,5 +1,5 @@
-// The list of op cases: every op that can be differentiated, alone or in the small graphs that fusion is about. Each
-// case is used in several ways: against golden values, against finite differences, in each dtype, on each backend.
+// Lists the op cases: every op that can be differentiated, alone or in small graphs that are fused. Each case is
+// compared with golden values and with finite differences, in each dtype and on each backend.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 namespace trainctl::test {
 
 struct OpCase {
-  std::string name;    // of its values in test/golden/ops.safetensors
-  std::string inputs;  // a letter each: x activation, in the dtype computed in; f float32 activation; p parameter;
-                       // c constant, as the golden file holds it. All but constants have gradients.
+  std::string name;    // prefix of its values in test/golden/ops.safetensors
+  std::string inputs;  // one letter per input: x activation in the compute dtype; f float32 activation; p parameter;
+                       // c constant with the dtype of the golden file. All but constants have gradients.
   // Appends the ops to the graph and returns the tensors that the golden file holds as outputs; the first is
   // differentiated.
   std::function<std::vector<TensorId>(Graph&, const std::vector<TensorId>& inputs)> build;
-  bool smooth = true;  // whether finite differences make sense
+  bool smooth = true;  // whether finite differences approximate its gradients
 };
 
 const std::vector<OpCase>& op_cases();

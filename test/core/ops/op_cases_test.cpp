@@ -1,4 +1,4 @@
-// Every op case against PyTorch's values, in float32 and bfloat16, fused and not, and against finite differences.
+// Compares every op case with PyTorch's values, in each dtype, fused and not, and with finite differences.
 #include <cmath>
 #include <random>
 
@@ -25,7 +25,7 @@ double product(const Value& a, const Value& b) {
   return sum;
 }
 
-// Central differences of the sum of outputs times `weights`, by element of an input.
+// Computes central differences of the sum of the first output times `weights`, for one element of an input.
 class Slopes {
  public:
   Slopes(CaseRun& run, std::vector<Value> inputs, const Value& weights)
@@ -61,7 +61,7 @@ TEST_CASE("ops have PyTorch's values and gradients") {
     CAPTURE(which.name, name_of(dtype), fused);
     const std::vector<Value> inputs = inputs_of(golden, which, dtype);
     const Value gradient = golden.at(which.name + "/dout");
-    // Twice: the second time gradients add to what is there.
+    // The second time, gradients are added to values that are there already.
     for (const double before : {0.0, 0.5}) {
       CaseRun run(which, {dtype, fused, before != 0}, inputs, *backend, choices);
       const auto outputs = run.forward(inputs);
@@ -85,7 +85,7 @@ TEST_CASE("ops have PyTorch's values and gradients") {
   }
 }
 
-TEST_CASE("gradients of ops are slopes") {
+TEST_CASE("gradients of ops agree with finite differences") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   std::mt19937 random(3);

@@ -9,11 +9,11 @@
 namespace trainctl::test {
 namespace {
 
-// Stands before an input: notes the tensor that holds the input's gradient.
+// An op after an input, which records the tensor with the input's gradient.
 struct Probe final : OpDef {
   TensorId* gradient;
 
-  explicit Probe(TensorId* place) : gradient(place) {}
+  explicit Probe(TensorId* target) : gradient(target) {}
   std::string_view kind() const override { return "probe"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   OutputPlacements placements(const PlacementQuery& query) const override { return {{query.inputs[0]}, {}}; }
@@ -72,7 +72,7 @@ std::vector<Value> CaseRun::backward(const Value& output_gradient, double before
   return gradients;
 }
 
-// As one op, or a gradient that adds to another one as two where the backend has none that does.
+// Runs one op; a gradient that adds to another one is run as two ops if the backend has no op for both.
 std::vector<Value> CaseRun::run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
                                 const std::vector<Value>& initial) {
   const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def.get());
@@ -81,8 +81,8 @@ std::vector<Value> CaseRun::run(const std::shared_ptr<const OpDef>& def, const s
   }
   auto alone = std::make_shared<Conv2dGradInput>(*gradient);
   alone->accumulate = false;
-  const Value part = run_op(backend_, alone, {inputs[0], inputs[1]}, {}, &choices_)[0];
-  return run_op(backend_, std::make_shared<Add>(), {part, inputs[2]}, {}, &choices_);
+  const Value dx = run_op(backend_, alone, {inputs[0], inputs[1]}, {}, &choices_)[0];
+  return run_op(backend_, std::make_shared<Add>(), {dx, inputs[2]}, {}, &choices_);
 }
 
 void CaseRun::run(const std::vector<Op>& ops, double before) {

@@ -12,26 +12,26 @@
 namespace trainctl::test {
 
 struct CaseMode {
-  DType dtype = DType::float32;  // of activations
-  bool fused = false;            // after the fusion pass
+  DType dtype = DType::float32;  // dtype of activations
+  bool fused = false;            // whether the fusion pass runs
   bool accumulate = false;       // gradients of parameters are added to `before`
 };
 
-// A case as a graph for inputs of given types, differentiated.
+// The graph of a case for inputs of given types, with its backward ops.
 class CaseRun {
  public:
-  // `choices` are added to; they and the backend outlive the run.
+  // Adds to `choices`; they and the backend must outlive the run.
   CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Value>& inputs, Backend& backend,
           KernelChoices& choices);
 
-  // The outputs for these inputs, as the case lists them.
+  // Returns the case's outputs for these inputs.
   std::vector<Value> forward(const std::vector<Value>& inputs);
-  // The gradients by the inputs of the last forward(), given that by the first output; no values for constants.
-  // Parameters' gradients hold `before` already.
+  // Returns the gradients of the inputs of the last forward(), given the gradient of the first output; those of
+  // constants have no values. Parameters' gradients have the value `before` at the start.
   std::vector<Value> backward(const Value& output_gradient, double before = 0);
 
  private:
-  // Runs ops in order; tensors live in values_.
+  // Runs ops in order; values_ has the tensors.
   void run(const std::vector<Op>& ops, double before);
   std::vector<Value> run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
                          const std::vector<Value>& initial);
@@ -45,7 +45,7 @@ class CaseRun {
   std::map<TensorId, Value> values_;
 };
 
-// The input's dtype under a mode, by its letter in OpCase::inputs.
+// Returns an input's dtype by its letter in OpCase::inputs.
 DType dtype_of(char letter, const Value& golden, DType computed);
 
 }  // namespace trainctl::test

@@ -1,5 +1,5 @@
-// A perceptron, a convolutional network with skips, one whose layers share weights and one with frozen layers, trained
-// for 30 steps: the losses and weights are PyTorch's.
+// Trains a perceptron, a convolutional network with skips, one whose layers share weights and one with frozen layers
+// for 30 steps, and compares losses and weights with PyTorch's.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace trainctl::test::training_test {
 namespace {
 
-// As test/golden/make_training.py has them.
+// A network of test/golden/make_training.py.
 struct Network {
   const char* name;
   const char* model;
@@ -95,7 +95,7 @@ layers:
                      "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
                      "sparse_categorical_crossentropy", 0.05};
 
-// A regularizer leaves a frozen kernel alone, and so does weight decay.
+// Regularizers and weight decay do not change a frozen kernel.
 const Network frozen{"frozen", R"(
 freeze: [base, "b?", block]
 layers:
@@ -150,19 +150,20 @@ class Samples {
   std::vector<std::int64_t> numbers_;
 };
 
-// Trains and compares every loss, relatively, and in float32 every tensor at the end, by its typical deviation.
+// Trains and compares every loss by its relative error, and in float32 every tensor at the end by its typical
+// deviation.
 //
-// float32: the rounding of 30 steps. bfloat16: activations are off by up to 2^-9 each, of which about ten follow one
-// another, so that the first losses are PyTorch's to 2^-6. Then each step starts from what the ones before made of it,
-// by gradients that are off by an eighth or more as a whole, wherever they are rounded; in the middle, where the losses
-// fall fastest, they differ by 2^-4 and a little more, at the end by 2^-6 again.
+// float32: the tolerance covers the rounding of 30 steps. bfloat16: each activation has an error of up to 2^-9, and
+// about ten of them follow one another, so that the first losses agree with PyTorch's to 2^-6. Later steps start from
+// weights that earlier steps changed by gradients with a total error of an eighth or more, wherever they are rounded;
+// in the middle, where losses fall fastest, they differ by 2^-4 and a little more, at the end by 2^-6 again.
 void check_training(const Network& network, DType dtype, int micro_batches) {
   CAPTURE(network.name, name_of(dtype), micro_batches);
   const Golden golden("training.safetensors");
   const std::string name = network.name;
   TestJob job(network.model, network.optimizer, network.loss);
   job.spec.clip_norm = 1;
-  job.spec.loss_reduction = LossReduction::mean_with_sample_weight;  // PyTorch's
+  job.spec.loss_reduction = LossReduction::mean_with_sample_weight;  // as in PyTorch
   job.spec.compute = dtype;
   const auto backend = backend_under_test();
   const auto communicator = solo_communicator(*backend);
@@ -198,11 +199,11 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
 
 }  // namespace
 
-TEST_CASE("a perceptron learns as in PyTorch, in one piece or in micro-batches") {
+TEST_CASE("a perceptron learns as in PyTorch, in whole batches or in micro-batches") {
   for (const int micro_batches : {1, 3}) check_training(mlp, DType::float32, micro_batches);
 }
 
-TEST_CASE("penalties on parameters pull as in PyTorch, in one piece or in micro-batches") {
+TEST_CASE("a network with penalties on parameters learns as in PyTorch, in whole batches or in micro-batches") {
   for (const int micro_batches : {1, 3}) check_training(penalized, DType::float32, micro_batches);
 }
 

@@ -1,4 +1,4 @@
-// Optimizers: Keras' names and defaults, and the update ops that they become.
+// Tests optimizers: Keras' names and defaults, and their update ops.
 #include "core/optim/optimizer.h"
 #include "core/optim/choices.h"
 
@@ -9,7 +9,7 @@
 namespace trainctl::optimizer_test {
 namespace {
 
-// An optimizer as a config names it, with all defaults.
+// Returns an optimizer of a config with all defaults.
 Choice by_default(const char* name) { return default_choice(optimizer_choices(), name); }
 
 }  // namespace
@@ -32,7 +32,7 @@ TEST_CASE("defaults are Keras'") {
   CHECK(std::get<Lion>(by_default("lion").as<OptimizerOptions>().rule()).beta_2 == 0.99f);
 }
 
-TEST_CASE("an optimizer becomes its update") {
+TEST_CASE("an optimizer makes its update op") {
   const Choice choice = by_default("adamw");
   const auto update = choice.as<OptimizerOptions>().update({{0, 7, true}, {7, 3, false}}, 2.5);
   CHECK(std::holds_alternative<AdamW>(update->rule));
@@ -84,7 +84,7 @@ TEST_CASE("nadam's factors come from the product of all momenta so far") {
   }
 }
 
-TEST_CASE("names of other frameworks are answered with ours") {
+TEST_CASE("errors of names from other frameworks suggest the right name") {
   const auto error = [](const char* optimizer, const char* key) {
     Node node = map_node();
     append(node, "name", scalar_node(optimizer));

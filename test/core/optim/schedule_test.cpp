@@ -1,4 +1,4 @@
-// Learning-rate schedules against closed forms.
+// Compares learning-rate schedules with closed forms.
 #include "core/optim/schedule.h"
 #include "core/optim/choices.h"
 
@@ -24,7 +24,7 @@ Choice read(const char* name, const Entries& entries, Reader& reader) {
   return choice;
 }
 
-// A schedule of a config, as a function of the base and the time.
+// A schedule of a config, as a function of the base rate and the time.
 class Schedule {
  public:
   Schedule(const char* name, const Entries& entries) {
@@ -40,7 +40,7 @@ class Schedule {
   Choice choice_;
 };
 
-// The errors of a schedule of a config, one a line.
+// Returns the errors of a schedule of a config, one per line.
 std::string errors_of(const char* name, const Entries& entries) {
   Reader reader;
   read(name, entries, reader);
@@ -57,7 +57,7 @@ Node list_of(const std::vector<const char*>& texts) {
 
 }  // namespace
 
-TEST_CASE("constant stays, after a linear warm-up") {
+TEST_CASE("constant keeps the base rate after a linear warm-up") {
   CHECK(Schedule("constant", {}).learning_rate(0.3, at(0)) == 0.3);
   const Schedule schedule("constant", {{"warmup", scalar_node("0.5 epochs")}});
   const double expected[] = {0.06, 0.12, 0.18, 0.24, 0.3, 0.3};
@@ -88,7 +88,7 @@ TEST_CASE("cosine falls from the end of warm-up to the minimum at the end of the
   CHECK_THROWS_AS(schedule.learning_rate(0.1, {5, 10, 0}), Error);
 }
 
-TEST_CASE("piecewise has stated values between boundaries") {
+TEST_CASE("piecewise has the given values between boundaries") {
   const Schedule schedule(
       "piecewise", {{"boundaries", list_of({"7 steps", "5 epochs"})}, {"values", list_of({"0.5", "2", "0.125"})}});
   CHECK(schedule.learning_rate(99, at(0)) == 0.5);
@@ -138,7 +138,7 @@ TEST_CASE("polynomial falls to the minimum, once or again and again") {
   CHECK(cycle.learning_rate(1, at(18)) == Approx(0.0625));  // 6 of 24
 }
 
-TEST_CASE("inverse_sqrt is the Transformer's") {
+TEST_CASE("inverse_sqrt is the Transformer's schedule") {
   // d^-0.5 min(t^-0.5, t W^-1.5) in step t = 1, 2, ... with d = 512 and W = 40: the base is the value at t = W.
   const double base = 1 / std::sqrt(512.0 * 40);
   const Schedule schedule("inverse_sqrt", {{"warmup", scalar_node("4 epochs")}});
@@ -149,8 +149,8 @@ TEST_CASE("inverse_sqrt is the Transformer's") {
   CHECK(Schedule("inverse_sqrt", {}).learning_rate(1, at(3)) == 0.5);
 }
 
-TEST_CASE("one_cycle is PyTorch's") {
-  // Of torch.optim.lr_scheduler.OneCycleLR(max_lr=0.5, total_steps=100).
+TEST_CASE("one_cycle is PyTorch's schedule") {
+  // Values of torch.optim.lr_scheduler.OneCycleLR(max_lr=0.5, total_steps=100).
   const std::pair<int, double> cosine[] = {{0, 0.02},  {1, 0.02140689028}, {10, 0.1475819742}, {28, 0.4985931097},
                                            {29, 0.5},  {30, 0.4997482676}, {60, 0.2946400451}, {98, 0.0002537323577},
                                            {99, 2e-06}};
@@ -171,7 +171,7 @@ TEST_CASE("one_cycle is PyTorch's") {
     CAPTURE(step);
     CHECK(other.learning_rate(0.5, {step, 5, 13}) == Approx(linear[step]));
   }
-  for (const char* share : {"0", "0.01", "1"}) {  // no rise, one that ends in the first step, no fall
+  for (const char* share : {"0", "0.01", "1"}) {  // no rise, a rise that ends in the first step, no fall
     const Schedule edge("one_cycle", {{"pct_start", scalar_node(share)}});
     for (const int step : {0, 50, 99}) CHECK(std::isfinite(edge.learning_rate(0.5, at(step))));
     CHECK(std::isfinite(edge.learning_rate(0.5, {0, 1, 1})));
@@ -191,7 +191,7 @@ TEST_CASE("only schedules that end with the run need its length") {
   CHECK_FALSE(needs("inverse_sqrt", {}));
 }
 
-TEST_CASE("schedules refuse times and contradictions") {
+TEST_CASE("schedules refuse durations and contradictory options") {
   const auto errors = [](const char* name, const Entries& entries) {
     Reader reader;
     read(name, entries, reader);
