@@ -1,4 +1,4 @@
-// The backend under test: CUDA's.
+// Creates the backend under test: the CUDA backend.
 #include "core/backend/select.h"
 #include "test/core/backend/run_op.h"
 

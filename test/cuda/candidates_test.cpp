@@ -1,4 +1,4 @@
-// Choosing between candidates on CUDA: what is recorded, what is said, and what cannot be timed.
+// Tests the choice between candidates on CUDA: what is recorded and logged, and candidates that cannot be timed.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 namespace trainctl::test::candidates_test {
 namespace {
 
-// What is logged while it lives.
+// Collects the lines that are logged during its lifetime.
 class Logged {
  public:
   Logged() : path_(std::filesystem::temp_directory_path() / ("candidates-" + std::to_string(getpid()))) {
@@ -38,7 +38,7 @@ class Logged {
   std::string path_;
 };
 
-// The same choices, of which those for keys with this beginning are another.
+// Returns the choices with `value` for all keys that start with `beginning`.
 KernelChoices replaced(const KernelChoices& choices, const std::string& beginning, const std::string& value) {
   KernelChoices all;
   std::istringstream lines(choices.text());
@@ -51,7 +51,7 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& beginnin
 
 }  // namespace
 
-TEST_CASE("the gradient of a dense layer's bias comes with the product or by itself, and both are timed") {
+TEST_CASE("the gradient of a dense layer's bias is computed with the product or by itself, and both are timed") {
   const Logged logged;
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const auto backend = backend_under_test();
@@ -62,7 +62,7 @@ TEST_CASE("the gradient of a dense layer's bias comes with the product or by its
   CHECK(!logged.lines_with("timed dense_grad_weights").empty());
   std::size_t candidates = 0;
   for (const std::string& line : logged.lines_with("timed dense_grad_weights")) {
-    candidates += line.find(": product") == std::string::npos ? 1 : 0;  // else of one of the products' algorithms
+    candidates += line.find(": product") == std::string::npos ? 1 : 0;  // other lines are of the products' algorithms
     CHECK(line.ends_with(" ms"));
   }
   CHECK(candidates == 2);
@@ -77,7 +77,7 @@ TEST_CASE("the gradient of a dense layer's bias comes with the product or by its
   }
 }
 
-TEST_CASE("a recorded product that is damaged is an error of the data, one for something else is told") {
+TEST_CASE("a damaged record of a product is a data error, and one that cannot be used is logged") {
   const Logged logged;
   const auto backend = backend_under_test();
   const auto def = std::make_shared<Dense>();
@@ -88,13 +88,13 @@ TEST_CASE("a recorded product that is damaged is an error of the data, one for s
     KernelChoices recorded = replaced(choices, "product", damaged);
     try {
       run_op(*backend, def, {x, kernel}, {}, &recorded);
-      FAIL("it was taken");
+      FAIL("it was accepted");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::data);
       CHECK(std::string(error.what()).find("is not an algorithm of cuBLASLt") != std::string::npos);
     }
   }
-  // Which algorithm is chosen instead is a matter of time: it is recorded, and taken as it stands from then on.
+  // Timing decides which algorithm is chosen instead; it is recorded, and used unchanged from then on.
   const KernelChoices unusable = replaced(choices, "product", std::string(128, '0'));
   KernelChoices other = unusable;
   CHECK(largest_error(run_op(*backend, def, {x, kernel}, {}, &other)[0], expected[0].values) < 1e-5);
@@ -105,7 +105,7 @@ TEST_CASE("a recorded product that is damaged is an error of the data, one for s
   CHECK(logged.lines_with("the recorded kernel cannot be used here; another one is chosen").size() == 1);
 }
 
-TEST_CASE("a candidate that computes something else than the others is not taken, however fast, and that is told") {
+TEST_CASE("a candidate whose result differs from that of the others is not used, however fast, and is logged") {
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const auto backend = backend_under_test();
   if (backend->fingerprint().find("Emulated GPU") == std::string::npos) return;  // a real one has no such engine
@@ -118,17 +118,17 @@ TEST_CASE("a candidate that computes something else than the others is not taken
   const auto chosen = run_op(*backend, def, {x, dy}, {}, &choices);
   unsetenv("TRAINCTL_EMULATED_WRONG_ENGINE");
   REQUIRE(logged.lines_with("cudnn engine 3:: ").size() == 1);
-  const auto told = logged.lines_with("cudnn engine 3: is rejected: ");
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].find("conv2d_grad_weights 'op': ") != std::string::npos);
-  CHECK(told[0].ends_with(" other candidates agree on a different result"));
+  const auto rejections = logged.lines_with("cudnn engine 3: is rejected: ");
+  REQUIRE(rejections.size() == 1);
+  CHECK(rejections[0].find("conv2d_grad_weights 'op': ") != std::string::npos);
+  CHECK(rejections[0].ends_with(" other candidates agree on a different result"));
   CHECK(choices.text().find("engine 3:") == std::string::npos);
   KernelChoices first;
   const auto expected = run_op(*make_backend("cuda", {.timing = false}), def, {x, dy}, {}, &first);
   CHECK(largest_error(chosen[0], expected[0].values) < (dtype == DType::float32 ? 1e-5 : 2e-2));
 }
 
-TEST_CASE("a deterministic device without timing takes the first candidate, but none that the others outvote") {
+TEST_CASE("a deterministic device without timing uses the first candidate, but none that the others outvote") {
   const auto backend = backend_under_test({.deterministic = true, .timing = false});
   if (backend->fingerprint().find("Emulated GPU") == std::string::npos) return;  // a real one has no such engine
   const Value x = random_value({2, 9, 7, 16}, DType::bfloat16, 1), dy = random_value({2, 9, 7, 24}, DType::bfloat16, 2);
@@ -147,10 +147,10 @@ TEST_CASE("a deterministic device without timing takes the first candidate, but 
   CHECK(again == usual);
 }
 
-TEST_CASE("where no candidate can be timed that is said, with the op, its place and the reasons") {
+TEST_CASE("if no candidate can be timed, that is logged with the op, its location and the reasons") {
   const Logged logged;
   const auto backend = backend_under_test();
-  // More than there is memory for.
+  // More rows than the memory can hold.
   const std::int64_t rows = backend->free_memory() / (64 * size_of(DType::float32)) + 1;
   Program program;
   const auto add = [&](const Shape& shape) {
@@ -167,8 +167,8 @@ TEST_CASE("where no candidate can be timed that is said, with the op, its place 
   KernelChoices choices;
   const Lowering lowering = backend->lower(op, program, inputs, choices);
   CHECK(!lowering.implementation.empty());
-  const std::string who = "dense_grad_weights 'fc1' (big.yaml:12:7): ";
-  CHECK(logged.lines_with(who + "product ").size() == 2);  // neither product's algorithms
+  const std::string op_prefix = "dense_grad_weights 'fc1' (big.yaml:12:7): ";
+  CHECK(logged.lines_with(op_prefix + "product ").size() == 2);  // the algorithms of two products
   CHECK(logged.lines_with("is not timed: cudaMalloc: ").size() == 2);
   CHECK(logged.lines_with("is left out: cudaMalloc: ").size() == 2);
   const auto none =

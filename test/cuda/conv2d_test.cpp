@@ -1,4 +1,4 @@
-// Every candidate for a convolution on CUDA against naive loops in float64, in every dtype.
+// Compares every candidate for a convolution on CUDA with naive loops in float64, in every dtype.
 #include <set>
 #include <sstream>
 
@@ -10,7 +10,7 @@
 namespace trainctl::test::conv2d_test {
 namespace {
 
-// The same keys with this candidate as every choice.
+// Returns the choices with this candidate for every convolution.
 KernelChoices replaced(const KernelChoices& choices, const std::string& candidate) {
   KernelChoices all;
   std::istringstream lines(choices.text());
@@ -21,10 +21,10 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& candidat
   return all;
 }
 
-// Sums of so many terms that are rounded to the dtype, where they are stored in it.
+// The tolerance for sums of many terms, which are rounded to the dtype if they are stored in it.
 double tolerance_of(DType dtype) { return dtype == DType::float32 ? 1e-4 : dtype == DType::bfloat16 ? 2e-2 : 3e-3; }
 
-// A case's tensors, and what its ops make of them.
+// A case's tensors, and the expected results of its ops.
 struct Expected {
   Value x, kernel, bias, dy, base;
   std::vector<double> y, y_bias_relu, dx, dx_added, dkernel, dbias;
@@ -53,7 +53,7 @@ struct Expected {
   }
 };
 
-// Runs all ops of a case with these choices, which they add to. `implementations`: what they ran.
+// Runs all ops of a case with these choices and adds new ones to them. `implementations`: the implementations that ran.
 void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelChoices& choices,
                 std::set<std::string>* implementations = nullptr) {
   const Expected e(c, dtype);
@@ -93,11 +93,11 @@ void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelC
   }
 }
 
-// All cases in a dtype, by the fastest engines and by the heuristics' first; then by those that were recorded.
+// Checks all cases in a dtype with the fastest engines and with the heuristics' first, then with the recorded ones.
 void check_cases(DType dtype) {
   const auto backend = backend_under_test({.threads = 3, .timing = GENERATE(true, false)});
   for (const ConvolutionCase& c : convolution_cases) {
-    if (c.x.count() > 5000) continue;  // for the CPU
+    if (c.x.count() > 5000) continue;  // too slow on a CPU
     CAPTURE(name_of(dtype), c.what);
     KernelChoices choices;
     check_case(*backend, c, dtype, choices);
@@ -110,15 +110,15 @@ void check_cases(DType dtype) {
 
 }  // namespace
 
-// A case for each dtype: on a cold GPU each takes long.
-TEST_CASE("conv2d on CUDA in float32, forward and backward, timed or not") { check_cases(DType::float32); }
+// There is a test for each dtype, since each takes long on a cold GPU.
+TEST_CASE("conv2d on CUDA is right in float32, forward and backward, timed or not") { check_cases(DType::float32); }
 
-TEST_CASE("conv2d on CUDA in bfloat16, forward and backward, timed or not") { check_cases(DType::bfloat16); }
+TEST_CASE("conv2d on CUDA is right in bfloat16, forward and backward, timed or not") { check_cases(DType::bfloat16); }
 
-TEST_CASE("conv2d on CUDA in float16, forward and backward, timed or not") { check_cases(DType::float16); }
+TEST_CASE("conv2d on CUDA is right in float16, forward and backward, timed or not") { check_cases(DType::float16); }
 
-// Candidates that do not exist on the device, or not for the op, are chosen anew.
-TEST_CASE("every recorded candidate for conv2d on CUDA gives the same") {
+// Another one is chosen for candidates that do not exist on the device or for the op.
+TEST_CASE("every recorded candidate for conv2d on CUDA computes the same") {
   const auto backend = backend_under_test({.timing = false});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const ConvolutionCase unit{"1x1", {3, 5, 7, 24}, 16, 1, {}};
@@ -137,7 +137,7 @@ TEST_CASE("every recorded candidate for conv2d on CUDA gives the same") {
   }
 }
 
-TEST_CASE("this project's kernels for convolutions of few channels on CUDA, and not those of a library") {
+TEST_CASE("convolutions of few channels on CUDA are right with this project's kernels") {
   const auto backend = backend_under_test({.timing = false});
   const DType dtype = GENERATE(DType::bfloat16, DType::float16);
   const std::string forward = GENERATE("own, 64 columns", "own, 32 columns");

@@ -1,4 +1,4 @@
-// CUDA's kernels against the CPU's, on sizes that neither packs nor blocks divide; and the same bits every time.
+// Compares CUDA's kernels with the CPU's at sizes that neither packs nor blocks divide, and the bits of two runs.
 #include <limits>
 
 #include "core/backend/choices.h"
@@ -22,13 +22,13 @@ namespace {
 constexpr DType dtypes[] = {DType::float32, DType::bfloat16, DType::float16};
 constexpr std::int64_t channel_counts[] = {1, 3, 5, 7, 8, 17, 64, 72, 264};
 
-// float32: the order of sums. Else one result is rounded another way than the other, or not at all.
+// float32: sums have another order. Other dtypes: one of the results is rounded differently, or not at all.
 double tolerance(DType dtype) { return dtype == DType::float32 ? 2e-5 : dtype == DType::bfloat16 ? 0x1p-7 : 0x1p-10; }
 
 class Both {
  public:
-  // The outputs of CUDA, checked against the CPU's and against its own in a second run. The CPU computes in float32
-  // what CUDA computes in float16.
+  // Returns the outputs of CUDA, and compares them with the CPU's and with those of a second run. The CPU computes in
+  // float32 what CUDA computes in float16.
   std::vector<Value> run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
                          const std::vector<Value>& initial = {}) const {
     KernelChoices choices;
@@ -127,7 +127,7 @@ TEST_CASE("cuda normalises batches as the cpu does") {
   }
 }
 
-TEST_CASE("batch normalisation's gradient is the same by threads of 4 and of 8 channels") {
+TEST_CASE("batch normalisation's gradient is the same with threads of 4 and of 8 channels") {
   const auto cuda = make_backend("cuda", {});
   for (const DType dtype : {DType::bfloat16, DType::float16}) {
     for (const std::int64_t channels : {8, 72, 264}) {
@@ -166,7 +166,7 @@ TEST_CASE("batch normalisation's gradient is the same by threads of 4 and of 8 c
   }
 }
 
-TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
+TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
   const Both both;
   for (const DType dtype : dtypes) {
     for (const std::int64_t n : {1, 10, 16, 129, 1000}) {
@@ -210,11 +210,11 @@ TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
       }
     }
   }
-  // So many rows that a warp takes each, though they are long.
+  // There are so many rows that a warp computes each, though they are long.
   both.run(std::make_shared<Softmax>(), {random_value({4100, 130}, DType::float32, 1)});
 }
 
-TEST_CASE("cuda finds the same largest value as the cpu, of equals and among NaN") {
+TEST_CASE("cuda finds the same largest value as the cpu among equal values and NaN") {
   const Both both;
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   for (const std::int64_t n : {5, 300}) {
@@ -251,7 +251,7 @@ TEST_CASE("cuda drops the elements that the cpu drops") {
   }
 }
 
-TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
+TEST_CASE("cuda updates ranges as the cpu does, and no elements between them") {
   const Both both;
   const std::vector<UpdateRange> ranges{{0, 33, true}, {33, 4100, false}, {4140, 1, true}, {4143, 5000, true}};
   constexpr std::int64_t elements = 9143;
@@ -300,7 +300,7 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   update(Lamb{});
 }
 
-TEST_CASE("cuda keeps the factors that the cpu keeps") {
+TEST_CASE("cuda updates adafactor's factors as the cpu does") {
   const Both both;
   const std::vector<Shape> shapes{{2, 3, 70, 130}, {33}, {1, 7}, {1000, 1}, {}, {300, 40}};
   auto op = std::make_shared<OptimizerUpdate>(Adafactor{});
@@ -325,7 +325,7 @@ TEST_CASE("cuda keeps the factors that the cpu keeps") {
   }
 }
 
-TEST_CASE("cuda's optimizers write the compute copies of what they change") {
+TEST_CASE("cuda's optimizers write the compute copies of the weights that they change") {
   const auto backend = make_backend("cuda", {});
   const auto stream = backend->compute_stream();
   for (const DType dtype : dtypes) {
@@ -340,7 +340,7 @@ TEST_CASE("cuda's optimizers write the compute copies of what they change") {
     constexpr std::int64_t elements = 88280;
     def.ranges = {{0, 81904, true}, {81904, elements - 81904, false}};
 
-    // The op's tensors: what it reads, the weights, the copies.
+    // The op's tensors: its inputs, the weights and the copies.
     const Value weight = random_value({elements}, DType::float32, 1);
     std::vector<Value> values{random_value({elements}, DType::float32, 2),
                               scalar(0.05),

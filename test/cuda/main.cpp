@@ -1,5 +1,6 @@
-// The main of the CUDA tests: without a device they are skipped (exit code 4). `time-patterns [IMAGES]` instead of
-// names of tests prints what core/backend/cuda/cudnn/patterns.h says, a JSON object a line, of 256 images by default.
+// The main function of the CUDA tests; without a device they are skipped (exit code 4). With the arguments
+// `time-patterns [IMAGES]` it prints the timings of core/backend/cuda/cudnn/patterns.h, one JSON object per line, for
+// 256 images by default.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -20,7 +21,7 @@
 
 namespace {
 
-// Why no device can be used; empty where one can.
+// Returns why no device can be used, or an empty text if one can.
 std::string missing() {
   const auto loaded = trainctl::load_cuda_module();
   if (loaded.module == nullptr) return loaded.why;
@@ -37,7 +38,7 @@ int time_patterns(std::int64_t images) {
     std::printf("skipped, no CUDA device: %s\n", why.c_str());
     return 4;
   }
-  // The module again, by its file: what it offers to programs does not hold this.
+  // Opens the module again by its file, since its interface to programs does not have this function.
   Dl_info file{};
   dladdr(trainctl::load_cuda_module().module, &file);
   void* module = dlopen(file.dli_fname, RTLD_NOW | RTLD_NOLOAD);

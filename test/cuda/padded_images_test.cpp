@@ -1,4 +1,4 @@
-// A network's first convolution over images that `normalize` writes with padded channels.
+// Tests a network's first convolution on images that `normalize` writes with padded channels.
 #include <map>
 
 #include "core/compile/compile.h"
@@ -11,7 +11,7 @@
 namespace trainctl::test::padded_images_test {
 namespace {
 
-// normalize, convolution and the gradient of its kernel: as a step runs them.
+// A program of normalize, a convolution and the gradient of its kernel, as a step runs them.
 struct FirstConvolution {
   Program program;
   std::map<std::string, TensorId> ids;
@@ -52,33 +52,33 @@ struct FirstConvolution {
     return op;
   }
 
-  // Lowers it and runs it on these values of some tensors; the values of the others afterwards, and of which
-  // implementations it is made.
+  // Compiles the program and runs it with the given values of some tensors. Returns the values of y, dkernel and dbias,
+  // and adds the implementations that ran to `implementations`.
   std::map<std::string, Value> run(Backend& backend, KernelChoices& choices, const std::map<std::string, Value>& given,
                                    std::string& implementations) const {
     const PlacedProgram placed = compile({program}, backend, choices).programs.front();
     const auto stream = backend.compute_stream();
     std::vector<Memory> memory;
-    std::vector<Address> places;
+    std::vector<Address> addresses;
     for (const PlacedTensor& tensor : placed.tensors) {
       const Layout& layout = tensor.layout;
       memory.push_back(backend.allocate(layout.bytes));
-      places.push_back({memory.back().get(), 0});
+      addresses.push_back({memory.back().get(), 0});
       const std::vector<std::byte> noise(static_cast<std::size_t>(layout.bytes), std::byte{0xff});  // NaN
-      backend.copy(places.back().fixed, noise.data(), layout.bytes, *stream);
+      backend.copy(addresses.back().fixed, noise.data(), layout.bytes, *stream);
       stream->synchronize();
     }
     for (const auto& [name, value] : given) {
       std::vector<std::byte> bytes(static_cast<std::size_t>(value.type.bytes()));
       write_values(value, bytes.data());
-      backend.copy(places[static_cast<std::size_t>(ids.at(name))].fixed, bytes.data(), value.type.bytes(), *stream);
+      backend.copy(addresses[static_cast<std::size_t>(ids.at(name))].fixed, bytes.data(), value.type.bytes(), *stream);
       stream->synchronize();
     }
     for (const int segment : {2, 0, 1}) {  // copies come first
       for (const auto& [op, lowering, workspace] : placed.segment(segment).ops) {
         Binding binding;
-        for (TensorId id : op.inputs) binding.inputs.push_back(places[static_cast<std::size_t>(id)]);
-        for (TensorId id : op.outputs) binding.outputs.push_back(places[static_cast<std::size_t>(id)]);
+        for (TensorId id : op.inputs) binding.inputs.push_back(addresses[static_cast<std::size_t>(id)]);
+        for (TensorId id : op.outputs) binding.outputs.push_back(addresses[static_cast<std::size_t>(id)]);
         memory.push_back(backend.allocate(lowering.workspace_bytes));
         binding.workspace = {memory.back().get(), 0};
         lowering.bind(binding)->run(*stream, {});
@@ -91,7 +91,7 @@ struct FirstConvolution {
       const auto id = static_cast<std::size_t>(ids.at(name));
       const TensorType& type = program.tensors[id].type;
       std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
-      backend.copy(bytes.data(), places[id].fixed, type.bytes(), *stream);
+      backend.copy(bytes.data(), addresses[id].fixed, type.bytes(), *stream);
       stream->synchronize();
       found[name] = read_values(type, bytes.data());
     }
@@ -99,7 +99,7 @@ struct FirstConvolution {
   }
 };
 
-// The choices with this one for the images.
+// Returns the choices with `wanted` for the images.
 KernelChoices with_images(const KernelChoices& choices, const std::string& wanted) {
   std::string text = choices.text();
   const std::size_t line = text.find("normalize ");
@@ -113,7 +113,7 @@ KernelChoices with_images(const KernelChoices& choices, const std::string& wante
 
 }  // namespace
 
-TEST_CASE("a first convolution over padded images is that over the images, forward and backward") {
+TEST_CASE("a first convolution of padded images has the same values as without padding, forward and backward") {
   const auto backend = backend_under_test({});
   const Window stem{{7, 7}, {2, 2}, {1, 1}, {2, 2}, {3, 3}}, same{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
   const ConvolutionCase cases[] = {{"stem", {2, 17, 14, 3}, 24, 1, stem}, {"4 channels", {3, 9, 8, 4}, 5, 1, same}};
@@ -175,7 +175,7 @@ TEST_CASE("a first convolution over padded images is that over the images, forwa
   }
 }
 
-TEST_CASE("images that other ops read too, or that lie in float32, are not padded") {
+TEST_CASE("images that other ops read too, or that are in float32, are not padded") {
   const auto backend = backend_under_test({});
   const ConvolutionCase c{"3x3", {2, 8, 8, 3}, 8, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}};
   const SampleFormat format{DType::uint8, {0.004f}, {-0.5f}};

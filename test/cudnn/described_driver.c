@@ -1,10 +1,10 @@
-// What stands for CUDA's driver (libcuda.so.1) where there is none: it describes an H100 and takes kernels without
-// running them, which is all that cuDNN wants to list and compile the engines that it compiles at run time.
+// Replaces CUDA's driver (libcuda.so.1) on machines without one: it describes an H100 and accepts kernels without
+// running them. That is all that cuDNN needs to list and compile the engines that it compiles at run time.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stddef.h>
 
-// The rest of the driver's calls.
+// The function for all other calls of the driver.
 __attribute__((used)) static CUresult refuse(void) { return CUDA_ERROR_NOT_SUPPORTED; }
 #define REFUSE(name) __asm__(".globl " #name "\n.set " #name ", refuse")
 
@@ -57,7 +57,7 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
-// Compiled kernels: any address will do.
+// The handle of every compiled kernel: any address will do.
 static int something;
 
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
@@ -90,7 +90,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction kernel, const 
   return CUDA_SUCCESS;
 }
 
-// Tables of calls between CUDA's own libraries, of which the first word is the size: empty.
+// Returns empty tables of calls between CUDA's own libraries; the first word of a table is its size.
 CUresult cuGetExportTable(const void **table, const CUuuid *which) {
   static const size_t empty[] = {sizeof(size_t)};
   (void)which;
@@ -98,7 +98,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *which) {
   return CUDA_SUCCESS;
 }
 
-// cuDNN looks for these by name, and does without the library where one is missing.
+// cuDNN looks for these calls by name, and does not use the library if one is missing.
 REFUSE(cuCtxGetLimit);
 REFUSE(cuCtxPopCurrent);
 REFUSE(cuCtxPushCurrent);

@@ -1,4 +1,4 @@
-// A GPU as cuDNN describes one, so that its engines can be asked for where there is none.
+// Describes a GPU in cuDNN's format, so that its engines can be listed on machines without one.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,9 +10,9 @@
 
 namespace trainctl::test {
 
-// An H100 with 80 GB. Plans for it are made, but cannot run.
+// Returns an H100 with 80 GB. Plans for it can be made, but not run.
 inline cuda::Descriptor described_h100() {
-  // From here on who looks for the driver finds what describes this GPU too.
+  // From here on, libraries that look for the driver find the one that describes this GPU.
   static void* const driver = dlopen(TRAINCTL_DESCRIBED_DRIVER, RTLD_NOW | RTLD_GLOBAL);
   require(driver != nullptr, "the described driver is loaded");
   constexpr std::string_view properties = R"({

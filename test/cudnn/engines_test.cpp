@@ -1,5 +1,5 @@
-// What the installed cuDNN offers for an H100, asked without one: engines for every convolution that a config can
-// describe, that hold to the rules and can be made again from their text.
+// Tests the engines of the installed cuDNN for an H100, on machines without one: there are engines for every
+// convolution that a config can describe, they follow the rules, and they can be made again from their text.
 #include "core/backend/cuda/cudnn/patterns.h"
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
@@ -28,7 +28,11 @@ const Case cases[] = {
     {"1x1, stride 2", {256, 56, 56, 256}, 512, 1, {{1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}},
     {"ResNet-20's first", {128, 32, 32, 3}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
     {"ResNet-20's 3x3", {128, 32, 32, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
-    {"stride 2, padding on one side, as same pads", {256, 56, 56, 128}, 128, 1, {{3, 3}, {2, 2}, {1, 1}, {}, {1, 1}}},
+    {"stride 2, padding on one side, as padding same has",
+     {256, 56, 56, 128},
+     128,
+     1,
+     {{3, 3}, {2, 2}, {1, 1}, {}, {1, 1}}},
     {"the same, odd sizes", {2, 9, 8, 3}, 16, 1, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}},
     {"grey images", {64, 28, 28, 1}, 6, 1, {{5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}}},
     {"odd channels, oblong", {2, 7, 11, 13}, 10, 1, {{5, 2}, {1, 2}, {1, 1}, {2, 0}, {1, 1}}},
@@ -43,7 +47,7 @@ constexpr DType dtypes[] = {DType::float32, DType::bfloat16, DType::float16};
 
 bool too_old() {
   if (cudnnGetVersion() >= 90800) return false;
-  WARN("skipped: describing a GPU takes cuDNN 9.8 or later");
+  WARN("skipped: describing a GPU needs cuDNN 9.8 or later");
   return true;
 }
 
@@ -74,7 +78,7 @@ TEST_CASE("cuDNN has deterministic engines for every convolution") {
   }
 }
 
-TEST_CASE("cuDNN's engines for gradients by the input add to what is there too") {
+TEST_CASE("cuDNN's engines for input gradients can add to another tensor, too") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};
@@ -93,7 +97,7 @@ TEST_CASE("cuDNN's engines for gradients by the input add to what is there too")
   }
 }
 
-TEST_CASE("cuDNN fuses bias and activation behind convolutions") {
+TEST_CASE("cuDNN fuses bias and activation after convolutions") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};
@@ -109,7 +113,7 @@ TEST_CASE("cuDNN fuses bias and activation behind convolutions") {
   }
 }
 
-TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and workspaces keep to their limit") {
+TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and workspaces stay within their limit") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};
@@ -136,8 +140,8 @@ TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and
   CHECK(within <= 1 << 20);
 }
 
-// Most of their engines are compiled at run time, which takes a driver: where there is none, they are not listed.
-TEST_CASE("cuDNN supports convolutions with statistics, and their gradients with ReLU's and column sums") {
+// Most of these engines are compiled at run time, which requires a driver: without one, they are not listed.
+TEST_CASE("cuDNN supports convolutions with statistics, and their gradients with ReLU's gradient and column sums") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};
@@ -162,7 +166,7 @@ TEST_CASE("cuDNN supports convolutions with statistics, and their gradients with
   }
 }
 
-TEST_CASE("engines that this cuDNN does not know are not made") {
+TEST_CASE("plans of engines that this cuDNN does not know are not made") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};

@@ -1,4 +1,4 @@
-// Plans that are made side by side, and those of engines that cuDNN compiles at run time.
+// Tests plans that are made in parallel, and plans of engines that cuDNN compiles at run time.
 #include "core/backend/cuda/cudnn/plans.h"
 #include "core/backend/cuda/cudnn/convolution.h"
 #include "test/catch.h"
@@ -15,7 +15,7 @@ const ConvolutionShape shape{
 Graph forward() { return convolution_graph(Convolving::forward, shape, shape.dtype); }
 Graph fused() { return fused_convolution_graph(shape, true, {ActivationKind::relu}); }
 
-// All engines of a graph that are compiled at run time, without knobs.
+// Returns all engines of a graph that are compiled at run time, without knobs.
 std::vector<std::string> compiled_engines(const Graph& graph, const Descriptor& gpu) {
   std::vector<std::string> engines;
   const auto count = graph.get().value<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT);
@@ -35,7 +35,7 @@ std::vector<std::string> compiled_engines(const Graph& graph, const Descriptor& 
 
 }  // namespace
 
-TEST_CASE("engines that cuDNN compiles at run time are compiled for a described GPU, side by side") {
+TEST_CASE("engines that cuDNN compiles at run time are compiled for a described GPU, in parallel") {
   if (cudnnGetVersion() < 90800) return;
   const Descriptor gpu = test::described_h100();
   Plans plans({nullptr, &gpu}, 3);
@@ -78,7 +78,7 @@ TEST_CASE("plans are made once for equal graphs, and those made for timing alone
     plans.settle(false);
     CHECK(plans.made() == all);
   }
-  CHECK(plans.get(wanted[1]).has_value());  // also after its user has gone
+  CHECK(plans.get(wanted[1]).has_value());  // also after its user was destroyed
   CHECK(plans.made() == all);
   CHECK(plans.get(wanted[0]).has_value());
   CHECK(plans.made() == all + 1);

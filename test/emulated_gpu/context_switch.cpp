@@ -1,5 +1,5 @@
-// Stacks that a thread can leave and come back to: the registers that a call preserves are pushed, and the stack
-// pointer is exchanged. (swapcontext() makes a system call each time.)
+// Switches a thread between stacks: pushes the registers that a call preserves, and exchanges the stack pointer.
+// (swapcontext() makes a system call each time.)
 #include "test/emulated_gpu/context_switch.h"
 
 #include <sys/mman.h>
@@ -45,7 +45,7 @@ namespace emulated {
 namespace {
 
 constexpr std::size_t stack_bytes = 256 << 10;
-Fiber *from = nullptr, *to = nullptr;  // of the switch that is under way
+Fiber *from = nullptr, *to = nullptr;  // the fibers of the current switch
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Fiber::Fiber(void (*entry)()) : entry_(entry), bytes_(stack_bytes) {
   if (memory == MAP_FAILED) std::abort();
   stack_ = static_cast<std::byte*>(memory);
   bottom_ = stack_;
-  // Six registers, where to return to, and what arrive() takes for its own return address.
+  // Six registers, the return address, and the value that arrive() uses as its own return address.
   auto** top = reinterpret_cast<void**>(stack_ + bytes_);
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(&Fiber::arrive);

@@ -1,4 +1,4 @@
-// Stacks that a thread can leave and come back to, on x86-64.
+// Switches a thread between stacks, on x86-64.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@ namespace emulated {
 
 class Fiber {
  public:
-  // Of the calling thread's own stack.
+  // A fiber for the calling thread's own stack.
   Fiber() = default;
-  // A stack that starts with entry(), which must never return.
+  // A fiber with its own stack, which starts with entry(); entry() must never return.
   explicit Fiber(void (*entry)());
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
@@ -22,9 +22,9 @@ class Fiber {
   static void arrive();
 
   void (*entry_)() = nullptr;
-  void* position_ = nullptr;  // the stack pointer while left
+  void* position_ = nullptr;  // stack pointer while another fiber runs
   std::byte* stack_ = nullptr;
-  const void* bottom_ = nullptr;  // as the address sanitizer counts it
+  const void* bottom_ = nullptr;  // lowest address of the stack, for the address sanitizer
   std::size_t bytes_ = 0;
   void* sanitizer_state_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// Copies and fills of the emulated runtime.
+// Implements copies and fills of the emulated runtime.
 #include <cstring>
 
 #include "test/emulated_gpu/streams.h"
@@ -47,8 +47,8 @@ bool usable(const void* memory, std::size_t bytes) {
   return memory_kind(memory) == MemoryKind::pageable || device_may_use(memory, bytes);
 }
 
-// Pinned memory is read and written when the stream comes to it. Pageable memory is read at once; and a copy that
-// writes it, or stays on the host, has happened when the call returns.
+// Pinned memory is read and written when the stream runs the copy. Pageable memory is read at once; a copy that writes
+// pageable memory, or stays on the host, is done when the call returns.
 cudaError_t copy(Rows rows, cudaMemcpyKind kind, cudaStream_t stream) {
   if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;
@@ -99,7 +99,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return call([&] {
     if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;
     const cudaError_t status = copy({to, bytes, from, bytes, bytes, 1}, kind, nullptr);
-    // Copies within the device, and those of pageable memory that was staged, may have yet to run.
+    // Copies within the device, and copies of staged pageable memory, may run later.
     const bool waits = memory_kind(to) != MemoryKind::device || memory_kind(from) == MemoryKind::pinned;
     if (status == cudaSuccess && waits) run_until({queue_of(nullptr), queue_of(nullptr)->queued});
     return status;
@@ -108,7 +108,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   return call([&] { return fill(memory, value, bytes, stream); });
 }
-// Asynchronous, on device memory.
+// This call is asynchronous for device memory.
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   return call([&] {
     if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;

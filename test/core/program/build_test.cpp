@@ -1,4 +1,4 @@
-// Programs of small models: segments, flat layout, accumulation, and what all programs of a run share.
+// Tests programs of small models: segments, flat layout, accumulation, and the layout that all programs of a run share.
 
 #include <algorithm>
 #include <map>
@@ -49,18 +49,18 @@ std::vector<std::string> order(const Program& program) {
   return names;
 }
 
-// The layout by name: what must be equal in all programs of a run.
+// Returns the offsets in the layout by name, which must be equal in all programs of a run.
 std::map<std::string, std::int64_t> offsets(const Program& program) {
   std::map<std::string, std::int64_t> result;
   for (const FlatEntry& entry : program.flat.parameters) result[program.tensor(entry.parameter).name] = entry.offset;
-  for (const FlatTensor& of : program.flat.statistics) result[program.tensor(of.tensor).name] = of.offset;
-  for (const FlatTensor& of : program.flat.reduced) result[program.tensor(of.tensor).name] = of.offset;
+  for (const FlatTensor& flat : program.flat.statistics) result[program.tensor(flat.tensor).name] = flat.offset;
+  for (const FlatTensor& flat : program.flat.reduced) result[program.tensor(flat.tensor).name] = flat.offset;
   return result;
 }
 
 using Names = std::vector<std::string>;
 
-// Every op reads what an earlier op of the schedule wrote, or what is there before a step.
+// Checks that every op reads tensors that an earlier op of the schedule wrote, or that are there before a step.
 void check_order(const Program& program) {
   std::set<TensorId> known;
   const auto add = [&](TensorId id) {
@@ -105,7 +105,7 @@ TEST_CASE("a step is forward, backward and update") {
   CHECK(results == Names{"loss", "accuracy"});
 }
 
-TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, then what is reduced") {
+TEST_CASE("parameters are in backward order, each at a multiple of 16 bytes, then the tensors that are reduced") {
   const Program program = TestJob(small_network).training(6);
   const ParameterLayout& flat = program.flat;
   Names names;
@@ -121,10 +121,10 @@ TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, the
   CHECK(flat.trainable_count == 24 + 4 + 28 + 8 + 4 + 4 + 72);  // 21, 3, 28, 7, 4, 4 and 3 * 3 * 2 * 4, with gaps
   CHECK(flat.parameter_count == flat.trainable_count);
   Names reduced;
-  for (const FlatTensor& place : flat.reduced) {
-    reduced.push_back(program.tensor(place.tensor).name);
-    CHECK(place.offset == next);
-    next += program.tensor(place.tensor).type.shape.count();
+  for (const FlatTensor& entry : flat.reduced) {
+    reduced.push_back(program.tensor(entry.tensor).name);
+    CHECK(entry.offset == next);
+    next += program.tensor(entry.tensor).type.shape.count();
   }
   CHECK(reduced ==
         Names{"n1/moving_mean/sum", "n1/moving_variance/sum", "loss", "accuracy", "weight", "count", "agree"});
@@ -148,7 +148,7 @@ TEST_CASE("all programs of a run share one layout") {
   CHECK(evaluation.flat.gradient_count == full.flat.gradient_count);
 }
 
-TEST_CASE("later micro-batches add to what the first one wrote") {
+TEST_CASE("later micro-batches add to the tensors that the first one wrote") {
   const Program program = TestJob(small_network).training(12, 3);
   CHECK(program.micro_batches == 3);
   CHECK(program.micro_batch_samples == 4);
@@ -185,7 +185,7 @@ TEST_CASE("a rank without samples contributes zeros and updates like the others"
   CHECK(none.micro_batch_samples == 0);
 }
 
-TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in front of the first that trains") {
+TEST_CASE("frozen layers have no gradients, and the backward pass ends at the first layer that trains") {
   const Program head = TestJob(std::string("freeze: [c1, n1]") + small_network).training(6);
   CHECK(kinds(segment(head, "forward")) ==
         Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense", "dropout", "dense"});
@@ -196,7 +196,7 @@ TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in
   CHECK(head.flat.parameter_count == 24 + 4 + 28 + 8 + 4 + 4 + 72);
   check_order(head);
 
-  // Behind the first that trains gradients pass through.
+  // Gradients pass through frozen layers after the first one that trains.
   const Program tail = TestJob(std::string("freeze: [n1, d1, d2]") + small_network).training(6);
   const Names backward = kinds(segment(tail, "backward"));
   CHECK(std::count(backward.begin(), backward.end(), "batch_norm_inference_grad") == 1);
@@ -205,7 +205,7 @@ TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in
   CHECK(tail.flat.trainable_count == 72);
 }
 
-TEST_CASE("an evaluation ends in sums and in probabilities") {
+TEST_CASE("an evaluation computes sums and probabilities") {
   const Program program = TestJob(small_network).evaluation(5);
   CHECK(order(program) == Names{"forward"});
   CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
@@ -216,7 +216,7 @@ TEST_CASE("an evaluation ends in sums and in probabilities") {
   CHECK_FALSE(segment(program, "forward").ops.back().as<Loss>().training);
 }
 
-TEST_CASE("bfloat16 networks answer in float32") {
+TEST_CASE("bfloat16 networks have predictions in float32") {
   TestJob job(small_network);
   job.spec.compute = DType::bfloat16;
   const Program program = job.evaluation(5);
@@ -224,7 +224,7 @@ TEST_CASE("bfloat16 networks answer in float32") {
   check_order(job.training(4));
 }
 
-TEST_CASE("weight decay is split where it spares biases and norms") {
+TEST_CASE("the update has several ranges if weight decay excludes biases and norms") {
   const auto ranges = [](const char* optimizer) {
     const Program program = TestJob(small_network, optimizer).training(4);
     for (const Op& op : segment(program, "update").ops) {
@@ -246,7 +246,7 @@ TEST_CASE("weight decay is split where it spares biases and norms") {
   CHECK(decaying == 24 + 4 * 7 + 3 * 3 * 2 * 4);  // the kernels, 21 elements with a gap
 }
 
-TEST_CASE("an optimizer by parameter gets a range for each, with the gap behind it") {
+TEST_CASE("an optimizer that works by parameter has a range for each, with the gap after it") {
   const Program program = TestJob(small_network, "lamb").training(4);
   const auto& ops = segment(program, "update").ops;
   const auto update = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.get_if<OptimizerUpdate>(); });
@@ -257,7 +257,7 @@ TEST_CASE("an optimizer by parameter gets a range for each, with the gap behind 
   CHECK(ranges.back().offset + ranges.back().count == program.flat.trainable_count);
 }
 
-TEST_CASE("absolute error is taken from probabilities, not from logits") {
+TEST_CASE("absolute error is computed from probabilities, not from logits") {
   const TestJob job("layers: [flatten, {dense: {units: 4, activation: sigmoid}}]", "sgd", "binary_crossentropy",
                     "mean_absolute_error");
   const Program program = job.training(3);
@@ -266,7 +266,7 @@ TEST_CASE("absolute error is taken from probabilities, not from logits") {
   CHECK(kinds(backward)[1] == "count");
   CHECK(kinds(backward)[2] == "metric");
   CHECK(backward.ops[2].inputs[0] == backward.ops[0].outputs[0]);
-  CHECK(backward.ops[3].inputs[0] == backward.ops[0].inputs[0]);  // the loss takes the logits
+  CHECK(backward.ops[3].inputs[0] == backward.ops[0].inputs[0]);  // the loss reads the logits
 }
 
 TEST_CASE("a network that does not fit its data is refused") {
@@ -279,17 +279,17 @@ TEST_CASE("a network that does not fit its data is refused") {
         "the data has 10 classes, but the network has 3 outputs: give it an output for each class");
 }
 
-TEST_CASE("shares are cut into micro-batches that memory was planned for") {
-  const auto cut = [](std::int64_t samples, std::int64_t largest) {
+TEST_CASE("shares are divided into micro-batches of at most the planned size") {
+  const auto divided = [](std::int64_t samples, std::int64_t largest) {
     const MicroBatches batches = cut_micro_batches(samples, largest);
     return std::vector<std::int64_t>{batches.samples, batches.count, batches.rest};
   };
-  CHECK(cut(128, 32) == std::vector<std::int64_t>{32, 4, 0});
-  CHECK(cut(48, 32) == std::vector<std::int64_t>{24, 2, 0});
-  CHECK(cut(30, 32) == std::vector<std::int64_t>{30, 1, 0});
-  CHECK(cut(97, 32) == std::vector<std::int64_t>{25, 3, 22});
-  CHECK(cut(454, 32) == std::vector<std::int64_t>{31, 14, 20});
-  CHECK(cut(1, 32) == std::vector<std::int64_t>{1, 1, 0});
+  CHECK(divided(128, 32) == std::vector<std::int64_t>{32, 4, 0});
+  CHECK(divided(48, 32) == std::vector<std::int64_t>{24, 2, 0});
+  CHECK(divided(30, 32) == std::vector<std::int64_t>{30, 1, 0});
+  CHECK(divided(97, 32) == std::vector<std::int64_t>{25, 3, 22});
+  CHECK(divided(454, 32) == std::vector<std::int64_t>{31, 14, 20});
+  CHECK(divided(1, 32) == std::vector<std::int64_t>{1, 1, 0});
   CHECK(cut_micro_batches(0, 32).all() == 0);
   for (int samples = 1; samples < 300; ++samples) {
     for (int largest : {1, 2, 7, 32}) {
@@ -302,7 +302,7 @@ TEST_CASE("shares are cut into micro-batches that memory was planned for") {
   }
 }
 
-TEST_CASE("shares are cut into equal micro-batches where they have to be") {
+TEST_CASE("shares are divided into equal micro-batches if that is required") {
   const auto count = [](std::int64_t samples, std::int64_t largest) { return cut_equally(samples, largest).count; };
   CHECK(count(128, 32) == 4);
   CHECK(count(48, 32) == 2);
@@ -322,7 +322,7 @@ TEST_CASE("shares are cut into equal micro-batches where they have to be") {
   }
 }
 
-TEST_CASE("a program reads as text, equal for equal programs") {
+TEST_CASE("equal programs have equal texts") {
   const TestJob job(small_network);
   const std::string text = dump(job.training(4, 2));
   CHECK(text == dump(job.training(4, 2)));

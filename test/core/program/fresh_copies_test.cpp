@@ -1,4 +1,4 @@
-// Which compute copies are fresh behind a step, a change from outside, and where programs share them.
+// Tests which compute copies are fresh after a step and after other changes of weights, also if programs share them.
 #include "core/exec/fresh_copies.h"
 
 #include "core/compile/memory_plan.h"
@@ -10,7 +10,7 @@ namespace {
 struct Maker {
   PlacedProgram placed;
 
-  // Parameters "kernel", which trains, and "frozen".
+  // Has the parameters "kernel", which trains, and "frozen".
   Maker() {
     placed.program.tensors = {{.name = "kernel", .type = {{8}, DType::float32}, .role = Role::parameter},
                               {.name = "frozen", .type = {{8}, DType::float32}, .role = Role::parameter}};
@@ -48,9 +48,9 @@ TEST_CASE("compute copies are fresh until the weights change, unless the update 
   copies.written(training, 1);
   copies.written(evaluation, 0);
   copies.written(evaluation, 1);
-  CHECK(fresh() == std::vector<bool>{true, true, true, true});  // both programs have "kernel" as "a" in one place
+  CHECK(fresh() == std::vector<bool>{true, true, true, true});  // both programs share the copy "a" of "kernel"
   copies.trained(training);
-  CHECK(fresh() == std::vector<bool>{true, true, false, true});  // frozen weights stay, "b" is not written
+  CHECK(fresh() == std::vector<bool>{true, true, false, true});  // frozen copies stay fresh, "b" is not written
   copies.changed();
   CHECK(fresh() == std::vector<bool>{false, false, false, false});
 }

@@ -1,4 +1,4 @@
-// A whole program's gradients, fused ops included, against finite differences of its loss.
+// Compares a whole program's gradients, fused ops included, with finite differences of its loss.
 #include <algorithm>
 #include <random>
 
@@ -9,39 +9,39 @@
 namespace trainctl::gradient_test {
 namespace {
 
-// What a sample is like: one of 3 classes, for itself or for each of its positions, of which a mask may weigh each.
+// The kind of samples: each sample, or each position of a sample, has one of 3 classes; a mask may weight positions.
 struct Samples {
   Shape shape{8, 8, 2};
   Shape positions;
   bool masked = false;
-  std::int32_t tokens = 0;  // values are whole numbers below it
+  std::int32_t tokens = 0;  // if above 0: values are whole numbers below this
 };
 
 // Compares the gradients of a network with one loss.
-void check_gradients(const std::string& network, float step, const Samples& of = {}, int micro_batches = 1) {
+void check_gradients(const std::string& network, float step, const Samples& kind = {}, int micro_batches = 1) {
   TestJob job(network, "sgd");
-  job.spec.inputs[0].sample = of.shape;
+  job.spec.inputs[0].sample = kind.shape;
   job.spec.outputs[0].target.classes = 3;
-  job.spec.outputs[0].target.shape = of.positions;
-  if (of.masked) job.spec.weight = of.positions;
-  const std::int64_t samples = 6, width = of.shape.count(), rows = samples * of.positions.count();
+  job.spec.outputs[0].target.shape = kind.positions;
+  if (kind.masked) job.spec.weight = kind.positions;
+  const std::int64_t samples = 6, width = kind.shape.count(), rows = samples * kind.positions.count();
   std::mt19937 random(21);
   std::normal_distribution<float> normal;
   std::vector<float> inputs(static_cast<std::size_t>(samples * width));
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
   std::vector<std::int32_t> tokens(inputs.size());
-  if (of.tokens > 0) {
+  if (kind.tokens > 0) {
     job.spec.inputs[0].format.dtype = DType::int32;
     for (std::int32_t& token : tokens)
-      token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(of.tokens));
+      token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(kind.tokens));
   }
   std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
   while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
-  std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
-  for (std::size_t i = 0; of.masked && i < weights.size(); i += 3) weights[i] = 0;
+  std::vector<float> weights(static_cast<std::size_t>(kind.masked ? rows : samples), 1.0f);
+  for (std::size_t i = 0; kind.masked && i < weights.size(); i += 3) weights[i] = 0;
   Batch batch;
   batch.inputs = {{inputs.data(), DType::float32, samples * width}};
-  if (of.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
+  if (kind.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
   batch.targets = {{targets.data(), DType::int32, rows}};
   batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(samples), 3);
@@ -134,7 +134,7 @@ layers:
   - dense: {units: 3, activation: softmax}
 )",
                   1e-3f);
-  // The two halves of a siamese network, of tokens.
+  // The two halves of a siamese network for tokens.
   for (const int micro_batches : {1, 3}) {
     check_gradients(R"(
 layers:

@@ -1,4 +1,4 @@
-// A small job from YAML, for tests: its programs.
+// Makes the programs of a small job that is written in YAML, for tests.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Programs of networks with several inputs and outputs.
+// Tests programs of networks with several inputs and outputs.
 #include <random>
 
 #include "core/metrics/choices.h"
@@ -9,7 +9,7 @@
 namespace trainctl::outputs_test {
 namespace {
 
-// An image and a table; a class, two values, and the values of a layer that others take, too.
+// The inputs are an image and a table; the outputs are a class, two values, and a layer that other layers read, too.
 constexpr const char* network = R"(
 inputs: [image, table]
 outputs: [kind, size, trunk]
@@ -46,7 +46,7 @@ struct Two : TestJob {
   }
 };
 
-// Random samples for it.
+// Random samples for the network.
 struct Samples {
   static constexpr std::int64_t count = 6;
   std::vector<float> image, table, size, trunk, weights;
@@ -109,7 +109,7 @@ layers:
   check_slopes(job.training(Samples::count), batch, 4e-3f);
 }
 
-TEST_CASE("several outputs report the loss, each its own, and their metrics by name") {
+TEST_CASE("several outputs report the total loss, the loss of each, and their metrics by name") {
   const Two job;
   Samples samples;
   const Program program = job.evaluation(Samples::count);
@@ -131,7 +131,7 @@ TEST_CASE("several outputs report the loss, each its own, and their metrics by n
   CHECK(result.sums.back() == 3);  // weights 0, 1/2 and 1, twice
   CHECK(value(0) == Approx(0.5 * value(1) + 2 * value(2) + 0.25 * value(3)));
 
-  // The second output's values, by its predictions.
+  // The second output's loss and metric, computed from its predictions.
   std::vector<std::byte> bytes;
   engine.read_tensor(0, program.step.predictions[1], bytes);
   const auto* predicted = reinterpret_cast<const float*>(bytes.data());

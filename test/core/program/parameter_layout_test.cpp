@@ -1,4 +1,4 @@
-// What each replica holds of a layout of parameters, compared with a walk over all elements.
+// Compares what each replica holds of a parameter layout with a loop over all elements.
 #include "core/program/parameter_layout.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl::test::parameter_layout_test {
 namespace {
 
-// Parameters of random sizes, some of them without decay, cut into random buckets; then two frozen ones.
+// Parameters of random sizes in random buckets, some of them without decay, and two frozen parameters.
 struct RandomParameters {
   std::vector<Tensor> tensors;
   ParameterLayout layout;
@@ -40,7 +40,7 @@ struct RandomParameters {
 
 constexpr Quantity quantities[] = {Quantity::states, Quantity::gradients, Quantity::parameters};
 
-TEST_CASE("replicas update each element of each parameter once, where it lies in all regions") {
+TEST_CASE("replicas update each element of each parameter once, at its offset in all regions") {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
     RandomParameters parameters(random);
@@ -68,7 +68,7 @@ TEST_CASE("replicas update each element of each parameter once, where it lies in
           }
         }
       }
-      CHECK(std::ranges::max(in_region) <= 1);  // no two elements in one place
+      CHECK(std::ranges::max(in_region) <= 1);  // no two elements have the same offset
       for (const FlatEntry& frozen : layout.parameters) {
         if (frozen.gradient != no_tensor) continue;
         REQUIRE(layout.frozen_offset(frozen) >= layout.local_count(Quantity::parameters));
@@ -117,7 +117,7 @@ TEST_CASE("the ranges of an update have each element's own decay") {
   }
 }
 
-TEST_CASE("replicas hold their shards alone of what they share, and all of the rest") {
+TEST_CASE("replicas hold only their shards of the quantities that they share, and all of the others") {
   std::mt19937 random(7);
   RandomParameters parameters(random);
   for (const Quantity last : quantities) {

@@ -1,4 +1,4 @@
-// Programs for prediction: without loss, optimizer and targets, and with the predictions of evaluation.
+// Tests programs for prediction: they have no loss, optimizer or targets, and the same predictions as evaluation.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t samples = 7, width = 8 * 8 * 2;
 
-// An engine with one program, its weights drawn by name.
+// An engine with one program, whose weights are random and depend on their names alone.
 class Runner {
  public:
   explicit Runner(const Program& program)
@@ -24,7 +24,7 @@ class Runner {
         engine_(*backend_, *communicator_, compile({program}, *backend_, choices_)) {
     for (const NamedTensor& tensor : engine_.weights()) {
       std::mt19937 random(static_cast<unsigned>(std::hash<std::string>{}(tensor.name)));
-      std::uniform_real_distribution<float> uniform(0.05f, 0.6f);  // variances, too
+      std::uniform_real_distribution<float> uniform(0.05f, 0.6f);  // positive, as variances must be
       const float shift = tensor.name.ends_with("variance") ? 0.0f : -0.3f;
       std::generate_n(tensor.view.as<float>(), tensor.view.count, [&] { return uniform(random) + shift; });
     }
@@ -53,7 +53,7 @@ class Runner {
 
 }  // namespace
 
-TEST_CASE("a program without a loss predicts what evaluation does") {
+TEST_CASE("a program without a loss has the same predictions as evaluation") {
   const char* network = GENERATE(
       "layers: [flatten, {dense: {units: 9, activation: relu}}, {dropout: 0.4}, {dense: {units: 3, activation: "
       "softmax}}]",

@@ -1,4 +1,4 @@
-// A training program's gradients beside the slopes of its loss.
+// Compares a training program's gradients with the slopes of its loss.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline void check_slopes(const Program& program, const Batch& batch, float step)
   StepResult result;
   const auto loss = [&] {
     engine.upload();
-    engine.run(0, batch, {}, result);  // learning rate 0: nothing moves
+    engine.run(0, batch, {}, result);  // learning rate 0: weights do not change
     return program.results[0].of(result.sums, result.count) * result.count;
   };
   loss();

@@ -1,5 +1,5 @@
-// The trace of a step on an engine: its values are those of a closed form, samples are found whatever their order and
-// cut into micro-batches, and a weight that was changed shows where it is read first.
+// Tests the trace of a step on an engine: its values are those of a closed form, samples are found in any order and in
+// any micro-batches, and a weight that was changed shows at the op that reads it first.
 #include "core/exec/observe/step_trace.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr const char* network =
     "layers: [{conv2d: {name: c, filters: 8, kernel_size: 3, padding: same, activation: relu}}, {max_pooling2d: "
     "{pool_size: 2}}, flatten, {dense: {name: d, units: 5}}, {dense: {name: e, units: 3, activation: softmax}}]";
 
-// A batch whose samples carry numbers, in the order given.
+// A batch of samples with the given numbers, in the given order.
 struct NumberedBatch {
   std::vector<float> inputs, weights = std::vector<float>(samples, 1.0f);
   std::vector<std::int32_t> targets;
@@ -46,7 +46,7 @@ struct NumberedBatch {
   }
 };
 
-// A step on its own engine, traced; with one element of a weight changed, where one is named.
+// Traces a step on its own engine. Changes one element of the weight `changed` before, unless the name is empty.
 struct Traced {
   std::vector<TraceRecord> records;
   std::map<std::string, std::vector<float>> weights, gradients;
@@ -141,7 +141,7 @@ TEST_CASE("the same samples in another order and in other micro-batches have the
   CHECK(found.equal >= 2);  // convolution and pooling
 }
 
-TEST_CASE("gradients are traced by the samples that were added, and read whole behind the step") {
+TEST_CASE("gradients are traced with the samples that were added, and read whole after the step") {
   const NumberedBatch data({0, 1, 2, 3, 4, 5, 6, 7});
   const Traced one(data, 1), four(data, 4);
   std::vector<std::int64_t> largest;

@@ -1,4 +1,4 @@
-// Values for the only one of their kind, or for each by name.
+// Tests options with one value for the only input or output, or a value for each by name.
 #include "core/spec/by_name.h"
 #include "core/metrics/choices.h"
 
@@ -34,7 +34,7 @@ std::string written(const T& value) {
   return flow_text(Value<T>::write(value));
 }
 
-// Every message of check_names, one a line.
+// Returns all messages of check_names, one per line.
 template <class T>
 std::string problems(const T& value, const std::vector<std::string>& names, Coverage coverage) {
   Reader reader;
@@ -46,7 +46,7 @@ std::string problems(const T& value, const std::vector<std::string>& names, Cove
 
 }  // namespace
 
-TEST_CASE("one value stands for the only one, a map for each by name") {
+TEST_CASE("one value is for the only output, and a map has values by name") {
   const Losses one = read<Losses>("huber");
   CHECK_FALSE(one.named());
   CHECK(one.of("").name == "huber");
@@ -65,7 +65,7 @@ TEST_CASE("one value stands for the only one, a map for each by name") {
   CHECK(read<Sizes>("{a: [4], b: [2, 3]}").of("b") == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("what is written reads back equal") {
+TEST_CASE("values are the same after they are written and read") {
   for (const char* text : {"[28, 28, 1]", "{a: [4], b: [2, 3]}"}) CHECK(written(read<Sizes>(text)) == text);
   for (const char* text : {"[accuracy]", "{a: [accuracy], b: []}", "[]"}) {
     const std::string once = written(read<Metrics>(text));
@@ -76,7 +76,7 @@ TEST_CASE("what is written reads back equal") {
   CHECK(losses.find("delta: 2") != std::string::npos);
 }
 
-TEST_CASE("a wrong value is reported where it stands") {
+TEST_CASE("a wrong value is reported with its location") {
   std::string problem;
   read<Losses>("{digit: hubber, size: huber}", &problem);
   CHECK(problem.find("n.yaml:1:9: unknown loss 'hubber'; did you mean 'huber'?") == 0);
@@ -88,7 +88,7 @@ TEST_CASE("a wrong value is reported where it stands") {
   CHECK_FALSE(problem.empty());
 }
 
-TEST_CASE("names are those of the model") {
+TEST_CASE("names must be those of the model's outputs") {
   const Losses one = read<Losses>("huber"), two = read<Losses>("{a: huber, b: huber}");
   const Losses some = read<Losses>("{a: huber}");
   CHECK(problems(one, {""}, Coverage::all).empty());

@@ -1,4 +1,4 @@
-// Values, sections and choices, read from documents that are built by hand.
+// Tests values, sections and choices that are read from documents built by hand.
 #include "core/spec/values.h"
 
 #include "test/catch.h"
@@ -25,7 +25,7 @@ const ChoiceTable& optimizers() {
   return table;
 }
 
-// A layer that holds layers: tables refer to themselves.
+// A layer that contains layers: tables may refer to themselves.
 const ChoiceTable& layers();
 struct Dense : Options {
   std::string name;
@@ -156,7 +156,7 @@ TEST_CASE("a section reads every kind of value") {
   CHECK(spec.title == "5");
 }
 
-TEST_CASE("what is written reads back equal, with every default in it") {
+TEST_CASE("a section is the same after it is written and read, and is written with every default") {
   Spec spec;
   Reader reader;
   REQUIRE(section_of<Spec>().read(good_document(), reader, &spec));
@@ -192,7 +192,7 @@ TEST_CASE("each wrong value has its message") {
   CHECK(errors_of(with("bucket", text("25 Mb"))) == "bucket must be a size such as '25 MB', not '25 Mb'");
 }
 
-TEST_CASE("numbers, quantities and their texts") {
+TEST_CASE("numbers and quantities are read from their texts") {
   CHECK(parse_number("1/255") == 1.0 / 255);
   CHECK_FALSE(parse_number("inf"));
   CHECK_FALSE(parse_number("1/0"));

@@ -1,4 +1,4 @@
-// Differences of random values, against those that were put in.
+// Compares the differences that are found in random values with those that were made.
 #include "core/tensor/difference.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Extents against brute force: every element of random tensors looked at on its own.
+// Compares extents with loops over every element of random tensors.
 #include "core/tensor/extent.h"
 
 #include <random>
@@ -21,12 +21,12 @@ Shape random_shape(std::mt19937& random) {
   return Shape(sizes);
 }
 
-// What an extent was made from, to say of each element whether it is held.
+// An extent with the values that it was made from, which tell whether it holds an element.
 struct Part {
   TensorExtent extent;
-  std::vector<std::int64_t> offsets, sizes;  // of a box, or of a range
+  std::vector<std::int64_t> offsets, sizes;  // of the box or of the range
   bool flat = false;
-  std::vector<std::int64_t> within = {};  // of a range of a box: the elements
+  std::vector<std::int64_t> within = {};  // the elements of a range of a box
 
   bool holds(const Shape& shape, std::int64_t element) const {
     if (flat) return element >= offsets[0] && element < offsets[0] + sizes[0];
@@ -48,7 +48,7 @@ std::vector<std::int64_t> elements_of(const Part& part, const Shape& shape) {
   return elements;
 }
 
-// Elements [offset, offset + count) of what a part holds.
+// Returns elements [offset, offset + count) of those that a part holds.
 Part range_of(const Part& outer, const Shape& shape, std::int64_t offset, std::int64_t count) {
   const std::vector<std::int64_t> elements = elements_of(outer, shape);
   Part part;
@@ -86,7 +86,7 @@ View view_of(std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-TEST_CASE("what two extents have in common is copied, and nothing else") {
+TEST_CASE("elements that two extents have in common are copied, and no others") {
   std::mt19937 random(1);
   std::int64_t copied = 0;
   for (int trial = 0; trial < 4000; ++trial) {
@@ -117,7 +117,7 @@ TEST_CASE("the first element that is not in exactly one extent is found") {
   for (int trial = 0; trial < 20000; ++trial) {
     const Shape shape = random_shape(random);
     std::vector<Part> parts;
-    if (random() % 2) {  // cut along one axis, now and then with a part left out
+    if (random() % 2) {  // parts along one axis, of which one is missing now and then
       const std::int64_t axis = shape.rank() == 0 ? 0 : below(random, shape.rank());
       const std::int64_t size = shape.rank() == 0 ? 1 : shape[axis];
       for (std::int64_t at = 0; at < size && shape.rank() > 0;) {
@@ -163,7 +163,7 @@ TEST_CASE("the first element that is not in exactly one extent is found") {
   CHECK(overlaps > 1000);
 }
 
-TEST_CASE("extents that hold the same are equal") {
+TEST_CASE("extents that hold the same elements are equal") {
   CHECK(TensorExtent::box({3, 4}, {0, 0}, {3, 4}) == TensorExtent());
   CHECK(TensorExtent::range({3, 4}, 0, 12) == TensorExtent());
   CHECK(TensorExtent::box({}, {}, {}) == TensorExtent());
@@ -175,7 +175,7 @@ TEST_CASE("extents that hold the same are equal") {
   CHECK_THROWS_AS(TensorExtent::box({3, 4}, {0, 1}, {3, 4}), Error);
   CHECK_THROWS_AS(TensorExtent::range({3, 4}, 6, 7), Error);
 
-  // Of the box with rows 0 to 2 and columns 1 and 2, which holds elements 1, 2, 5, 6, 9 and 10.
+  // Ranges of the box with rows 0 to 2 and columns 1 and 2, which holds elements 1, 2, 5, 6, 9 and 10.
   const TensorExtent columns = TensorExtent::box({3, 4}, {0, 1}, {3, 2});
   const auto range = [&](std::int64_t offset, std::int64_t count) {
     return TensorExtent::range({3, 4}, columns, offset, count);
@@ -191,7 +191,7 @@ TEST_CASE("extents that hold the same are equal") {
   CHECK_THROWS_AS(range(3, 4), Error);
 }
 
-TEST_CASE("extents survive as JSON, and what does not lie within the tensor is refused") {
+TEST_CASE("extents are the same after conversion to JSON and back, and JSON of extents outside the tensor is refused") {
   std::mt19937 random(3);
   for (int trial = 0; trial < 300; ++trial) {
     const Shape shape = random_shape(random);

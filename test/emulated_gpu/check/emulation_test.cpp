@@ -1,4 +1,4 @@
-// The emulation is as strict as it says: each rule, broken once.
+// Tests that the emulation is as strict as documented: each rule is broken once.
 #include <cuda_runtime.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ cudaError_t run(dim3 grid, int threads, Kernel kernel) {
   return launched == cudaSuccess ? cudaDeviceSynchronize() : launched;
 }
 
-// Device memory for so many floats, and what it holds.
+// Device memory for `count` floats; get() reads their values.
 struct Floats {
   explicit Floats(std::size_t count) : count(count) {
     REQUIRE(cudaMalloc(&data, count * sizeof(float)) == cudaSuccess);
@@ -52,9 +52,9 @@ struct Event {
   cudaEvent_t event = nullptr;
 };
 
-// Sets a float when the stream comes to it.
-cudaError_t set(float* place, float value, cudaStream_t stream) {
-  emulated::launch(nullptr, dim3(1), dim3(1), stream, [=] { *place = value; });
+// Sets a float on the stream.
+cudaError_t set(float* target, float value, cudaStream_t stream) {
+  emulated::launch(nullptr, dim3(1), dim3(1), stream, [=] { *target = value; });
   return cudaGetLastError();
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a kernel that hangs is found") {
           if (threadIdx.x < 40) __syncthreads();
         }) == cudaErrorLaunchFailure);
   void* memory = nullptr;
-  CHECK(cudaMalloc(&memory, 4) == cudaErrorLaunchFailure);  // for good
+  CHECK(cudaMalloc(&memory, 4) == cudaErrorLaunchFailure);  // the error stays
   CHECK(forgive());
   CHECK(run(dim3(1), 32, [] {
           if (threadIdx.x % 2 == 0)
@@ -129,14 +129,14 @@ TEST_CASE("the host cannot touch device memory, and fresh memory is NaN") {
   CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV));
 }
 
-TEST_CASE("streams run late: an ordering that was forgotten shows") {
+TEST_CASE("streams run late, so that a missing ordering shows") {
   const Floats memory(1);
   Stream first, second;
   Event event;
   float* pinned = nullptr;
   REQUIRE(cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(float)) == cudaSuccess);
 
-  *pinned = 1;  // read when the stream comes to it
+  *pinned = 1;  // read when the stream runs the copy
   REQUIRE(cudaMemcpyAsync(memory.data, pinned, sizeof(float), cudaMemcpyDefault, first) == cudaSuccess);
   *pinned = 2;
   REQUIRE(cudaStreamSynchronize(first) == cudaSuccess);
@@ -186,12 +186,12 @@ TEST_CASE("a capture becomes a graph that keeps its orderings") {
 }
 
 TEST_CASE("a kernel that was never loaded is not captured") {
-  const int kernels[2] = {};  // what stands for them
+  const int kernels[2] = {};  // their addresses identify the kernels
   const Stream stream;
   const Floats value(1);
   const auto captured = [&](const void* kernel) {
     REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
-    emulated::launch(kernel, dim3(1), dim3(1), stream, [place = value.data] { *place = 1; });
+    emulated::launch(kernel, dim3(1), dim3(1), stream, [target = value.data] { *target = 1; });
     const cudaError_t launched = cudaGetLastError();
     cudaGraph_t graph = nullptr;
     const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
@@ -206,7 +206,7 @@ TEST_CASE("a kernel that was never loaded is not captured") {
   CHECK(captured(&kernels[1]));
 }
 
-TEST_CASE("what a capture does not allow spoils it") {
+TEST_CASE("a call that a capture does not allow makes it invalid") {
   const Floats memory(1);
   Stream first, second;
   Event event;
