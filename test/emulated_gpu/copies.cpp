@@ -59,7 +59,7 @@ cudaError_t copy(Rows rows, cudaMemcpyKind kind, cudaStream_t stream) {
   const auto queue = queue_of(stream);
   if (queue == nullptr) return cudaErrorInvalidResourceHandle;
   const bool pageable = to == MemoryKind::pageable || from == MemoryKind::pageable;
-  if (pageable && queue->capture != nullptr) return spoil(*queue->capture, cudaErrorStreamCaptureUnsupported);
+  if (pageable && queue->capture != nullptr) return invalidate(*queue->capture, cudaErrorStreamCaptureUnsupported);
   if (from == MemoryKind::pageable && to == MemoryKind::device) {
     auto staged = std::make_shared<std::vector<std::byte>>(rows.width * rows.height);
     Rows now = rows;

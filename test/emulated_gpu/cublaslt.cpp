@@ -1,8 +1,8 @@
-// The part of cuBLASLt that core/backend/cuda/cublaslt/product.cpp uses: what its documentation lets one ask for, by
-// plain loops.
+// Emulates the part of cuBLASLt that core/backend/cuda/cublaslt/product.cpp uses, as it is documented, by plain loops.
 //
-// It offers three algorithms. The first demands memory aligned to 16 bytes and counts on what the preference promises;
-// the second takes anything; the third splits the sum in two, through its workspace. They add in different orders.
+// It offers three algorithms. The first requires memory aligned to 16 bytes and relies on the alignment that the
+// preference promises; the second accepts any memory; the third splits each sum in two, through its workspace. They add
+// in different orders.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -39,20 +39,20 @@ struct Description {
 struct Preference {
   std::uint64_t workspace_bytes;
   std::uint32_t reduction_schemes;
-  std::array<std::uint32_t, 4> alignment;  // of A, B, C, D
+  std::array<std::uint32_t, 4> alignment;  // minimum bytes for A, B, C, D
 };
 
 constexpr std::uint64_t magic = 0x656d756c61746564;
 enum Id : std::uint64_t { aligned = 66, plain = 7, split = 21 };
 
-// What cublasLtMatmulAlgo_t holds.
+// The contents of a cublasLtMatmulAlgo_t.
 struct Algorithm {
   std::uint64_t mark, id;
   std::uint32_t vector_alignment, unused;
   std::int64_t rows, columns, inner;
 };
 
-// The library's opaque structs hold ours.
+// get() and put() read and write our structs in the library's opaque structs.
 template <class Ours, class Theirs>
 Ours get(const Theirs& theirs) {
   static_assert(sizeof(Ours) <= sizeof(Theirs) && std::is_trivially_copyable_v<Ours>);
@@ -84,7 +84,7 @@ std::optional<Number> number(cudaDataType_t type) {
   }
 }
 
-// A product as all calls describe it: D [rows, columns] = op(A) op(B) + C, columns first.
+// The product that the arguments of a call describe: D [rows, columns] = op(A) op(B) + C, in column-major order.
 struct Product {
   Description how;
   Operand a, b, c, d;
@@ -122,16 +122,16 @@ struct Product {
       if (!number(operand->type)) return refuse("a data type that is not emulated");
     }
     if (a.type != b.type || c.type != d.type) return refuse("A and B, and C and D, must have the same type");
-    if (d.type != a.type && d.type != CUDA_R_32F) return refuse("D has A's type, or is CUDA_R_32F");
+    if (d.type != a.type && d.type != CUDA_R_32F) return refuse("D must have A's type or CUDA_R_32F");
     const bool fast = how.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     if (how.compute != CUBLAS_COMPUTE_32F && !fast) return refuse("a compute type that is not emulated");
-    if (fast && a.type != CUDA_R_32F) return refuse("CUBLAS_COMPUTE_32F_FAST_TF32 takes CUDA_R_32F only");
-    if (how.scale_type != CUDA_R_32F) return refuse("the scale type of float32 sums is CUDA_R_32F");
+    if (fast && a.type != CUDA_R_32F) return refuse("CUBLAS_COMPUTE_32F_FAST_TF32 requires CUDA_R_32F");
+    if (how.scale_type != CUDA_R_32F) return refuse("the scale type of float32 sums must be CUDA_R_32F");
     const bool known =
         has_vector() || how.epilogue == CUBLASLT_EPILOGUE_DEFAULT || how.epilogue == CUBLASLT_EPILOGUE_RELU;
     if (!known) return refuse("an epilogue that is not emulated");
     if (how.bias_type != -1 && has_vector() && how.bias_type != d.type) {
-      return refuse("the elements of a bias, or of its gradient, have the type of D");
+      return refuse("a bias, and its gradient, must have the type of D");
     }
     return CUBLAS_STATUS_SUCCESS;
   }
@@ -213,7 +213,7 @@ struct Run {
     store(d, *number(product.d.type), i + j * product.d.leading, value);
   }
 
-  // The gradient of a bias: A's sums over the inner dimension, or B's.
+  // Computes the gradient of a bias: the sums of A or B over the inner dimension.
   void sum_operand() const {
     const bool of_a = product.how.epilogue == CUBLASLT_EPILOGUE_BGRADA;
     for (std::int64_t i = 0; i < (of_a ? product.rows : product.columns); ++i) {
@@ -230,11 +230,11 @@ cublasStatus_t destroy(Descriptor* descriptor) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Copies an attribute of the caller's into its place.
+// Copies the caller's value of an attribute to `target`.
 template <class T>
-cublasStatus_t take(T& place, const void* value, std::size_t bytes) {
+cublasStatus_t take(T& target, const void* value, std::size_t bytes) {
   if (value == nullptr || bytes != sizeof(T)) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(&place, value, bytes);
+  std::memcpy(&target, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -408,14 +408,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   }
   const std::uint64_t needed = product.workspace_bytes(algorithm.id);
   if (workspace_bytes < needed) return invalid("the workspace is too small");
-  if (needed > 0 && (alignment_of(workspace) < 256 || !device_may_use(workspace, needed))) return invalid("workspace");
+  if (needed > 0 && (alignment_of(workspace) < 256 || !device_may_use(workspace, needed)))
+    return invalid("the workspace is not aligned to 256 bytes, or not in device memory");
   const Run run{
       product, algorithm, a, b, c, d, workspace, *static_cast<const float*>(alpha), *static_cast<const float*>(beta)};
   const std::size_t least = algorithm.id == aligned ? 16 : 0;
   for (const auto& [memory, operand] :
        {std::pair<const void*, const Operand*>{a, &product.a}, {b, &product.b}, {c, &product.c}, {d, &product.d}}) {
     if (memory == c && run.beta == 0) continue;
-    if (!device_may_use(memory, product.bytes(*operand))) return invalid("a matrix does not lie in device memory");
+    if (!device_may_use(memory, product.bytes(*operand))) return invalid("a matrix is not in device memory");
     if (alignment_of(memory) < std::max(least, size_of(*number(operand->type)))) {
       return invalid("a matrix is less aligned than the preference promised");
     }
@@ -423,7 +424,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   if (product.has_vector()) {
     const std::size_t elements =
         static_cast<std::size_t>(product.how.epilogue == CUBLASLT_EPILOGUE_BGRADB ? product.columns : product.rows);
-    if (!device_may_use(product.how.vector, elements * size_of(product.vector_type()))) return invalid("bias pointer");
+    if (!device_may_use(product.how.vector, elements * size_of(product.vector_type())))
+      return invalid("a bias is not in device memory");
     if (alignment_of(product.how.vector) < std::max(least, size_of(product.vector_type()))) {
       return invalid("a bias is less aligned than the heuristics were told");
     }

@@ -1,4 +1,4 @@
-// The part of cuDNN that the CUDA module uses: handles, and the graph API's backend descriptors.
+// Emulates the part of cuDNN that the CUDA module uses: handles, and the graph API's backend descriptors.
 #include <cudnn.h>
 
 #include <cstdio>
@@ -18,11 +18,11 @@ struct cudnnContext {
 
 namespace {
 
-// What a handle of a descriptor refers to; other descriptors may share it.
+// The descriptor that a handle refers to; other descriptors may share it.
 using Handle = std::shared_ptr<Descriptor>;
 Handle& body(cudnnBackendDescriptor_t descriptor) { return *static_cast<Handle*>(descriptor); }
 
-// Of any thread.
+// The last error of all threads.
 struct LastError {
   std::mutex mutex;
   std::string text;
@@ -32,7 +32,7 @@ LastError& last_error() {
   return error;
 }
 
-// Runs what may be refused.
+// Runs a call that may throw a Refusal, and returns its status.
 cudnnStatus_t attempt(const std::function<void()>& what) {
   try {
     what();
@@ -54,44 +54,45 @@ bool agrees(cudnnBackendAttributeType_t documented, cudnnBackendAttributeType_t 
 
 // Fills the caller's descriptors with those that the library holds.
 template <class Pointers>
-std::int64_t hand_out(const Pointers& held, std::int64_t room, void* out) {
+std::int64_t hand_out(const Pointers& held, std::int64_t capacity, void* out) {
   const auto* handles = static_cast<cudnnBackendDescriptor_t*>(out);
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(room, std::ssize(held)); ++i) {
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(capacity, std::ssize(held)); ++i) {
     Handle& target = body(handles[i]);
     const auto& source = held[static_cast<std::size_t>(i)];
     require(target->type == source->type, "the descriptors to fill have another type");
     *target = *source;
   }
-  return room == 0 ? std::ssize(held) : std::min<std::int64_t>(room, std::ssize(held));
+  return capacity == 0 ? std::ssize(held) : std::min<std::int64_t>(capacity, std::ssize(held));
 }
 
-std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t room, void* out) {
-  require(d.finalized, "a descriptor is finalized before it is asked");
-  if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) return hand_out(cudnn::offered(d), room, out);
+std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, std::int64_t capacity, void* out) {
+  require(d.finalized, "a descriptor must be finalized before it is read");
+  if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) return hand_out(cudnn::offered(d), capacity, out);
   if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
     const std::int64_t bytes = cudnn::workspace_bytes(d.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
-    if (room > 0) *static_cast<std::int64_t*>(out) = bytes;
+    if (capacity > 0) *static_cast<std::int64_t*>(out) = bytes;
     return 1;
   }
   if (name == CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE) {
     const std::int64_t bytes = cudnn::workspace_bytes(d);
-    if (room > 0) *static_cast<std::int64_t*>(out) = bytes;
+    if (capacity > 0) *static_cast<std::int64_t*>(out) = bytes;
     return 1;
   }
-  if (const auto found = d.children.find(name); found != d.children.end()) return hand_out(found->second, room, out);
+  if (const auto found = d.children.find(name); found != d.children.end())
+    return hand_out(found->second, capacity, out);
   const auto found = d.attributes.find(name);
   require(found != d.attributes.end(), "attribute " + std::to_string(name) + " is not set", CUDNN_STATUS_NOT_SUPPORTED);
-  const auto count = std::min(room, found->second.count);
+  const auto count = std::min(capacity, found->second.count);
   if (count > 0) {
     std::memcpy(
         out, found->second.bytes.data(),
         found->second.bytes.size() / static_cast<std::size_t>(found->second.count) * static_cast<std::size_t>(count));
   }
-  return room == 0 ? found->second.count : count;
+  return capacity == 0 ? found->second.count : count;
 }
 
 // Writes zeros into half of a kernel's gradient.
-void forget_half(const Descriptor& graph, const std::map<std::int64_t, void*>& memory) {
+void zero_half(const Descriptor& graph, const std::map<std::int64_t, void*>& memory) {
   const cudnn::Tensor& kernel = cudnn::Convolution(*graph.children.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)[0]).w;
   std::memset(memory.at(kernel.id), 0, static_cast<std::size_t>(kernel.bytes() / 2));
 }
@@ -103,9 +104,9 @@ void execute(cudnnHandle_t handle, const Descriptor& plan, const Descriptor& pac
   const Descriptor& engine = configuration.child(CUDNN_ATTR_ENGINECFG_ENGINE);
   const auto& graph = engine.children.at(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)[0];
   const auto ids = pack.values<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  const auto places = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  const auto addresses = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   std::map<std::int64_t, void*> memory;
-  for (std::size_t i = 0; i < ids.size(); ++i) memory[ids[i]] = places[i];
+  for (std::size_t i = 0; i < ids.size(); ++i) memory[ids[i]] = addresses[i];
   for (const cudnn::Tensor& tensor : cudnn::tensors_in_memory(*graph)) {
     const auto found = memory.find(tensor.id);
     require(found != memory.end(), "a tensor without an address");
@@ -115,12 +116,12 @@ void execute(cudnnHandle_t handle, const Descriptor& plan, const Descriptor& pac
   }
   const auto needed = static_cast<std::size_t>(cudnn::workspace_bytes(configuration));
   void* workspace = needed == 0 ? nullptr : pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  require(needed == 0 || device_may_use(workspace, needed), "the workspace does not lie in device memory");
+  require(needed == 0 || device_may_use(workspace, needed), "the workspace is not in device memory");
   const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
   const cudaError_t status = queue(handle->stream, {Operation::Kind::device, [=] {
                                                       if (needed > 0) std::memset(workspace, 0xff, needed);
                                                       cudnn::run_graph(*graph, memory, index == 1);
-                                                      if (index == cudnn::wrong_engine) forget_half(*graph, memory);
+                                                      if (index == cudnn::wrong_engine) zero_half(*graph, memory);
                                                     }});
   require(status == cudaSuccess, cudaGetErrorName(status), CUDNN_STATUS_EXECUTION_FAILED);
 }
@@ -195,11 +196,11 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
 }
 
 cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, std::int64_t room, std::int64_t* count,
+                                       cudnnBackendAttributeType_t type, std::int64_t capacity, std::int64_t* count,
                                        void* out) {
   return attempt([&] {
     require(agrees(cudnn::type_of(name), type), "attribute " + std::to_string(name) + " has another type");
-    const std::int64_t found = get(*body(descriptor), name, room, out);
+    const std::int64_t found = get(*body(descriptor), name, capacity, out);
     if (count != nullptr) *count = found;
   });
 }
@@ -207,7 +208,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   return attempt([&] {
     Descriptor& d = *body(descriptor);
-    require(!d.finalized, "a descriptor is finalized once");
+    require(!d.finalized, "a descriptor is finalized twice");
     cudnn::check(d);
     if (d.type == CUDNN_BACKEND_ENGINE_DESCRIPTOR) cudnn::describe_engine(d);
     d.finalized = true;

@@ -1,8 +1,8 @@
-// Backend descriptors of the emulated cuDNN: their attributes, what finalizing them checks, and the engines on offer.
+// Implements the emulated cuDNN's backend descriptors: their attributes, their checks, and the engines.
 //
-// Three engines: the first deterministic and without workspace; the second on tensor cores, with a knob and a
-// workspace; the third, for gradients, not deterministic (by its note). They add in different orders. With
-// TRAINCTL_EMULATED_WRONG_ENGINE a fourth, for gradients of kernels, forgets half of them (cudnn.cpp).
+// There are three engines: the first is deterministic and has no workspace; the second runs on tensor cores and has a
+// knob and a workspace; the third, for gradients, is not deterministic (by its note). They add in different orders. If
+// TRAINCTL_EMULATED_WRONG_ENGINE is set, a fourth one sets half of a kernel's gradient to zero (cudnn.cpp).
 #include "test/emulated_gpu/cudnn_descriptor.h"
 
 #include <cstdlib>
@@ -19,29 +19,29 @@ void require(bool holds, const char* why, cudnnStatus_t status = CUDNN_STATUS_BA
   if (!holds) throw Refusal{status, why};
 }
 
-// Descriptors that another one names must be finalized themselves.
+// Checks that the descriptors that a descriptor refers to are finalized.
 void check_children(const Descriptor& descriptor) {
   for (const auto& [name, all] : descriptor.children) {
-    for (const auto& child : all) require(child->finalized, "a descriptor that it names is not finalized");
+    for (const auto& child : all) require(child->finalized, "a descriptor that it refers to is not finalized");
   }
 }
 
 void check_convolution(const Descriptor& d) {
   require(d.value<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) == CUDNN_DATA_FLOAT,
-          "other sums are not emulated");
+          "compute types other than float are not emulated");
   require(d.value<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) == CUDNN_CROSS_CORRELATION,
           "flipped kernels are not emulated");
   require(d.value<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) == 2, "only two dimensions are emulated");
   for (auto name : {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
                     CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS}) {
-    require(d.values<std::int64_t>(name).size() == 2, "one value for each dimension");
+    require(d.values<std::int64_t>(name).size() == 2, "there must be one value for each dimension");
   }
 }
 
 void check_pointwise(const Descriptor& op) {
-  require(op.children.contains(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), "a pointwise operation has a mode");
+  require(op.children.contains(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR), "a pointwise operation must have a mode");
   const Tensor x(op.child(CUDNN_ATTR_OPERATION_POINTWISE_XDESC)), y(op.child(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
-  require(x.sizes == y.sizes, "x and y have the same dimensions");
+  require(x.sizes == y.sizes, "x and y must have the same dimensions");
   if (!op.has(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) return;
   const Tensor b(op.child(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
   for (std::size_t i = 0; i < 4; ++i) require(b.sizes[i] == 1 || b.sizes[i] == y.sizes[i], "b does not fit x");
@@ -169,11 +169,11 @@ void check(const Descriptor& d) {
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       require(d.values<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).size() ==
                   d.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS).size(),
-              "an address for each tensor");
+              "there must be an address for each tensor");
       return;
     case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR:
       require(d.has(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE) && d.has(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE),
-              "a knob and its value");
+              "a choice needs a knob and its value");
       return;
     case CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR:
       return;

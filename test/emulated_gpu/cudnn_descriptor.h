@@ -1,4 +1,4 @@
-// Backend descriptors of the emulated cuDNN: attributes by name, checked when a descriptor is finalized.
+// The emulated cuDNN's backend descriptors: they have attributes by name, which are checked when they are finalized.
 #pragma once
 
 #include <cudnn.h>
@@ -13,10 +13,10 @@
 
 namespace emulated::cudnn {
 
-// The engine that gives other values than the rest.
+// The index of the engine that computes wrong values.
 inline constexpr int wrong_engine = 3;
 
-// What a finalize, an attribute or an execution was refused for; the message is cudnnGetLastErrorString()'s.
+// Thrown by a call that is refused; `why` becomes the text of cudnnGetLastErrorString().
 struct Refusal {
   cudnnStatus_t status;
   std::string why;
@@ -36,13 +36,15 @@ struct Descriptor {
 
   bool has(cudnnBackendAttributeName_t name) const { return attributes.contains(name) || children.contains(name); }
 
-  // All values of an attribute. Throws Refusal where it is not set or its values have another size.
+  // Returns all values of an attribute. Throws Refusal if it is not set or its values have another size.
   template <class T>
   std::vector<T> values(cudnnBackendAttributeName_t name) const {
     const auto found = attributes.find(name);
     const bool fits = found != attributes.end() &&
                       found->second.bytes.size() == static_cast<std::size_t>(found->second.count) * sizeof(T);
-    if (!fits) throw Refusal{CUDNN_STATUS_BAD_PARAM, "attribute " + std::to_string(name) + " is not set as it must be"};
+    if (!fits)
+      throw Refusal{CUDNN_STATUS_BAD_PARAM,
+                    "attribute " + std::to_string(name) + " is not set, or has values of another size"};
     std::vector<T> all(static_cast<std::size_t>(found->second.count));
     if (!all.empty()) std::memcpy(all.data(), found->second.bytes.data(), found->second.bytes.size());
     return all;
@@ -50,7 +52,8 @@ struct Descriptor {
   template <class T>
   T value(cudnnBackendAttributeName_t name) const {
     const std::vector<T> all = values<T>(name);
-    if (all.size() != 1) throw Refusal{CUDNN_STATUS_BAD_PARAM, "attribute " + std::to_string(name) + " has one value"};
+    if (all.size() != 1)
+      throw Refusal{CUDNN_STATUS_BAD_PARAM, "attribute " + std::to_string(name) + " must have one value"};
     return all[0];
   }
   template <class T>
@@ -60,7 +63,7 @@ struct Descriptor {
   const Descriptor& child(cudnnBackendAttributeName_t name) const {
     const auto found = children.find(name);
     if (found == children.end() || found->second.size() != 1) {
-      throw Refusal{CUDNN_STATUS_BAD_PARAM, "attribute " + std::to_string(name) + " is one descriptor"};
+      throw Refusal{CUDNN_STATUS_BAD_PARAM, "attribute " + std::to_string(name) + " must be one descriptor"};
     }
     return *found->second[0];
   }
@@ -71,15 +74,16 @@ struct Descriptor {
   }
 };
 
-// The type that the documentation gives to an attribute (FLOAT also stands for DOUBLE).
+// Returns the documented type of an attribute (FLOAT means FLOAT or DOUBLE).
 cudnnBackendAttributeType_t type_of(cudnnBackendAttributeName_t name);
 std::size_t bytes_of(cudnnBackendAttributeType_t type);
 
-// Throws Refusal where what was described is not allowed or not supported.
+// Throws Refusal if the descriptor is not allowed or not supported.
 void check(const Descriptor& descriptor);
 
-// The engine configurations that the heuristics offer for a graph, and what else the library says of an engine.
+// Returns the engine configurations that the heuristics offer for a graph.
 std::vector<std::shared_ptr<Descriptor>> offered(const Descriptor& heuristics);
+// Adds the library's notes about an engine to its descriptor.
 void describe_engine(Descriptor& engine);
 std::int64_t workspace_bytes(const Descriptor& configuration);
 

@@ -1,4 +1,4 @@
-// Operation graphs of the emulated cuDNN.
+// Checks and runs operation graphs of the emulated cuDNN.
 #include "test/emulated_gpu/cudnn_graph.h"
 
 #include <array>
@@ -74,7 +74,7 @@ float factor(const Descriptor& operation, cudnnBackendAttributeName_t name, floa
   return operation.value<float>(name);
 }
 
-// Which tensors an operation reads, and which it writes.
+// read_by() returns the tensors that an operation reads, written_by() the one that it writes.
 std::vector<Tensor> read_by(const Descriptor& op) {
   if (const auto direction = direction_of(op)) {
     const Convolution c(op);
@@ -92,7 +92,7 @@ Tensor written_by(const Descriptor& op) {
   return *direction == Direction::forward ? c.y : *direction == Direction::input_gradient ? c.x : c.w;
 }
 
-using Values = std::vector<float>;  // in the order of the sizes, packed
+using Values = std::vector<float>;  // packed, in the order of the sizes
 
 template <class Visit>
 void each(const Tensor& t, const Visit& visit) {
@@ -173,7 +173,7 @@ bool is_binary(const Descriptor& mode) {
   return which == CUDNN_POINTWISE_ADD || which == CUDNN_POINTWISE_MUL;
 }
 
-// b's dimensions are x's, or 1.
+// Applies a pointwise operation. Each dimension of b is that of x, or 1.
 Values pointwise(const Descriptor& op, const Tensor& y, const Values& x, const Tensor* b_tensor, const Values* b) {
   const Descriptor& mode = op.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   Values result(x.size());
@@ -203,13 +203,13 @@ Tensor::Tensor(const Descriptor& d)
       id(d.value<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID)),
       alignment(d.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)),
       is_virtual(d.value_or<unsigned char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0) != 0) {
-  if (sizes.size() != strides.size()) refuse("a tensor has as many strides as dimensions");
+  if (sizes.size() != strides.size()) refuse("a tensor must have as many strides as dimensions");
   if (sizes.size() != 4) refuse("tensors of other than 4 dimensions are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
   for (std::int64_t size : sizes) {
-    if (size < 1) refuse("a dimension is positive");
+    if (size < 1) refuse("a dimension must be positive");
   }
   if (alignment <= 0 || alignment % static_cast<std::int64_t>(size_of(type)) != 0) {
-    refuse("the alignment is a multiple of the element's size");
+    refuse("the alignment must be a multiple of the element's size");
   }
 }
 
@@ -235,19 +235,19 @@ Convolution::Convolution(const Descriptor& op)
 }
 
 void Convolution::check() const {
-  if (x.sizes[0] != y.sizes[0]) refuse("x and y have the same number of images");
-  if (x.sizes[1] % w.sizes[1] != 0 || w.sizes[0] != y.sizes[1]) refuse("channels do not fit");
-  if (y.sizes[1] % (x.sizes[1] / w.sizes[1]) != 0) refuse("output channels are a multiple of the groups");
+  if (x.sizes[0] != y.sizes[0]) refuse("x and y must have the same number of images");
+  if (x.sizes[1] % w.sizes[1] != 0 || w.sizes[0] != y.sizes[1]) refuse("the channels of x, w and y do not fit");
+  if (y.sizes[1] % (x.sizes[1] / w.sizes[1]) != 0) refuse("output channels must be a multiple of the groups");
   for (std::size_t d = 0; d < 2; ++d) {
     const std::int64_t extent = (w.sizes[d + 2] - 1) * dilation[d] + 1;
-    const std::int64_t room = x.sizes[d + 2] + before[d] + after[d] - extent;
-    if (room < 0 || room / strides[d] + 1 != y.sizes[d + 2])
+    const std::int64_t slack = x.sizes[d + 2] + before[d] + after[d] - extent;
+    if (slack < 0 || slack / strides[d] + 1 != y.sizes[d + 2])
       refuse("the output's extent does not follow from the input's");
   }
 }
 
 void check_graph(const Descriptor& graph) {
-  if (!graph.children.contains(CUDNN_ATTR_OPERATIONGRAPH_OPS)) refuse("a graph has operations");
+  if (!graph.children.contains(CUDNN_ATTR_OPERATIONGRAPH_OPS)) refuse("a graph must have operations");
   std::set<std::int64_t> written;
   bool convolved = false;
   for (const auto& op : operations_of(graph)) {
@@ -261,10 +261,10 @@ void check_graph(const Descriptor& graph) {
       convolved = true;
       const Convolution c(*op);
       if (c.direction != Direction::forward && operations_of(graph).size() > 1) {
-        refuse("operations behind a gradient are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
+        refuse("operations after a gradient are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
       }
       if (c.beta != 0 && c.direction != Direction::input_gradient) {
-        refuse("only gradients by the input are added to what is there", CUDNN_STATUS_NOT_SUPPORTED);
+        refuse("only input gradients can be added to existing values", CUDNN_STATUS_NOT_SUPPORTED);
       }
     }
     if (!written.insert(written_by(*op).id).second) refuse("two operations write one tensor");

@@ -1,4 +1,4 @@
-// Operation graphs of the emulated cuDNN: what they compute, by plain loops.
+// Operation graphs of the emulated cuDNN, computed by plain loops.
 #pragma once
 
 #include "test/emulated_gpu/cudnn_descriptor.h"
@@ -26,17 +26,17 @@ struct Convolution {
   float alpha, beta;
 
   explicit Convolution(const Descriptor& operation);
-  // Throws Refusal where the sizes do not fit together.
+  // Throws Refusal if the sizes do not fit together.
   void check() const;
 };
 
-// Checks the operations of a graph against each other.
+// Checks that the operations of a graph fit together.
 void check_graph(const Descriptor& graph);
 
 // Runs a graph on memory: addresses by tensor id. `backwards` adds in the opposite order.
 void run_graph(const Descriptor& graph, const std::map<std::int64_t, void*>& memory, bool backwards);
 
-// The tensors of a graph that lie in memory.
+// Returns the tensors of a graph that are in memory.
 std::vector<Tensor> tensors_in_memory(const Descriptor& graph);
 
 }  // namespace emulated::cudnn

@@ -1,4 +1,4 @@
-// What kernels use and the C++ language lacks: indices, shared memory, barriers, warp exchanges, atomics, mathematics.
+// What kernels use beyond the C++ language: indices, shared memory, barriers, warp exchanges, atomics, mathematics.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #undef __shared__
 #undef __launch_bounds__
-// All shared variables lie together in the module's thread-local storage, which is filled with NaN before each block.
+// All shared variables are in the module's thread-local storage, which is filled with NaN before each block.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 
@@ -26,9 +26,9 @@ enum class Exchange { lane, ballot, any, all, match };
 // Waits for all threads of the block; returns for how many of them the predicate holds.
 int meet_block(bool predicate, const Where& where);
 
-// Waits for the threads of the warp that the mask names. Exchange::lane returns the bits of lane `source`, all ones
-// where that lane takes no part; ballot those lanes for which `bits` is not 0; any and all 0 or 1; match the lanes with
-// the same bits.
+// Waits for the threads of the warp that are in the mask. Exchange::lane returns the bits of lane `source`, or all ones
+// if that lane does not take part; ballot returns the lanes whose `bits` are not 0; any and all return 0 or 1; match
+// returns the lanes with the same bits.
 std::uint64_t meet_warp(Exchange what, unsigned mask, std::uint64_t bits, unsigned source, const Where& where);
 
 inline unsigned lane() {
@@ -45,7 +45,7 @@ T shuffle(unsigned mask, T value, unsigned source, const Where& where) {
   return value;
 }
 
-// The lane itself where the source lies outside of its group of `width` lanes.
+// Returns the source, or the lane itself if the source is outside of its group of `width` lanes.
 inline unsigned within(unsigned source, unsigned width, bool inside) { return inside && width > 0 ? source : lane(); }
 
 }  // namespace emulated
@@ -101,7 +101,7 @@ inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 
-// One thread of the process runs all kernels: a read and a write are atomic.
+// One thread at a time runs kernels, so that a read followed by a write is atomic.
 template <class T, class Change>
 T emulated_atomic(T* at, const Change& change) {
   const T before = *at;

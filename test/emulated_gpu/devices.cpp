@@ -1,4 +1,4 @@
-// The emulated devices: how many there are, and what they say of themselves.
+// Implements the emulated devices: their number and their properties.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int processors = 4;
 
-// Compute capability: TRAINCTL_EMULATED_CAPABILITY, "9.0" without it.
+// Returns the compute capability: TRAINCTL_EMULATED_CAPABILITY, or "9.0" if it is not set.
 const char* capability() {
   const char* chosen = std::getenv("TRAINCTL_EMULATED_CAPABILITY");
   return chosen == nullptr ? "9.0" : chosen;
@@ -20,8 +20,8 @@ const char* capability() {
 int major() { return capability()[0] - '0'; }
 int minor() { return capability()[2] - '0'; }
 
-// The devices of the machine that this process may use: TRAINCTL_EMULATED_GPUS of them (1 without it), restricted and
-// ordered by the indices in CUDA_VISIBLE_DEVICES as CUDA does it.
+// Returns the machine's devices that this process may use: TRAINCTL_EMULATED_GPUS devices (1 if it is not set),
+// restricted and ordered by the indices in CUDA_VISIBLE_DEVICES as in CUDA.
 const std::vector<int>& visible() {
   static const auto& indices = *[] {
     const char* number = std::getenv("TRAINCTL_EMULATED_GPUS");
@@ -36,7 +36,7 @@ const std::vector<int>& visible() {
     for (std::string item; std::getline(items, item, ',');) {
       char* end = nullptr;
       const long index = std::strtol(item.c_str(), &end, 10);
-      if (item.empty() || *end != '\0' || index < 0 || index >= count) break;  // the rest is not seen
+      if (item.empty() || *end != '\0' || index < 0 || index >= count) break;  // CUDA ignores the rest
       found->push_back(static_cast<int>(index));
     }
     return found;
@@ -59,7 +59,7 @@ int emulated::device_count() { return static_cast<int>(visible().size()); }
 
 extern "C" {
 
-// TRAINCTL_EMULATED_CUDA_ERROR: the number of an error that CUDA gives instead.
+// Returns the error whose number is in TRAINCTL_EMULATED_CUDA_ERROR, if it is set.
 cudaError_t cudaGetDeviceCount(int* count) {
   if (const char* number = std::getenv("TRAINCTL_EMULATED_CUDA_ERROR")) {
     return note(static_cast<cudaError_t>(std::atoi(number)));
@@ -135,7 +135,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   });
 }
 
-// Each GPU for itself, as over a bus that passes nothing on.
+// No GPU can access the memory of another one, as on a bus without peer access.
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return call([&] {
     if (!exists(device) || !exists(peer)) return cudaErrorInvalidDevice;
@@ -208,7 +208,7 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorStreamCaptureWrongThread:
       return "cudaErrorStreamCaptureWrongThread";
     default:
-      return "an error that the emulation never gives";
+      return "an error that the emulation never returns";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {

@@ -1,4 +1,4 @@
-// Streams and events of the emulated runtime, as the API has them.
+// Implements the API's functions for streams and events in the emulated runtime.
 #include <chrono>
 
 #include "test/emulated_gpu/streams.h"
@@ -9,12 +9,12 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// What the last cudaEventRecord() marked.
+// The state of an event after its last cudaEventRecord().
 struct Recorded {
   Mark mark;
-  std::shared_ptr<Time> time;        // when the stream came there
-  std::shared_ptr<Capture> capture;  // where it was recorded in a capture:
-  std::vector<std::size_t> tips;     // the nodes that it comes after
+  std::shared_ptr<Time> time;        // when the stream reached the mark
+  std::shared_ptr<Capture> capture;  // the capture in which it was recorded, if any,
+  std::vector<std::size_t> tips;     // and the nodes that it comes after
 };
 
 cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
@@ -27,14 +27,14 @@ cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
   });
 }
 
-// Waiting for a stream that captures would never end.
+// Does not wait for a stream that captures, since that would never end.
 cudaError_t wait_for_stream(cudaStream_t stream, bool only_ask) {
   const auto queue = queue_of(stream);
   if (queue == nullptr) return cudaErrorInvalidResourceHandle;
   Mark end;
   {
     const std::scoped_lock lock(state().mutex);
-    if (queue->capture != nullptr) return spoil(*queue->capture, cudaErrorStreamCaptureUnsupported);
+    if (queue->capture != nullptr) return invalidate(*queue->capture, cudaErrorStreamCaptureUnsupported);
     end = end_of(queue);
   }
   if (only_ask) return ask_for(end) ? cudaSuccess : cudaErrorNotReady;
@@ -70,7 +70,8 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream) {
   return status;
 }
 
-// Later work on the stream comes after the event, perhaps as part of the capture that recorded it.
+// Makes later work on the stream wait for the event; the stream joins the capture in which the event was recorded, if
+// any.
 cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   const auto queue = queue_of(stream);
   if (event == nullptr || queue == nullptr) return cudaErrorInvalidResourceHandle;
@@ -78,7 +79,7 @@ cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   if (recorded.capture == nullptr) {
     if (queue->capture != nullptr) {
       const std::scoped_lock lock(state().mutex);
-      return spoil(*queue->capture, cudaErrorStreamCaptureIsolation);
+      return invalidate(*queue->capture, cudaErrorStreamCaptureIsolation);
     }
     if (recorded.mark.queue == nullptr) return cudaSuccess;  // never recorded
     return queue_on(queue, {Operation::Kind::wait, [mark = recorded.mark] { run_until(mark); }});
@@ -86,8 +87,8 @@ cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   const std::scoped_lock lock(state().mutex);
   Capture& capture = *recorded.capture;
   if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-  if (capture.origin == nullptr) return cudaErrorCapturedEvent;  // it has ended
-  if (stream == nullptr) return spoil(capture, cudaErrorStreamCaptureImplicit);
+  if (capture.origin == nullptr) return cudaErrorCapturedEvent;  // the capture has ended
+  if (stream == nullptr) return invalidate(capture, cudaErrorStreamCaptureImplicit);
   if (queue->capture == nullptr) {
     queue->capture = recorded.capture;
     queue->tips = recorded.tips;
@@ -95,8 +96,8 @@ cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
     return cudaSuccess;
   }
   if (queue->capture != recorded.capture) {
-    spoil(*queue->capture, cudaErrorStreamCaptureMerge);
-    return spoil(capture, cudaErrorStreamCaptureMerge);
+    invalidate(*queue->capture, cudaErrorStreamCaptureMerge);
+    return invalidate(capture, cudaErrorStreamCaptureMerge);
   }
   queue->tips.insert(queue->tips.end(), recorded.tips.begin(), recorded.tips.end());
   return cudaSuccess;
@@ -107,7 +108,7 @@ cudaError_t wait_for_event(cudaEvent_t event, bool only_ask) {
   const Recorded recorded = event->recorded;
   if (recorded.capture != nullptr) {
     const std::scoped_lock lock(state().mutex);
-    return spoil(*recorded.capture, cudaErrorCapturedEvent);
+    return invalidate(*recorded.capture, cudaErrorCapturedEvent);
   }
   if (only_ask) {
     if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;
@@ -139,13 +140,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     return cudaSuccess;
   });
 }
-// Its work goes on.
+// Work that is queued on the stream still runs.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call([&] {
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     {
       const std::scoped_lock lock(state().mutex);
-      if (stream->queue->capture != nullptr) spoil(*stream->queue->capture, cudaErrorStreamCaptureInvalidated);
+      if (stream->queue->capture != nullptr) invalidate(*stream->queue->capture, cudaErrorStreamCaptureInvalidated);
     }
     delete stream;
     return cudaSuccess;

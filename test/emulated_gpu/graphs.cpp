@@ -1,4 +1,4 @@
-// Captures and graphs of the emulated runtime.
+// Implements captures and graphs of the emulated runtime.
 #include <algorithm>
 
 #include "test/emulated_gpu/streams.h"
@@ -15,7 +15,7 @@ struct CUgraphExec_st {
 
 namespace {
 
-// The operations, each after those that it depends on: of those that could go next, the one captured last does.
+// Returns the operations, each after those that it depends on. If several could be next, the one captured last is.
 std::vector<Operation> ordered(const std::vector<Capture::Node>& nodes) {
   std::vector<Operation> order;
   std::vector<bool> taken(nodes.size(), false);
@@ -31,7 +31,7 @@ std::vector<Operation> ordered(const std::vector<Capture::Node>& nodes) {
   return order;
 }
 
-// Ends the capture of all its streams.
+// Ends a capture for all of its streams.
 void release(const std::shared_ptr<Capture>& capture) {
   for (const auto& member : capture->members) {
     member->capture = nullptr;
@@ -64,7 +64,7 @@ std::vector<bool> Capture::before(const std::vector<std::size_t>& tips) const {
   return reached;
 }
 
-cudaError_t spoil(Capture& capture, cudaError_t status) {
+cudaError_t invalidate(Capture& capture, cudaError_t status) {
   capture.valid = false;
   return status;
 }
@@ -77,7 +77,7 @@ cudaError_t forbid_while_capturing() {
   for (const auto& capture : state().captures) {
     const bool own = capture->thread == std::this_thread::get_id() && capture->mode != cudaStreamCaptureModeRelaxed;
     const bool other = mode == cudaStreamCaptureModeGlobal && capture->mode == cudaStreamCaptureModeGlobal;
-    if (own || other) status = spoil(*capture, cudaErrorStreamCaptureUnsupported);
+    if (own || other) status = invalidate(*capture, cudaErrorStreamCaptureUnsupported);
   }
   return status;
 }
@@ -115,7 +115,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
       return cudaErrorStreamCaptureWrongThread;
     }
-    if (capture->origin != queue.get()) return spoil(*capture, cudaErrorStreamCaptureUnmatched);
+    if (capture->origin != queue.get()) return invalidate(*capture, cudaErrorStreamCaptureUnmatched);
     const bool valid = capture->valid;
     const auto reached = capture->before(queue->tips);
     const bool joined = std::find(reached.begin(), reached.end(), false) == reached.end();
@@ -155,7 +155,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::si
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) {
   return call([&] { return graph == nullptr ? cudaErrorInvalidValue : queue(stream, {Operation::Kind::wait, [] {}}); });
 }
-// As part of another capture it becomes a part of that graph.
+// A launch on a stream that captures becomes a node of that graph.
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   return call([&] {
     if (graph == nullptr) return cudaErrorInvalidValue;

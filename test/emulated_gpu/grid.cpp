@@ -1,4 +1,4 @@
-// Grids of threads on the CPU. See grid.h.
+// Runs grids of threads on the CPU.
 #include "test/emulated_gpu/grid.h"
 
 #include <algorithm>
@@ -26,17 +26,17 @@ struct Thread {
   enum class State { unstarted, runs, at_barrier, in_warp, left } state = State::unstarted;
   Fiber* fiber = nullptr;
   Where where;
-  // What it brings to a warp exchange, and what it gets.
+  // The inputs and the result of a warp exchange.
   Exchange what{};
   unsigned mask = 0, source = 0;
   std::uint64_t bits = 0, result = 0;
 };
 
-// Runs the blocks of a grid one after the other. A fiber runs thread after thread; where one has to wait, the fiber
-// keeps it, and another fiber goes on with the threads that are left.
+// Runs the blocks of a grid one after the other. A fiber runs thread after thread; if a thread has to wait, its fiber
+// waits, and another fiber runs the remaining threads.
 class Blocks {
  public:
-  // False where the block hangs.
+  // Returns false if the block hangs.
   bool run(const std::function<void()>& body, bool backwards);
 
   int meet_block(bool predicate, const Where& where);
@@ -47,18 +47,18 @@ class Blocks {
   void run_threads();
   void make_current(unsigned number);
   void wait();
-  void let_go(unsigned number);
-  unsigned taking_part(unsigned first, unsigned count, unsigned number) const;
+  void resume(unsigned number);
+  unsigned participants(unsigned first, unsigned count, unsigned number) const;
   void complete_exchange(unsigned first, unsigned number);
   void leave_warp(unsigned first);
   std::string waiting() const;
 
   std::vector<Thread> threads_;
-  std::deque<unsigned> ready_;  // threads that need wait no longer
+  std::deque<unsigned> ready_;  // threads that can continue
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber scheduler_;
-  Fiber* fiber_ = nullptr;  // that runs now
+  Fiber* fiber_ = nullptr;  // the fiber that runs now
   const std::function<void()>* body_ = nullptr;
   unsigned next_ = 0, current_ = 0, left_ = 0, at_barrier_ = 0;
   int votes_ = 0, result_ = 0;
@@ -77,7 +77,7 @@ bool Blocks::run(const std::function<void()>& body, bool backwards) {
   next_ = left_ = at_barrier_ = 0;
   votes_ = 0;
   while (left_ < threads_.size()) {
-    // Those that started go on first, or last: both are legal.
+    // Threads that have started continue first or last: both are legal.
     const bool start = next_ < threads_.size() && (ready_.empty() || !backwards);
     if (start) {
       if (idle_.empty()) idle_.push_back(fibers_.emplace_back(std::make_unique<Fiber>(fiber_main)).get());
@@ -89,7 +89,7 @@ bool Blocks::run(const std::function<void()>& body, bool backwards) {
       fiber_ = threads_[current_].fiber;
     } else {
       fault("a kernel hangs: " + waiting());
-      fibers_.clear();  // they will never return
+      fibers_.clear();  // their threads will never return
       idle_.clear();
       return false;
     }
@@ -129,7 +129,7 @@ void Blocks::wait() {
   self->switch_to(scheduler_);
 }
 
-void Blocks::let_go(unsigned number) {
+void Blocks::resume(unsigned number) {
   threads_[number].state = Thread::State::runs;
   ready_.push_back(number);
 }
@@ -150,10 +150,10 @@ int Blocks::meet_block(bool predicate, const Where& where) {
     result_ = votes_;
     votes_ = 0;
     for (unsigned i = 0; i < threads_.size(); ++i)
-      let_go(backwards_ ? static_cast<unsigned>(threads_.size()) - 1 - i : i);
+      resume(backwards_ ? static_cast<unsigned>(threads_.size()) - 1 - i : i);
   }
   wait();
-  return result_;  // no later barrier can complete before this thread has come to it
+  return result_;  // no later barrier can complete before this thread has reached it
 }
 
 std::uint64_t Blocks::meet_warp(Exchange what, unsigned mask, std::uint64_t bits, unsigned source, const Where& where) {
@@ -165,12 +165,12 @@ std::uint64_t Blocks::meet_warp(Exchange what, unsigned mask, std::uint64_t bits
   return threads_[current_].result;
 }
 
-// Which threads of a warp take part in the exchange of one of them; 0 while others of its mask, which have not left,
-// are still to come to it. A bit for each thread.
-unsigned Blocks::taking_part(unsigned first, unsigned count, unsigned number) const {
+// Returns the threads of a warp that take part in the exchange of thread `number`, one bit per thread. Returns 0 while
+// threads of its mask, which have not left the kernel, have not reached the exchange.
+unsigned Blocks::participants(unsigned first, unsigned count, unsigned number) const {
   const Thread& one = threads_[first + number];
   unsigned here = 1u << number;
-  // The thread that starts next is asked first: as a rule it is the one that is missing.
+  // The thread that starts next is checked first, since it is usually the one that is missing.
   for (unsigned n = 1; n < count; ++n) {
     const unsigned k = (number + (backwards_ ? count - n : n)) % count;
     const Thread& other = threads_[first + k];
@@ -183,10 +183,10 @@ unsigned Blocks::taking_part(unsigned first, unsigned count, unsigned number) co
   return here;
 }
 
-// Lets go the threads of an exchange where all have come to it.
+// Completes an exchange and resumes its threads, if all have reached it.
 void Blocks::complete_exchange(unsigned first, unsigned number) {
   const unsigned count = std::min<unsigned>(warp, static_cast<unsigned>(threads_.size()) - first);
-  const unsigned here = taking_part(first, count, number);
+  const unsigned here = participants(first, count, number);
   if (here == 0) return;
   unsigned voted = 0;
   for (unsigned k = 0; k < count; ++k) voted |= (here >> k & 1) != 0 && threads_[first + k].bits != 0 ? 1u << k : 0u;
@@ -213,11 +213,11 @@ void Blocks::complete_exchange(unsigned first, unsigned number) {
         }
         break;
     }
-    let_go(first + k);
+    resume(first + k);
   }
 }
 
-// Completes the exchanges of a warp that waited for a thread that has left, and for no other.
+// Completes the exchanges of a warp that waited only for a thread that has now left the kernel.
 void Blocks::leave_warp(unsigned first) {
   const unsigned count = std::min<unsigned>(warp, static_cast<unsigned>(threads_.size()) - first);
   for (unsigned i = 0; i < count; ++i) {
@@ -225,17 +225,18 @@ void Blocks::leave_warp(unsigned first) {
   }
 }
 
-// "224 threads wait at a barrier in sum_columns() (column_sums.cu:33), 32 threads have left the kernel (block of 256)".
+// Returns, for example, "224 threads wait at a barrier in sum_columns() (column_sums.cu:33), 32 threads have left the
+// kernel (block of 256)".
 std::string Blocks::waiting() const {
   std::map<std::string, int> counts;
   for (const Thread& thread : threads_) {
     const std::string file = thread.where.file_name();
-    const std::string place = std::string(thread.where.function_name()) + " (" + file.substr(file.rfind('/') + 1) +
-                              ":" + std::to_string(thread.where.line()) + ")";
+    const std::string location = std::string(thread.where.function_name()) + " (" + file.substr(file.rfind('/') + 1) +
+                                 ":" + std::to_string(thread.where.line()) + ")";
     const bool left = thread.state == Thread::State::left;
     if (left || thread.state == Thread::State::at_barrier || thread.state == Thread::State::in_warp) {
       const char* what = thread.state == Thread::State::at_barrier ? "wait at a barrier in " : "exchange values in ";
-      ++counts[left ? "have left the kernel" : what + place];
+      ++counts[left ? "have left the kernel" : what + location];
     }
   }
   std::string text;
@@ -257,7 +258,7 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   gridDim = grid;
   blockDim = block;
   const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z;
-  // Every block once: steps of about 0.62 count, without a common divisor.
+  // Every block runs once: steps are about 0.62 count and have no common divisor with count.
   std::uint64_t step = count * 5 / 8 + 1;
   while (std::gcd(step, count) != 1) ++step;
   std::uint64_t number = ++launches % count;

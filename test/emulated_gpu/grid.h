@@ -1,4 +1,4 @@
-// Grids of threads on the CPU: blocks one after the other, the threads of a block as fibers of the calling thread.
+// Runs grids of threads on the CPU: blocks one after the other, threads of a block as fibers of the calling thread.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,9 +7,9 @@
 
 namespace emulated {
 
-// Queues a kernel; `thread` is what each of its threads runs. Launches that CUDA refuses leave their error for
-// cudaPeekAtLastError(). A kernel is loaded by its first launch, which must not be captured, or by
-// cudaFuncGetAttributes(); null stands for one that is.
+// Queues a kernel; each of its threads runs `thread`. cudaPeekAtLastError() returns the error of a launch that CUDA
+// refuses. A kernel is loaded by its first launch, which must not be captured, or by cudaFuncGetAttributes(); null
+// means a kernel that is loaded already.
 void launch(const void* kernel, dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
 
 // Runs all threads now. Blocks run in a scrambled order, threads forwards or backwards. A kernel that hangs is a fault

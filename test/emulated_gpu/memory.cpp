@@ -1,4 +1,4 @@
-// Memory of the emulated runtime: one region of addresses for each device, which the host cannot touch.
+// Implements memory of the emulated runtime: each device has a region of addresses that the host cannot access.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::size_t region_bytes() {
   return text == nullptr ? std::size_t{4} << 30 : std::strtoull(text, nullptr, 10) / 4096 * 4096;
 }
 
-// The memory of a device: allocations by address, first fit, red zones behind each.
+// The memory of a device: allocations by address, first fit, with a red zone after each.
 struct Region {
   std::byte* begin = nullptr;
   std::size_t bytes = region_bytes(), used = 0, touched = 0;

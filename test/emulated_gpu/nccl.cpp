@@ -1,8 +1,8 @@
-// The part of NCCL that trainctl uses, between processes on one machine.
+// Emulates the part of NCCL that trainctl uses, between processes on one machine.
 //
-// A collective moves every rank's data to every other rank, and each reduces what it needs in the order of the ranks.
-// Communicators that do not block take their time: what was called is under way until ncclCommGetAsyncError() has been
-// asked, and is queued on its stream no earlier. Ranks whose calls do not match get an error (NCCL itself would hang).
+// A collective moves every rank's data to every other rank, and each reduces the data that it needs in the order of the
+// ranks. Calls on communicators that do not block stay in progress, and are queued on their stream only when
+// ncclCommGetAsyncError() is called. Ranks whose calls do not match get an error (NCCL itself would hang).
 #include <nccl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ struct ncclComm {
   bool connected = false;
   bool finalized = false;
   std::atomic<ncclResult_t> error{ncclSuccess};
-  std::vector<Queued> under_way;
+  std::vector<Queued> in_progress;
   std::map<std::byte*, std::size_t> registered;
   int device = 0;
 
@@ -71,7 +71,7 @@ ncclResult_t fail(ncclComm* communicator, ncclResult_t result, const std::string
   return result;
 }
 
-// The group that this thread has open: its transfers run together.
+// The open group of this thread, whose transfers run together.
 struct Group {
   int depth = 0;
   ncclComm* communicator = nullptr;
@@ -102,7 +102,7 @@ std::size_t size_of(ncclDataType_t type) {
   }
 }
 
-// Adds to, or lowers or raises, the values at `to`.
+// Replaces each value at `to` by its sum, minimum or maximum with the value at `from`.
 template <class T>
 void reduce(ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
   auto* target = static_cast<T*>(to);
@@ -141,7 +141,7 @@ void reduce(ncclDataType_t type, ncclRedOp_t operation, void* to, const void* fr
   }
 }
 
-// Runs transfers side by side until all are done. False where the communicator died, or the ranks disagree.
+// Runs transfers in parallel until all are done. Returns false if the communicator was aborted or the ranks disagree.
 bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint64_t signature) {
   Link& link = *communicator->link;
   const DeviceAccess access;
@@ -149,18 +149,18 @@ bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint
     if (link.aborted()) return false;
     all = true;
     bool any = false;
-    std::set<std::pair<int, bool>> busy;  // peers that an earlier transfer has to finish with first
+    std::set<std::pair<int, bool>> busy;  // peers with an earlier transfer that is not done
     for (Transfer& t : transfers) {
       if (t.moved == t.bytes || !busy.emplace(t.peer, t.sends).second) continue;
       bool same = true;
-      const std::size_t part = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
-                                       : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
+      const std::size_t moved_bytes = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
+                                              : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
       if (!same) {
         fail(communicator, ncclInvalidUsage, "the ranks of a communicator make different calls");
         return false;
       }
-      t.moved += part;
-      any = any || part > 0;
+      t.moved += moved_bytes;
+      any = any || moved_bytes > 0;
     }
     for (const Transfer& t : transfers) all = all && t.moved == t.bytes;
     if (!any && !all) sched_yield();
@@ -168,7 +168,8 @@ bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint
   return true;
 }
 
-// What all ranks must agree on: the call (its eighth letter tells them apart), the type, and the operation or root.
+// Returns a number that all ranks must agree on, made of the call (its eighth letter identifies it), the type, and the
+// operation or root.
 std::uint64_t signature_of(const char* name, ncclDataType_t type, int more) {
   return static_cast<std::uint64_t>(name[7]) << 32 | static_cast<std::uint64_t>(type) << 16 |
          static_cast<std::uint64_t>(more + 1);
@@ -179,26 +180,27 @@ ncclResult_t queue_now(ncclComm* communicator, const Queued& queued) {
   return status == cudaSuccess ? ncclSuccess : fail(communicator, ncclUnhandledCudaError, cudaGetErrorName(status));
 }
 
-// Queues a call, at once or later.
+// Queues a call now, or later if the communicator does not block.
 ncclResult_t submit(ncclComm* communicator, cudaStream_t stream, std::function<void()> run) {
   if (!communicator->connected) return fail(communicator, ncclInvalidUsage, "the communicator is not connected yet");
   if (communicator->error != ncclSuccess) return communicator->error;
   if (communicator->finalized) return fail(communicator, ncclInvalidUsage, "the communicator is finalized");
   if (communicator->blocking) return queue_now(communicator, {stream, std::move(run)});
-  if (!communicator->under_way.empty()) {
+  if (!communicator->in_progress.empty()) {
     return fail(communicator, ncclInvalidUsage, "a call while another one is in progress");
   }
-  communicator->under_way.push_back({stream, std::move(run)});
+  communicator->in_progress.push_back({stream, std::move(run)});
   return ncclInProgress;
 }
 
-bool lies_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
+bool is_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
 
-// `gathered` bytes of `send` go to all ranks; finish(parts) gets everybody's, by rank, with device memory open.
+// Sends the `bytes` bytes at `send` to all ranks; then calls finish(parts) with the bytes of all ranks, by rank, while
+// device memory can be accessed.
 ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void* send, std::size_t bytes,
                         std::uint64_t signature, std::function<void(std::vector<std::vector<std::byte>>&)> finish) {
   signature |= std::uint64_t{communicator->has_registered(send)} << 48;  // on all ranks, or on none
-  if (!lies_on_device(send, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  if (!is_on_device(send, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   return submit(communicator, stream, [=] {
     const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
     std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
@@ -220,7 +222,7 @@ ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void*
 }
 
 ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStream_t stream) {
-  if (!lies_on_device(transfer.data, transfer.bytes)) {
+  if (!is_on_device(transfer.data, transfer.bytes)) {
     return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   }
   Group& open = group();
@@ -233,7 +235,7 @@ ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStrea
   return communicator->blocking ? ncclSuccess : ncclInProgress;
 }
 
-// Waits for the ranks; the result of connecting.
+// Called when all ranks have arrived; returns the result of connecting.
 ncclResult_t connected(ncclComm* communicator) {
   const std::string twice = communicator->link->duplicates();
   if (!twice.empty()) return fail(communicator, ncclInvalidUsage, twice);
@@ -247,7 +249,7 @@ std::string device_name() {
   return {properties.uuid.bytes, sizeof properties.uuid.bytes};
 }
 
-// What ncclMemAlloc() gave, until it is freed.
+// Memory that ncclMemAlloc() allocated and that is not freed yet.
 std::set<void*>& own_memory() {
   static auto& all = *new std::set<void*>;
   return all;
@@ -269,9 +271,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  if (config != nullptr && config->magic != 0xcafebeef) return fail(nullptr, ncclInvalidArgument, "the configuration");
+  if (config != nullptr && config->magic != 0xcafebeef)
+    return fail(nullptr, ncclInvalidArgument, "the configuration is not initialized");
   if (ranks > static_cast<int>(Link::max_ranks) || rank < 0 || rank >= ranks) {
-    return fail(nullptr, ncclInvalidArgument, "ranks");
+    return fail(nullptr, ncclInvalidArgument, "the rank or the number of ranks is not valid");
   }
   *made = new ncclComm;
   (*made)->link = std::make_unique<Link>(id.internal, ranks, rank, device_name());
@@ -291,9 +294,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error)
     *error = communicator->link->complete() ? connected(communicator) : ncclInProgress;
     return ncclSuccess;
   }
-  if (communicator->under_way.empty()) return ncclSuccess;
-  const std::vector<Queued> calls = std::move(communicator->under_way);
-  communicator->under_way.clear();
+  if (communicator->in_progress.empty()) return ncclSuccess;
+  const std::vector<Queued> calls = std::move(communicator->in_progress);
+  communicator->in_progress.clear();
   for (const Queued& queued : calls) *error = queue_now(communicator, queued);
   return ncclSuccess;
 }
@@ -331,7 +334,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   delete communicator;
   return ncclSuccess;
 }
-// Other threads may be in the middle of a transfer.
+// The communicator is not deleted, since other threads may be in the middle of a transfer.
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   static auto& aborted = *new std::vector<ncclComm_t>;
   communicator->link->abort();
@@ -373,7 +376,7 @@ const char* ncclGetLastError(ncclComm_t) { return last_error().c_str(); }
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
   const std::size_t bytes = count * size_of(type);
-  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  if (!is_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   return collective(communicator, stream, send, bytes, signature_of(__func__, type, operation), [=](auto& parts) {
     for (std::size_t r = 1; r < parts.size(); ++r) reduce(type, operation, parts[0].data(), parts[r].data(), count);
     std::memcpy(receive, parts[0].data(), bytes);
@@ -385,7 +388,7 @@ ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t coun
   const std::size_t bytes = count * size_of(type);
   const auto ranks = static_cast<std::size_t>(communicator->link->ranks());
   const std::size_t at = bytes * static_cast<std::size_t>(communicator->link->rank());
-  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  if (!is_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   return collective(communicator, stream, send, bytes * ranks, signature_of(__func__, type, operation),
                     [=](auto& parts) {
                       for (std::size_t r = 1; r < parts.size(); ++r) {
@@ -399,7 +402,7 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, n
                            ncclComm_t communicator, cudaStream_t stream) {
   const std::size_t bytes = count * size_of(type);
   const auto ranks = static_cast<std::size_t>(communicator->link->ranks());
-  if (!lies_on_device(receive, bytes * ranks)) {
+  if (!is_on_device(receive, bytes * ranks)) {
     return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   }
   return collective(communicator, stream, send, bytes, signature_of(__func__, type, 0), [=](auto& parts) {
@@ -413,7 +416,7 @@ ncclResult_t ncclBroadcast(const void* send, void* receive, std::size_t count, n
                            ncclComm_t communicator, cudaStream_t stream) {
   const std::size_t bytes = count * size_of(type);
   const bool is_root = communicator->link->rank() == root;
-  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  if (!is_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   return collective(communicator, stream, is_root ? send : receive, bytes, signature_of(__func__, type, root),
                     [=](auto& parts) { std::memcpy(receive, parts[static_cast<std::size_t>(root)].data(), bytes); });
 }
@@ -436,7 +439,7 @@ ncclResult_t ncclGroupStart() {
   ++group().depth;
   return ncclSuccess;
 }
-// Sends to and receives from oneself meet in a buffer.
+// Sends of a rank to itself are copied to their receives directly.
 ncclResult_t ncclGroupEnd() {
   Group& open = group();
   if (--open.depth > 0 || open.communicator == nullptr) return ncclSuccess;

@@ -1,4 +1,4 @@
-// The memory that the ranks of an emulated NCCL communicator share.
+// Implements the memory that the ranks of an emulated NCCL communicator share.
 #include "test/emulated_gpu/nccl_link.h"
 
 #include <fcntl.h>
@@ -31,12 +31,12 @@ Link::Link(const std::string& name, int ranks, int rank, const std::string& devi
   if (memory == MAP_FAILED) std::abort();
   shared_ = static_cast<Shared*>(memory);  // a new file is zero
   std::snprintf(shared_->devices[rank], sizeof shared_->devices[rank], "%s", device.c_str());
-  if (shared_->here.fetch_add(1) + 1 == ranks) shm_unlink(name.c_str());
+  if (shared_->arrived.fetch_add(1) + 1 == ranks) shm_unlink(name.c_str());
 }
 
 Link::~Link() { munmap(shared_, bytes_); }
 
-bool Link::complete() const { return shared_->here.load() >= ranks_; }
+bool Link::complete() const { return shared_->arrived.load() >= ranks_; }
 
 std::string Link::duplicates() const {
   for (int a = 0; a < ranks_; ++a) {
@@ -57,13 +57,13 @@ Link::Mailbox& Link::mailbox(int from, int to) const { return shared_->mailboxes
 std::size_t Link::send(int peer, const std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature) {
   Mailbox& box = mailbox(rank_, peer);
   if (box.full.load(std::memory_order_acquire) != 0) return 0;
-  const std::size_t part = std::min(bytes - at, mailbox_bytes);
-  box.bytes = static_cast<std::uint32_t>(part);
+  const std::size_t length = std::min(bytes - at, mailbox_bytes);
+  box.bytes = static_cast<std::uint32_t>(length);
   box.signature = signature;
   box.total = bytes;
-  std::memcpy(box.data, data + at, part);
+  std::memcpy(box.data, data + at, length);
   box.full.store(1, std::memory_order_release);
-  return part;
+  return length;
 }
 
 std::size_t Link::receive(int peer, std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature,
@@ -72,10 +72,10 @@ std::size_t Link::receive(int peer, std::byte* data, std::size_t at, std::size_t
   if (box.full.load(std::memory_order_acquire) == 0) return 0;
   same = box.signature == signature && box.total == bytes && box.bytes <= bytes - at;
   if (!same) return 0;
-  const std::size_t part = box.bytes;
-  std::memcpy(data + at, box.data, part);
+  const std::size_t length = box.bytes;
+  std::memcpy(data + at, box.data, length);
   box.full.store(0, std::memory_order_release);
-  return part;
+  return length;
 }
 
 }  // namespace emulated

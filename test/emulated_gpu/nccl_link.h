@@ -12,11 +12,11 @@ class Link {
  public:
   static constexpr std::size_t max_ranks = 16, mailbox_bytes = 256 << 10;
 
-  // A name that no other communicator has.
+  // Returns a name that no other communicator has.
   static std::string unique_name();
 
-  // Opens the file of this name, which the first rank makes and the last to come unlinks. `device` identifies the GPU
-  // of this rank among all machines' (here: all processes').
+  // Opens the file of this name, which the first rank creates and the last rank to arrive unlinks. `device` identifies
+  // the GPU of this rank among those of all processes.
   Link(const std::string& name, int ranks, int rank, const std::string& device);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -24,17 +24,18 @@ class Link {
 
   int ranks() const { return ranks_; }
   int rank() const { return rank_; }
-  // Whether all ranks have come; to be called before anything is moved.
+  // Whether all ranks have arrived; no data may be moved before that.
   bool complete() const;
-  // Two ranks of the same GPU, in words; empty where there are none.
+  // Returns an error text if two ranks use the same GPU, or an empty text.
   std::string duplicates() const;
 
   // Ends all transfers of all ranks.
   void abort();
   bool aborted() const;
 
-  // Moves part of a message, as much as can be moved now: from `at` on, of `bytes` bytes. Returns how many bytes.
-  // `signature` says what the message is part of; false is returned in `same` where the ranks do not agree on it.
+  // Move a piece of a message of `bytes` bytes, from byte `at` on, as much as can be moved now. They return the number
+  // of bytes. `signature` identifies the call that the message belongs to; `same` becomes false if the ranks disagree
+  // on it.
   std::size_t send(int peer, const std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature);
   std::size_t receive(int peer, std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature,
                       bool& same);
@@ -47,7 +48,7 @@ class Link {
     std::byte data[mailbox_bytes];
   };
   struct Shared {
-    std::atomic<int> here, aborted;
+    std::atomic<int> arrived, aborted;
     char devices[max_ranks][64];
     Mailbox mailboxes[];  // [from][to]
   };

@@ -1,4 +1,4 @@
-// Statuses, threads and operations of the emulated runtime.
+// Implements statuses, threads and operations of the emulated runtime.
 #include "test/emulated_gpu/runtime.h"
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<bool> faulty = false;
 
-// What CUDA keeps for each thread. (Thread-local storage belongs to __shared__ variables here.)
+// The state that CUDA keeps for each thread. (Thread-local storage belongs to __shared__ variables here.)
 struct ThreadState {
   cudaError_t last = cudaSuccess;
   int device = 0;
@@ -29,7 +29,7 @@ ThreadState& this_thread() {
   return threads[std::this_thread::get_id()];
 }
 
-// Kernels share the indices of their threads and the fibers.
+// Held while a kernel runs, since kernels share the thread indices and the fibers.
 std::mutex& device_mutex() {
   static std::mutex& mutex = *new std::mutex;
   return mutex;
@@ -84,7 +84,7 @@ void perform(const Operation& operation) {
 
 namespace {
 
-// Whether it was loaded already.
+// Loads a kernel, and returns whether it was loaded already.
 bool load_kernel(const void* kernel) {
   static std::mutex& mutex = *new std::mutex;
   static auto& loaded = *new std::set<const void*>;

@@ -1,4 +1,4 @@
-// The __shared__ variables of all kernels.
+// Finds and fills the __shared__ variables of all kernels.
 #include "test/emulated_gpu/shared_memory.h"
 
 #include <link.h>
@@ -10,9 +10,9 @@
 namespace emulated {
 namespace {
 
-thread_local char probe = 0;  // the emulation's only variable there: it tells where the storage lies
+thread_local char probe = 0;  // the emulation's only thread-local variable: its address locates the storage
 
-// The module's thread-local storage: how far before the probe it starts, and its size.
+// The module's thread-local storage: the distance from its start to the probe, and its size.
 struct Storage {
   std::ptrdiff_t before_probe = 0;
   std::size_t bytes = 0;
@@ -23,10 +23,10 @@ int find(dl_phdr_info* object, std::size_t, void* result) {
   bool ours = false;
   std::size_t bytes = 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& part = object->dlpi_phdr[i];
-    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    ours = ours || (part.p_type == PT_LOAD && at >= begin && at < begin + part.p_memsz);
-    if (part.p_type == PT_TLS) bytes = part.p_memsz;
+    const auto& header = object->dlpi_phdr[i];
+    const std::uintptr_t begin = object->dlpi_addr + header.p_vaddr;
+    ours = ours || (header.p_type == PT_LOAD && at >= begin && at < begin + header.p_memsz);
+    if (header.p_type == PT_TLS) bytes = header.p_memsz;
   }
   if (!ours) return 0;
   *static_cast<Storage*>(result) = {&probe - static_cast<const char*>(object->dlpi_tls_data), bytes};
@@ -37,7 +37,7 @@ int find(dl_phdr_info* object, std::size_t, void* result) {
 
 void poison_shared_memory() {
   static const Storage storage = [] {
-    probe = 1;  // makes this thread's storage
+    probe = 1;  // allocates this thread's storage
     Storage found;
     dl_iterate_phdr(find, &found);
     return found;

@@ -3,7 +3,7 @@
 
 namespace emulated {
 
-// Fills them with NaN (all bits 1), as a block may find them.
+// Fills the variables with NaN (all bits 1), as a block may find them.
 void poison_shared_memory();
 
 }  // namespace emulated

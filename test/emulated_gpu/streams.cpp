@@ -1,4 +1,4 @@
-// Streams of the emulated runtime: queues that run when somebody waits for them.
+// Implements streams of the emulated runtime: queues that run when a thread waits for them.
 #include "test/emulated_gpu/streams.h"
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs a stream's operations up to the mark. `quick`: stops before one that may have to wait for others.
+// Runs a stream's operations up to the mark. `quick`: stops before an operation that may have to wait for others.
 void run(const Mark& mark, bool quick) {
   std::optional<DeviceAccess> open;  // kept from one operation to the next
   while (!is_done(mark)) {
     const std::unique_lock running(mark.queue->running, std::try_to_lock);
     if (!running && quick) return;
     if (!running) {
-      // Who runs this queue now may wait for one that this thread runs, behind the mark: no waiting for its lock.
+      // The thread that runs this queue now may wait for a queue that this thread runs: waiting for its lock could
+      // hang.
       open.reset();
       std::this_thread::sleep_for(20us);
       continue;
@@ -58,7 +59,7 @@ void run(const Mark& mark, bool quick) {
   }
 }
 
-// With the mutex held.
+// The caller holds the mutex.
 void ask(const Mark& mark) {
   if (mark.queue->asked >= mark.position) return;
   mark.queue->asked = mark.position;
@@ -67,7 +68,7 @@ void ask(const Mark& mark) {
   state().asked_or_done.notify_all();
 }
 
-// Work that nobody waits for runs by itself on a GPU, too: here after a while.
+// On a GPU, work also runs if no thread waits for it; here it runs after a while.
 [[noreturn]] void oversee() {
   for (std::vector<Mark> before;;) {
     std::this_thread::sleep_for(200ms);
@@ -80,7 +81,7 @@ void ask(const Mark& mark) {
   }
 }
 
-// The default stream waits for all blocking ones, and they for it.
+// Returns the implied waits: the default stream waits for all blocking streams, and they wait for it.
 std::vector<Mark> implied_waits(const std::shared_ptr<Queue>& queue) {
   std::vector<Mark> marks;
   const auto& legacy = state().legacy[static_cast<std::size_t>(queue->device)];
@@ -143,7 +144,7 @@ void run_all() {
     const std::scoped_lock lock(state().mutex);
     for (const auto& queue : state().queues) ends.push_back(end_of(queue));
   }
-  // The last stream first: no order between streams may be taken for granted.
+  // The last stream runs first: code must not rely on an order between streams.
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) run_until(*end);
 }
 
@@ -159,9 +160,9 @@ cudaError_t queue_on(const std::shared_ptr<Queue>& queue, Operation operation) {
     return cudaSuccess;
   }
   if (queue->blocking) {
-    for (const auto& capture : state().captures) {  // the default stream would have to wait for one that captures
+    for (const auto& capture : state().captures) {  // the default stream would have to wait for a stream that captures
       const bool legacy = queue == state().legacy[static_cast<std::size_t>(queue->device)];
-      if (legacy && capture->origin->blocking) return spoil(*capture, cudaErrorStreamCaptureImplicit);
+      if (legacy && capture->origin->blocking) return invalidate(*capture, cudaErrorStreamCaptureImplicit);
     }
   }
   for (const Mark& mark : implied_waits(queue)) {

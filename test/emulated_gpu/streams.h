@@ -14,7 +14,7 @@ namespace emulated {
 
 struct Queue;
 
-// A graph in the making: operations, each after others.
+// A graph that is being captured: operations, each of which comes after others.
 struct Capture {
   struct Node {
     Operation operation;
@@ -27,23 +27,23 @@ struct Capture {
   bool valid = true;
   std::vector<std::shared_ptr<Queue>> members;
 
-  // Whether `node` is among those that `tips` come after, or one of them.
+  // Returns for each node whether it is one of `tips` or comes before one of them.
   std::vector<bool> before(const std::vector<std::size_t>& tips) const;
 };
 
-// What waits on a stream. Runs when somebody waits for it.
+// The operations that wait on a stream, which run when a thread waits for them.
 struct Queue {
   int device = 0;
   bool blocking = true;  // ordered with the legacy default stream
   std::deque<Operation> waiting;
-  std::uint64_t queued = 0, done = 0, asked = 0;  // operations so far; asked: somebody is at it
+  std::uint64_t queued = 0, done = 0, asked = 0;  // numbers of operations; asked: up to which a thread was asked to run
   std::mutex running;                             // held while an operation runs
-  // While it captures: into what, and the nodes that the next one comes after.
+  // While the stream captures: the capture, and the nodes that the next operation comes after.
   std::shared_ptr<Capture> capture;
   std::vector<std::size_t> tips;
 };
 
-// A place in a stream: after its first `position` operations.
+// A position in a stream: after its first `position` operations.
 struct Mark {
   std::shared_ptr<Queue> queue;
   std::uint64_t position = 0;
@@ -53,9 +53,10 @@ struct Mark {
 struct State {
   std::mutex mutex;
   std::vector<std::shared_ptr<Queue>> legacy;  // the default stream of each device
-  std::vector<std::shared_ptr<Queue>> queues;  // all streams with work, destroyed ones too
+  std::vector<std::shared_ptr<Queue>> queues;  // all streams with work, also destroyed ones
   std::vector<std::shared_ptr<Capture>> captures;
-  // Queries are answered by threads that run what was asked about; host functions and ranks may have to be waited for.
+  // The marks that queries ask for, up to which other threads run, since they may have to wait for host functions and
+  // ranks.
   std::deque<Mark> asked;
   int idle_threads = 0;
   std::condition_variable asked_or_done;
@@ -63,22 +64,23 @@ struct State {
 };
 State& state();
 
-// The queue of a stream of this thread's device; null for a handle that is none.
+// Returns the queue of a stream of this thread's device; null for an invalid handle.
 std::shared_ptr<Queue> queue_of(cudaStream_t stream);
-// Runs a stream's operations up to the mark, and what they wait for.
+// Runs a stream's operations up to the mark, and the operations that they wait for.
 void run_until(const Mark& mark);
 bool is_done(const Mark& mark);
-// Has another thread run up to the mark. True where that is done within a moment.
+// Lets another thread run up to the mark. Returns true if that is done within a moment.
 bool ask_for(const Mark& mark);
 void run_all();
-// The end of the stream as it is now; with the mutex held.
+// Returns the current end of a stream; the caller holds the mutex.
 inline Mark end_of(const std::shared_ptr<Queue>& queue) { return {queue, queue->queued}; }
 
 cudaError_t queue_on(const std::shared_ptr<Queue>& queue, Operation operation);
 
 // The capture mode of this thread, see cudaThreadExchangeStreamCaptureMode.
 cudaStreamCaptureMode& thread_capture_mode();
-cudaError_t spoil(Capture& capture, cudaError_t status);
+// Marks a capture as invalid, and returns the status.
+cudaError_t invalidate(Capture& capture, cudaError_t status);
 
 }  // namespace emulated
 

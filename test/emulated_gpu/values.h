@@ -1,4 +1,4 @@
-// Values of cuBLASLt's, cuDNN's and NCCL's data types, read and written as float.
+// Reads and writes values of cuBLASLt's, cuDNN's and NCCL's data types as float.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -54,7 +54,7 @@ inline void store(void* memory, Number type, std::int64_t index, float value) {
   }
 }
 
-// What an aligned address of this memory is a multiple of, at most 256 bytes.
+// Returns the alignment of an address, at most 256 bytes.
 inline std::size_t alignment_of(const void* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   return address % 256 == 0 ? 256 : address & (~address + 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu-check on programs that stand in for the real ones and behave as variables say."""
+"""Tests scripts/gpu-check with programs that replace the real ones and behave as environment variables say."""
 import ast
 import contextlib
 import io
@@ -47,7 +47,7 @@ elif sys.argv[1] == "run":
     print(os.environ["TRAINCTL_DATA"], os.getcwd())
     sys.exit(3)
 """,
-    # As Catch2 2 does; one case crashes all that follow it.
+    # Behaves like Catch2 2; a broken case crashes the program.
     "test-cuda": r"""
 import os, sys
 names = ["adds, too", "breaks [memory]", "multiplies"]
@@ -127,17 +127,17 @@ class WholeCommand(Folder):
         verdicts = {target["name"]: target["verdict"] for target in json.loads(self.json.read_text())["targets"]}
         self.assertEqual(verdicts["resnet20, speed of PyTorch's eager"], "not measured")
 
-    def test_data_lies_where_the_user_is(self):
+    def test_data_is_found_from_the_users_folder(self):
         (self.folder / "data/mnist").mkdir(parents=True)
         for variables in ({"TRAINCTL_DATA": "data"}, {"TRAINCTL_DATA": ""}):
             self.assertEqual(self.command("--only", "mnist", **variables).returncode, 1)
-            self.assertEqual(self.rows()["mnist"]["verdict"], "FAILED")  # tried, that is
+            self.assertEqual(self.rows()["mnist"]["verdict"], "FAILED")  # it was tried
             self.assertIn(f"{self.folder.resolve()}/data /", self.rows()["mnist"]["log"])
         self.assertEqual(self.command("--only", "mnist", TRAINCTL_DATA="elsewhere").returncode, 0)
         self.assertEqual(self.rows()["mnist"]["verdict"], "skipped")
 
     def test_first_look(self):
-        """It ends the script where there is no GPU, and nowhere else."""
+        """It ends the script if there is no GPU, and in no other case."""
         self.json.write_text("an earlier report")
         self.assertEqual(self.command(NO_RUN="1", GPU="").stderr, "no CUDA device: the disk is gone\n")
         self.assertFalse(self.json.exists())
@@ -159,7 +159,7 @@ class WholeCommand(Folder):
         self.assertIn("without a CUDA graph", row["log"])
         self.assertEqual(row["figures"]["samples_per_second"], 1000)
 
-    def test_kernels_are_kept_and_taken_back(self):
+    def test_kernels_are_kept_and_used_again(self):
         self.command("--only", "resnet50")
         self.assertEqual(json.loads((self.folder / "report.kernels.json").read_text()), {"kernels-1": "chosen"})
         self.assertIn("kernels before: none", (self.folder / "report.log").read_text())
@@ -193,7 +193,7 @@ class WholeCommand(Folder):
         self.assertEqual(self.rows()["fused against unfused"]["verdict"], "no figure")
 
     def test_gpu_log(self):
-        """nvidia-smi describes the GPU once and logs its clocks until the end, when it is ended."""
+        """nvidia-smi describes the GPU once and logs its clocks until the script ends."""
         smi = self.folder / "bin/nvidia-smi"
         smi.write_text("#!/bin/sh\n[ \"$1\" = -q ] && echo a GPU && exit\necho \"$@\"; echo $$ >pid; exec sleep 60\n")
         smi.chmod(0o755)
@@ -214,7 +214,7 @@ class WholeCommand(Folder):
 
 
 class Rows(Folder):
-    """Rows made up for the test, in this process."""
+    """Tests rows that are made up for the test, in this process."""
 
     def run_rows(self, rows, seconds):
         work = self.folder / "work"
@@ -280,14 +280,14 @@ class Parts(unittest.TestCase):
             self.assertLess(table.FIRST_LOOK.limit + sum(row.limit for row in rows), table.SECONDS)
         self.assertLess(table.SECONDS, 600)
 
-    def test_what_further_rows_there_are_run_where_their_limit_is_left(self):
+    def test_further_rows_run_if_their_limit_fits_the_time_left(self):
         ran = []
         rows = [Row(name, limit, lambda _, name=name: ran.append(name) or name) for name, limit in (("long", 50), ("short", 1))]
         with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as log, contextlib.redirect_stdout(io.StringIO()):
             run_rows([], Commands(folder, folder, log), Report(pathlib.Path(folder) / "r.json", {}), time.monotonic() + 5, rows)
         self.assertEqual(ran, ["short"])
 
-    def test_samples_are_what_numpy_reads(self):
+    def test_samples_are_in_numpys_format(self):
         with tempfile.TemporaryDirectory() as folder:
             at_size.make_samples(pathlib.Path(folder) / "s", 6, (4, 5, 3), 10)
             for name, dtype, shape, count in (("x", "|u1", "(6, 4, 5, 3,)", 360), ("y", "<i4", "(6,)", 24)):

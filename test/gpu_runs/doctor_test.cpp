@@ -1,4 +1,4 @@
-// trainctl doctor with GPUs: here emulated ones, with the driver's tale of them.
+// Tests trainctl doctor with emulated GPUs, which an emulated NVML describes.
 #include <filesystem>
 
 #include "core/base/format.h"
@@ -23,7 +23,7 @@ Report examine(const Folder& folder, const std::string& ranks, const std::vector
   return {code, Json::parse(command.out())};
 }
 
-// What a run says that must fail for want of a GPU.
+// Returns the errors of a run that must fail because it has no usable GPU.
 std::string refusal(const Folder& folder, const std::string& variable) {
   Command run(folder, {"run", digits, "--device", "cuda", "--ranks", "1"}, ".", {variable});
   CHECK(run.wait() == 6);
@@ -61,13 +61,13 @@ TEST_CASE("a GPU that is older than the kernels is refused") {
   const std::string old = "TRAINCTL_EMULATED_CAPABILITY=7.5";
   const Report report = examine(folder, "2", {nvml, "TRAINCTL_EMULATED_GPUS=2", old});
   CHECK(report.code == 1);
-  REQUIRE(report.json["problems"].size() == 2);  // of each rank
+  REQUIRE(report.json["problems"].size() == 2);  // one of each rank
   const std::string words = "Emulated GPU has compute capability 7.5; this trainctl needs 8.0 or later";
   CHECK(report.json["problems"][0]["message"] == words);
   CHECK(contains(refusal(folder, old), words));
 }
 
-TEST_CASE("CUDA's reason to give no GPU is told, with what to do") {
+TEST_CASE("CUDA's reason for having no GPU is reported, with a remedy") {
   const Folder folder;
   for (const auto& [error, name, remedy] : {std::tuple{35, "cudaErrorInsufficientDriver", "install a newer driver"},
                                             {100, "cudaErrorNoDevice", "CUDA_VISIBLE_DEVICES"},

@@ -1,5 +1,5 @@
-// Whole runs on a GPU against the CPU's, and against themselves. Here on an emulated GPU; scripts/gpu-check does the
-// like on real ones.
+// Compares whole runs on an emulated GPU with runs on the CPU and with each other; scripts/gpu-check does the same on
+// real GPUs.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@
 namespace trainctl::test::gpu_runs_test {
 namespace {
 
-// A network of every family of layers. 9 steps an epoch, the last of 3 samples.
+// A network with every family of layers. An epoch has 9 steps, the last of which has 3 samples.
 const std::string network = R"(
 data: {dataset: synthetic, samples: 131, shape: [8, 8, 3], classes: 5, validation: {samples: 37}}
 log: {every: 1 steps}
@@ -41,7 +41,7 @@ const std::string training = train_section(
     "batch_size: 16, epochs: 6, max_steps: 50, optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}, clip_norm: "
     "5");
 
-// A run that finished, in the directory folder/name.
+// Runs the network to the end, in the directory folder/name.
 Finished finish(const Folder& folder, const std::string& name, const std::string& device,
                 const std::vector<std::string>& more = {}) {
   const std::string config = folder.write("network.yaml", network + training), directory = folder / name;
@@ -55,7 +55,7 @@ Finished finish(const Folder& folder, const std::string& name, const std::string
   return finished;
 }
 
-// The same; its directory.
+// Does the same, and returns the directory.
 std::string run(const Folder& folder, const std::string& name, const std::string& device,
                 const std::vector<std::string>& more = {}) {
   finish(folder, name, device, more);
@@ -70,7 +70,7 @@ std::vector<double> losses(const std::string& directory) {
 
 std::string hash(const std::string& directory) { return events(directory, "end").back().at("weights_sha256"); }
 
-// Tolerances are relative, or where the loss has fallen far, relative to the first one.
+// Tolerances are relative to the loss, or to the first loss if the loss has fallen far.
 void compare(const std::string& cpu, const std::string& gpu, double tolerance) {
   const std::vector<double> expected = losses(cpu), found = losses(gpu);
   REQUIRE(expected.size() == 50);
@@ -84,28 +84,28 @@ void compare(const std::string& cpu, const std::string& gpu, double tolerance) {
   CHECK_FALSE(contains(events(cpu, "start").front().at("device").get<std::string>(), "CUDA"));
 }
 
-TEST_CASE("50 steps on a GPU follow the CPU's") {
+TEST_CASE("50 steps on a GPU have the same losses as on the CPU") {
   const Folder folder;
   compare(run(folder, "cpu", "cpu"), run(folder, "gpu", "cuda"), 1e-3);
 }
 
-// bfloat16 keeps 8 bits: each value that is stored differs by up to 0.4 %, and 50 steps of learning carry that on.
-// float16 keeps 11.
-TEST_CASE("50 steps in half precision on a GPU follow the CPU's in float32") {
+// bfloat16 keeps 8 bits: each stored value differs by up to 0.4 %, and the differences add up over 50 steps. float16
+// keeps 11 bits.
+TEST_CASE("50 steps in half precision on a GPU have the same losses as in float32 on the CPU") {
   const Folder folder;
   const std::string cpu = run(folder, "cpu", "cpu");
   compare(cpu, run(folder, "bfloat16", "cuda", {"--set", "train.precision=bfloat16"}), 0.02);
   compare(cpu, run(folder, "float16", "cuda", {"--set", "train.precision=float16"}), 0.01);
 }
 
-TEST_CASE("micro-batches on a GPU learn what they learn on the CPU") {
+TEST_CASE("micro-batches on a GPU have the same losses as on the CPU") {
   const Folder folder;
-  // Full batches only: a share's micro-batches divide it.
-  const std::vector<std::string> cut{"--set", "train.gradient_accumulation=4", "--set", "data.samples=144"};
-  compare(run(folder, "cpu", "cpu", cut), run(folder, "gpu", "cuda", cut), 1e-3);
+  // There are only full batches, since micro-batches must divide a share.
+  const std::vector<std::string> settings{"--set", "train.gradient_accumulation=4", "--set", "data.samples=144"};
+  compare(run(folder, "cpu", "cpu", settings), run(folder, "gpu", "cuda", settings), 1e-3);
 }
 
-TEST_CASE("a GPU gives the same bits twice, recorded as a graph or not") {
+TEST_CASE("a GPU computes the same bits twice, recorded as a graph or not") {
   const Folder folder;
   const std::vector<std::string> set{"--set", "train.deterministic=true"};
   const std::string once = hash(run(folder, "once", "cuda", set));
@@ -114,7 +114,7 @@ TEST_CASE("a GPU gives the same bits twice, recorded as a graph or not") {
                  {"--set", "train.deterministic=true", "--set", "train.cuda_graphs=false"})) == once);
 }
 
-TEST_CASE("a run goes on from a checkpoint on the other device, and on a GPU to the same bits") {
+TEST_CASE("a run continues from a checkpoint on the other device, and on a GPU with the same bits") {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
   const std::string whole = run(folder, "whole", "cuda");
@@ -132,7 +132,7 @@ TEST_CASE("a run goes on from a checkpoint on the other device, and on a GPU to 
   }
 }
 
-TEST_CASE("float16's loss scale goes on from a checkpoint") {
+TEST_CASE("float16's loss scale continues from a checkpoint") {
   const Folder folder;
   const std::string set = "train.precision=float16";
   const std::string whole = run(folder, "whole", "cuda", {"--set", set});
@@ -144,7 +144,7 @@ TEST_CASE("float16's loss scale goes on from a checkpoint") {
 
 // One weight w, and the gradient 2 (w - 5000) in each step: Adam's step with it is its learning rate, if the averages
 // of gradients and squares are corrected by the number of updates. Scaled by 1024 it exceeds float16's range.
-TEST_CASE("a step that overflows in float16 is no step of the optimizer's, before and after a resume") {
+TEST_CASE("a step that overflows in float16 is not a step of the optimizer, before and after a resume") {
   const Folder folder;
   folder.write("x.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 1))));
   folder.write("y.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 5000))));
@@ -205,12 +205,12 @@ log: {every: 1 steps}
         Approx(events(one, "epoch").back().at("validation").at("loss").get<double>()).epsilon(1e-3));
 }
 
-// How ranks on GPUs talk, and in which precision they train.
+// How ranks on GPUs communicate, and in which precision they train.
 struct Way {
   std::string communication, precision;
 };
 
-// Compares runs on as many GPUs as ranks with one rank on the CPU, for each strategy, which is a list of settings, in
+// Compares runs on `gpus` ranks with a GPU each with one rank on the CPU, for each strategy (a list of settings) and
 // each way.
 void compare_on_gpus(int gpus, const std::string& network_and_training,
                      const std::vector<std::vector<std::string>>& strategies, const std::vector<Way>& ways) {
@@ -267,7 +267,7 @@ TEST_CASE("replicas of GPUs that share layers share the update, and learn what o
 }
 
 TEST_CASE(
-    "logical shards give the same bits on any number of ranks on GPUs, by NCCL or staged, whatever replicas share") {
+    "logical shards compute the same bits on any number of ranks on GPUs, by NCCL or staged, whatever replicas share") {
   const Folder folder;
   const std::string config = folder.write(
       "shards.yaml", uneven_data + skip_model +
@@ -295,7 +295,7 @@ TEST_CASE(
 }
 
 // Large inputs are copied from the loader's own memory.
-TEST_CASE("large batches on a GPU are those that the CPU sees") {
+TEST_CASE("large batches on a GPU are the same as on the CPU") {
   const Folder folder;
   const std::string config = folder.write("large.yaml", R"(
 data: {dataset: synthetic, samples: 330, shape: [64, 64, 3], classes: 5, validation: {samples: 37}}
@@ -319,7 +319,7 @@ model:
   for (std::size_t step = 0; step < cpu.size(); ++step) CHECK(gpu[step] == Approx(cpu[step]).epsilon(1e-3));
 }
 
-TEST_CASE("steps with marks are recorded too, where those before had none") {
+TEST_CASE("steps with time marks are recorded, too, if the steps before had none") {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
   const Finished finished =
@@ -329,7 +329,7 @@ TEST_CASE("steps with marks are recorded too, where those before had none") {
   CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
 }
 
-TEST_CASE("kernels are timed with a line for each candidate, and kept, and a damaged record is set aside and told") {
+TEST_CASE("kernels are timed with a line for each candidate and kept, and a damaged record is renamed and reported") {
   const Folder folder;
   const std::string log = finish(folder, "first", "cuda", {"-v"}).errors;
   CHECK(contains(log, "timed conv2d_grad_weights 'first' ("));
@@ -341,21 +341,21 @@ TEST_CASE("kernels are timed with a line for each candidate, and kept, and a dam
   std::string kept;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder.path())) {
     const std::string name = file.path().filename();
-    // The CPU has one of its own.
+    // The CPU has a record of its own.
     if (name.starts_with("kernels-") && contains(read_file(file.path()), "engine ")) kept = file.path();
   }
   REQUIRE(!kept.empty());
   const std::string text = read_file(kept), damaged = text.substr(0, text.size() - 7);
   std::ofstream(kept) << damaged;
-  const std::string told = finish(folder, "third", "cuda", {"-v"}).errors;
-  CHECK(contains(told, kept + " is damaged: "));
-  CHECK(contains(told, "timed conv2d_grad_weights 'first' ("));
+  const std::string messages = finish(folder, "third", "cuda", {"-v"}).errors;
+  CHECK(contains(messages, kept + " is damaged: "));
+  CHECK(contains(messages, "timed conv2d_grad_weights 'first' ("));
   CHECK(read_file(kept + ".damaged") == damaged);
   CHECK(read_file(kept).size() > damaged.size());
 }
 
-// The numbers of nodes of the CUDA graphs that a run of the network on a GPU recorded. The libraries' heuristics choose
-// its kernels: timings would choose now these and now those, which differ in their number.
+// Returns the numbers of nodes of the CUDA graphs that a run of the network on a GPU recorded. The libraries'
+// heuristics choose its kernels: timings could choose different kernels, with different numbers of nodes, each time.
 std::set<int> recorded_nodes(const std::string& ranks) {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
@@ -375,16 +375,16 @@ std::set<int> recorded_nodes(const std::string& ranks) {
   return nodes;
 }
 
-// A node is a kernel, a call of a library or copies made at once; each costs the GPU a launch.
-TEST_CASE("a step on a GPU is recorded as so many nodes as its ops need") {
-  constexpr int batch = 1 + 1;                                       // the copy, bytes normalised
+// A node is a kernel, a call of a library or a group of copies; each costs the GPU a launch.
+TEST_CASE("a step on a GPU is recorded with only the nodes that its ops need") {
+  constexpr int batch = 1 + 1;                                       // the copy; the normalisation of bytes
   constexpr int results = 1;                                         // the copy
   constexpr int loss = 1 + 1, metric = 1, dropout = 1, pooling = 1;  // the loss and the number of samples
   constexpr int residual = 1;                                        // the sum with its ReLU
   constexpr int convolution = 3;                                     // with the bias
   constexpr int batch_norm = 1;                                      // with the ReLU
   constexpr int dense = 2 + 1;                                       // with the bias; the tanh
-  constexpr int relu = 1, softmax = 1;  // in training parts of the convolution and of the loss
+  constexpr int relu = 1, softmax = 1;  // fused into the convolution and the loss in training
   constexpr int evaluation =
       batch + convolution + batch_norm + relu + residual + pooling + dense + softmax + loss + metric + results;
 
@@ -396,11 +396,11 @@ TEST_CASE("a step on a GPU is recorded as so many nodes as its ops need") {
   constexpr int batch_norm_gradient = 1 + 1;           // sums, then by the input
   constexpr int backward =
       dense_gradient + pooling + relu_gradient + dropout + convolution_gradient + batch_norm_gradient;
-  constexpr int agreement = 1;       // whether all is finite, and who wants to stop
+  constexpr int agreement = 1;       // whether all values are finite, and whether a rank stops
   constexpr int update = 1 + 1 + 1;  // the norm, the optimizer, the moving statistics
   CHECK(recorded_nodes("1") == std::set{evaluation, forward + statistics + backward + agreement + update + results});
 
-  // Ranks on staged communication meet between two graphs; marks take the times of a step's parts.
+  // With staged communication, ranks exchange data between two graphs; marks measure the times of a step's phases.
   CHECK(recorded_nodes("2") ==
         std::set{evaluation + 3, forward + statistics + backward + agreement + 4, update + results + 2});
 }

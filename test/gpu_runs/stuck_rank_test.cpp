@@ -1,5 +1,5 @@
-// A rank that is stuck is named when GPUs compute: through NCCL, and through the memory of the hosts. Both are emulated
-// here.
+// Tests that a stuck rank is named if GPUs compute, with communication through NCCL and through the hosts' memory. GPUs
+// and NCCL are emulated.
 #include "test/catch.h"
 #include "test/runs/stuck_ranks.h"
 

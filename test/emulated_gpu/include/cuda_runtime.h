@@ -1,4 +1,4 @@
-// Stands before the toolkit's header of this name: adds what nvcc knows without a header.
+// Replaces the toolkit's header of this name: includes it and adds what nvcc defines without a header.
 #pragma once
 
 #include_next <cuda_runtime.h>

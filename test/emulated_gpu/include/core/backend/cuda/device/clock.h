@@ -1,4 +1,4 @@
-// The emulated GPU's clock: stands before the header of this name that CUDA uses.
+// The emulated GPU's clock; replaces the header of this name that CUDA uses.
 #pragma once
 
 #include <chrono>

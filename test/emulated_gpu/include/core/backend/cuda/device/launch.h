@@ -1,4 +1,4 @@
-// Starting a kernel on the emulated GPU: stands before the header of this name that CUDA uses.
+// Starts a kernel on the emulated GPU; replaces the header of this name that CUDA uses.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 
 namespace trainctl::cuda {
 
-// Queues kernel(arguments...) on the stream, over `blocks` blocks of `threads` threads. Throws as check() does.
+// Queues kernel(arguments...) on the stream, over `blocks` blocks of `threads` threads. Throws like check().
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, Arguments... arguments) {
   const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);

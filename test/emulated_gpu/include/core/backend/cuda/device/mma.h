@@ -1,4 +1,4 @@
-// The emulated GPU's products of small matrices: stands before the header of this name that CUDA uses.
+// The emulated GPU's products of small matrices; replaces the header of this name that CUDA uses.
 #pragma once
 
 #include <bit>
@@ -16,19 +16,19 @@ float value_of(unsigned pair, int half) {
 
 template <class T>
 void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  constexpr int lanes = 32, most_warps = 32;
-  __shared__ unsigned all_a[most_warps][lanes][4], all_b[most_warps][lanes][2];
+  constexpr int lanes = 32, max_warps = 32;
+  __shared__ unsigned all_a[max_warps][lanes][4], all_b[max_warps][lanes][2];
   const int lane = static_cast<int>(emulated::lane()), group = lane / 4, pair = lane % 4;
   const auto warp = threadIdx.x / lanes;
   std::memcpy(all_a[warp][lane], a, sizeof a);
   std::memcpy(all_b[warp][lane], b, sizeof b);
   __syncwarp();
   for (int i = 0; i < 4; ++i) {
-    const int lower = i / 2, column = 2 * pair + i % 2;  // row group + 8 lower of the sum
+    const int lower = i / 2, column = 2 * pair + i % 2;  // row group + 8 * lower of the sum
     for (int k = 0; k < 16; ++k) {
-      const int right = k / 8, of = k % 8 / 2;
-      sum[i] += value_of<T>(all_a[warp][4 * group + of][lower + 2 * right], k % 2) *
-                value_of<T>(all_b[warp][4 * column + of][right], k % 2);
+      const int right = k / 8, offset = k % 8 / 2;
+      sum[i] += value_of<T>(all_a[warp][4 * group + offset][lower + 2 * right], k % 2) *
+                value_of<T>(all_b[warp][4 * column + offset][right], k % 2);
     }
   }
   __syncwarp();
