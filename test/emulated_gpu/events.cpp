@@ -70,8 +70,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream) {
   return status;
 }
 
-// Makes later work on the stream wait for the event; the stream joins the capture in which the event was recorded, if
-// any.
+// Makes later work on the stream wait for the event; the stream joins the capture that recorded the event, if any.
 cudaError_t wait(cudaStream_t stream, cudaEvent_t event) {
   const auto queue = queue_of(stream);
   if (event == nullptr || queue == nullptr) return cudaErrorInvalidResourceHandle;

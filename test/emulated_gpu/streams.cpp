@@ -18,8 +18,7 @@ void run(const Mark& mark, bool quick) {
     const std::unique_lock running(mark.queue->running, std::try_to_lock);
     if (!running && quick) return;
     if (!running) {
-      // The thread that runs this queue now may wait for a queue that this thread runs: waiting for its lock could
-      // hang.
+      // The thread that runs this queue may wait for a queue of this thread: waiting for its lock could hang.
       open.reset();
       std::this_thread::sleep_for(20us);
       continue;

@@ -55,8 +55,7 @@ struct State {
   std::vector<std::shared_ptr<Queue>> legacy;  // the default stream of each device
   std::vector<std::shared_ptr<Queue>> queues;  // all streams with work, also destroyed ones
   std::vector<std::shared_ptr<Capture>> captures;
-  // The marks that queries ask for, up to which other threads run, since they may have to wait for host functions and
-  // ranks.
+  // Marks that queries ask for. Other threads run up to them, since host functions and ranks may make them wait.
   std::deque<Mark> asked;
   int idle_threads = 0;
   std::condition_variable asked_or_done;

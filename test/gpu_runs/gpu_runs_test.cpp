@@ -1,5 +1,4 @@
-// Compares whole runs on an emulated GPU with runs on the CPU and with each other; scripts/gpu-check does the same on
-// real GPUs.
+// Compares whole runs on an emulated GPU with runs on the CPU and with each other. scripts/gpu-check uses real GPUs.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -210,8 +209,8 @@ struct Way {
   std::string communication, precision;
 };
 
-// Compares runs on `gpus` ranks with a GPU each with one rank on the CPU, for each strategy (a list of settings) and
-// each way.
+// Compares runs on `gpus` ranks, each with a GPU, with one rank on the CPU, for all strategies (lists of settings) and
+// ways.
 void compare_on_gpus(int gpus, const std::string& network_and_training,
                      const std::vector<std::vector<std::string>>& strategies, const std::vector<Way>& ways) {
   const Folder folder;

@@ -1,5 +1,4 @@
-// Tests batch normalisation, ReLU and max pooling as one op: every implementation computes the bits of the separate
-// ops.
+// Tests batch normalisation, ReLU and max pooling as one op: all implementations have the bits of the separate ops.
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 
 #include <cmath>

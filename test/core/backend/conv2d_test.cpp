@@ -1,5 +1,4 @@
-// Compares convolutions with naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding,
-// accumulation.
+// Compares convolutions with naive loops in float64: sizes, groups, dilation, strides, padding, accumulation.
 #include <sstream>
 
 #include "core/backend/cpu/cpu_backend.h"

@@ -1,5 +1,4 @@
-// Tests the CPU backend: memory, streams, events, errors, and kernels that allocate nothing and compute the same bits
-// each time.
+// Tests the CPU backend: memory, streams, events, errors, and kernels that allocate nothing and repeat the same bits.
 #include "core/backend/cpu/cpu_backend.h"
 
 #include <atomic>

@@ -21,8 +21,7 @@ Value weights() {
   return w;
 }
 
-// Computes the area under the curve by Keras' definition, threshold by threshold, of predictions in [0, 1] with
-// weights.
+// Computes the area under the curve by Keras' definition, threshold by threshold, of weighted predictions in [0, 1].
 double area(const Row& p, const Row& t, const Row& w, int thresholds, AucCurve curve) {
   Row tp, fp;
   double yes = 0, no = 0;

@@ -143,8 +143,7 @@ TEST_CASE("the variance of group normalisation is precise even if the mean is la
   const Shape shape{2, 40, 41, 8}, channels{8};
   const Value dy = random_value(shape, DType::float32, 2);
   Value x = random_value(shape, DType::float32, 1, 4095, 4097);
-  for (std::int64_t i = 0; i < 8; ++i)
-    x.values[static_cast<std::size_t>(i)] = 0;  // the first pixel is far from the mean
+  for (std::int64_t i = 0; i < 8; ++i) x.values[static_cast<std::size_t>(i)] = 0;  // the first pixel is an outlier
   const Value gamma = random_value(channels, DType::float32, 3), beta = random_value(channels, DType::float32, 4);
   const GroupNormAttributes a{{}, 2};
   const Expected expected = by_definition(x, dy, gamma, beta, a);

@@ -27,8 +27,7 @@ std::vector<double> row_of(const Value& value, std::size_t number);
 Value row(std::vector<double> values);
 Value scalar(double value, DType dtype = DType::float32);
 
-// Creates the backend that this program tests: the CPU backend, or the CUDA backend in test-cuda, which has the same
-// cases.
+// Creates the backend under test: the CPU backend, or the CUDA backend in test-cuda, which has the same cases.
 std::unique_ptr<Backend> backend_under_test(const BackendOptions& options = {});
 
 // These functions write and read values in memory in their dtype.

@@ -28,8 +28,7 @@ Value concatenated(const std::vector<Value>& values) {
 TEST_CASE("merged moments are those of all values of the ranks that have samples") {
   const auto backend = backend_under_test();
   for (const std::int64_t channels : {1, 5, 16}) {
-    // The ranks have different numbers of samples and different means, one of them large; the third rank has no
-    // samples.
+    // Ranks have different numbers of samples and different means, one of them large; the third has no samples.
     std::vector<Part> parts;
     for (const std::int64_t samples : {3, 1, 2, 4}) {
       const auto number = parts.size();

@@ -1,5 +1,4 @@
-// Tests the arena: no two tensors that are alive at once share a byte, with random lifetimes and those of real
-// networks.
+// Tests the arena: tensors that are alive at once share no byte, with random lifetimes and those of real networks.
 #include <random>
 
 #include "core/compile/liveness.h"

@@ -206,8 +206,7 @@ void columns_then_rows(Backend& backend, const MeshRank& rank, const MeshCommuni
                 {{"w", transposed(c) * dx}, {"a", transposed(input) * before[i]}, {"b", transposed(hidden[i]) * y}});
 }
 
-// Each rank holds some rows: they are gathered and multiplied by each rank's weights; the sum of the products is
-// scattered.
+// Each rank holds some rows: they are gathered, multiplied by each rank's weights, and the products' sum is scattered.
 void gathered_and_scattered(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
   const auto i = static_cast<std::size_t>(r);

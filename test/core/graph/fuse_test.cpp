@@ -226,9 +226,7 @@ TEST_CASE("of two input gradients the later one is fused with the sum, and of th
                            "conv2d_grad_input (dy, g2/kernel, sum) -> (total)"});
 }
 
-TEST_CASE(
-    "an input gradient is not fused if it has other readers or if the sum has an activation; the other summand may be "
-    "read") {
+TEST_CASE("a fused sum has no activation; its other summand may have other readers, its input gradient may not") {
   Gradients base;
   const TensorId dy = base.like(base.graph.inputs[0], "dy");
   const TensorId total = base.sum(dy, base.conv_gradient("g", dy), "total");

@@ -10,8 +10,7 @@
 
 namespace trainctl::testing {
 
-// Reads the model of a document `{layers: ...}` or `{preset: ...}`, with locations in "m.yaml". `reader` has the
-// errors.
+// Reads the model of a document `{layers: ...}` or `{preset: ...}` that is called "m.yaml". `reader` has the errors.
 inline ModelOptions read_model(const std::string& yaml, Reader& reader) {
   const Node node = expand_preset(parse_yaml(yaml, "m.yaml", TRAINCTL_SOURCE_DIR, reader), load_preset, reader);
   ModelOptions model;

@@ -1,5 +1,4 @@
-// Tests how layers expand into ops: names, references, blocks, and what training, evaluation, logits and bfloat16
-// change.
+// Tests how layers expand into ops: names, references, blocks, training, evaluation, logits and bfloat16.
 #include <set>
 
 #include "core/graph/ops/elementwise/activations.h"

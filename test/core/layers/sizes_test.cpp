@@ -55,8 +55,7 @@ TEST_CASE("windows of huge numbers are resolved or refused without overflow") {
             } catch (const OverflowError&) {
               continue;
             }
-            // The output of an accepted window is computed without overflow: at least one row, and at most the padded
-            // input.
+            // An accepted window has an output without overflow: at least one row, and at most the padded input.
             const std::int64_t rows = window.output(0, input);
             CHECK(rows >= 1);
             CHECK(rows <= input + window.padding_before[0] + window.padding_after[0]);

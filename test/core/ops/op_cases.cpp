@@ -180,8 +180,7 @@ void add_convolutions(std::vector<OpCase>& cases) {
   }
 }
 
-// A convolution over sequences as images one pixel high, with `before` steps of zeros at the start and `after` at the
-// end.
+// A convolution over sequences as images one pixel high, with `before` zero steps at the start and `after` at the end.
 struct SequenceConvolution {
   std::string name;
   std::int64_t size = 3, before = 0, after = 0, stride = 1, dilation = 1, groups = 1;

@@ -14,8 +14,7 @@ struct OpCase {
   std::string name;    // prefix of its values in test/golden/ops.safetensors
   std::string inputs;  // one letter per input: x activation in the compute dtype; f float32 activation; p parameter;
                        // c constant with the dtype of the golden file. All but constants have gradients.
-  // Appends the ops to the graph and returns the tensors that the golden file holds as outputs; the first is
-  // differentiated.
+  // Appends the ops to the graph and returns the outputs that are in the golden file; the first one is differentiated.
   std::function<std::vector<TensorId>(Graph&, const std::vector<TensorId>& inputs)> build;
   bool smooth = true;  // whether finite differences approximate its gradients
 };

@@ -150,8 +150,7 @@ class Samples {
   std::vector<std::int64_t> numbers_;
 };
 
-// Trains and compares every loss by its relative error, and in float32 every tensor at the end by its typical
-// deviation.
+// Trains and compares losses by their relative errors, and in float32 all tensors at the end by typical deviations.
 //
 // float32: the tolerance covers the rounding of 30 steps. bfloat16: each activation has an error of up to 2^-9, and
 // about ten of them follow one another, so that the first losses agree with PyTorch's to 2^-6. Later steps start from
