@@ -209,8 +209,7 @@ struct Way {
   std::string communication, precision;
 };
 
-// Compares runs on `gpus` ranks, each with a GPU, with one rank on the CPU, for all strategies (lists of settings) and
-// ways.
+// Compares runs on `gpus` ranks, each with a GPU, with one rank on the CPU for each strategy (settings) and each way.
 void compare_on_gpus(int gpus, const std::string& network_and_training,
                      const std::vector<std::vector<std::string>>& strategies, const std::vector<Way>& ways) {
   const Folder folder;

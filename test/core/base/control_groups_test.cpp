@@ -110,7 +110,7 @@ TEST_CASE("a container finds its own group at the top, whatever its name on the 
   }
 }
 
-TEST_CASE("without control groups, or with files in another format, all memory of the machine is available") {
+TEST_CASE("without control groups, or with files in another format, the machine's memory is available") {
   CHECK(available_memory(Root({}).path) == 20 * gigabyte);
   const Root root({{"/proc/self/mountinfo", "24\n - \n24 18 0:22 / /sys - cgroup2\nx - cgroup cgroup memory"},
                    {"/proc/self/cgroup", "0\n0::\n:::::\n4:memory"}});
