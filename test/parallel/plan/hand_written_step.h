@@ -1,4 +1,4 @@
-// Steps written by hand, of ops that take a stated time and communications, and costs that are stated, for tests of the
+// Hand-written steps of ops with given times and communications, and costs given as functions, for tests of the
 // simulator.
 #pragma once
 
@@ -71,8 +71,8 @@ class HandWrittenStep {
   std::map<std::string, double> seconds_;
 };
 
-// Costs as functions, free unless they are set.
-struct StatedCosts final : Costs {
+// Costs given as functions; a cost whose function is not set is 0.
+struct GivenCosts final : Costs {
   std::function<double(const PlacedProgram&, int segment, int op)> op;
   std::function<TrafficSeconds(const Traffic&)> traffic;
   HostSeconds host;
@@ -88,8 +88,9 @@ struct StatedCosts final : Costs {
   bool communication_takes_cores() const override { return takes_cores; }
 };
 
-// Simulates the steps of the stages of a mesh, one rank of each; the seconds of ops are those that they state.
-inline SimulatedStep simulate(const Mesh& mesh, const std::vector<HandWrittenStep>& steps, StatedCosts costs = {},
+// Simulates the steps of the stages of a mesh, with one rank for each stage; each op takes the seconds given in its
+// step.
+inline SimulatedStep simulate(const Mesh& mesh, const std::vector<HandWrittenStep>& steps, GivenCosts costs = {},
                               int ranks_per_node = 1024, bool timeline = false) {
   costs.op = [&](const PlacedProgram& program, int segment, int op) {
     const std::string& name = program.op(segment, op).op.name;
@@ -99,7 +100,7 @@ inline SimulatedStep simulate(const Mesh& mesh, const std::vector<HandWrittenSte
   std::vector<PlacedProgram> placed;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     placed.push_back(steps[s].placed());
-    placed.back().program.micro_batch_samples = static_cast<std::int64_t>(s);  // which step it is
+    placed.back().program.micro_batch_samples = static_cast<std::int64_t>(s);  // index of the step
   }
   std::vector<StageRank> ranks;
   for (std::size_t s = 0; s < steps.size(); ++s) {

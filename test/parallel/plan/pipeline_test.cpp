@@ -1,4 +1,4 @@
-// Simulated pipelines: real programs of stages, whose bubble is that of the formula where stages are equal.
+// Tests simulated pipelines of real stage programs: with equal stages the bubble is that of the formula.
 #include <algorithm>
 
 #include "core/base/format.h"
@@ -11,7 +11,7 @@
 namespace trainctl::pipeline_test {
 namespace {
 
-// So many equal layers, one for each stage.
+// A network of equal layers, one for each stage.
 std::string network_of(int stages) {
   std::string text = "layers: [{flatten: {name: flat}}";
   for (int i = 0; i < stages; ++i) text += format(", {{dense: {{name: d{}, units: 128, use_bias: false}}}}", i);
@@ -48,9 +48,9 @@ struct Pipeline {
   }
 };
 
-// A pass of a micro-batch takes as long on every stage: its first kernel all of the time.
-StatedCosts equal_passes(double forward, double backward) {
-  StatedCosts costs;
+// A pass of a micro-batch takes the same time on every stage, all of it in the first kernel.
+GivenCosts equal_passes(double forward, double backward) {
+  GivenCosts costs;
   costs.op = [=](const PlacedProgram& program, int segment, int op) {
     const auto& ops = program.segment(segment).ops;
     const auto first = std::find_if(ops.begin(), ops.end(),
@@ -76,11 +76,11 @@ TEST_CASE("the bubble of equal stages with free messages is (p - 1) / (m + p - 1
   CHECK(step.phases().bubble / step.seconds == Approx((stages - 1.0) / (micro_batches + stages - 1)));
 }
 
-TEST_CASE("messages make a pipeline slower, at most by as long as they take one behind the other") {
+TEST_CASE("messages make a pipeline slower, at most by the sum of their times") {
   const auto schedule = GENERATE(PipelineSchedule::gpipe, PipelineSchedule::one_forward_one_backward);
   constexpr int stages = 4, micro_batches = 8;
   const Pipeline pipeline(stages, micro_batches, schedule);
-  StatedCosts costs = equal_passes(1, 2);
+  GivenCosts costs = equal_passes(1, 2);
   double before = pipeline.simulate(costs).seconds;
   for (const double seconds : {0.01, 0.1, 0.5, 2.0}) {
     costs.traffic = [=](const Traffic& traffic) {
@@ -94,16 +94,17 @@ TEST_CASE("messages make a pipeline slower, at most by as long as they take one 
   }
 }
 
-TEST_CASE("a costlier stage sets the pace") {
+TEST_CASE("the slowest stage determines the time of a step") {
   constexpr int stages = 3, micro_batches = 12;
   const Pipeline pipeline(stages, micro_batches, PipelineSchedule::gpipe);
-  StatedCosts costs = equal_passes(1, 1);
+  GivenCosts costs = equal_passes(1, 1);
   const auto equal = costs.op;
   const PlacedProgram* slow = &pipeline.compiled[1].programs[0];
   costs.op = [&](const PlacedProgram& program, int segment, int op) {
     return (&program == slow ? 2 : 1) * equal(program, segment, op);
   };
-  // The slow stage has every micro-batch both ways; the first and the last stage fill and empty it.
+  // The slow stage computes both passes of every micro-batch; filling and emptying the pipeline adds both passes of the
+  // two other stages.
   CHECK(pipeline.simulate(costs).seconds == Approx(2 * (2.0 * micro_batches + 2)));
 }
 

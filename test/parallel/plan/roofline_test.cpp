@@ -1,4 +1,4 @@
-// Costs of described machines against their formulas, and what a machine's file may state.
+// Compares the costs of described machines with their formulas, and tests the checks of a machine's file.
 #include "parallel/plan/roofline.h"
 
 #include <cmath>
@@ -39,7 +39,7 @@ Machine good_machine() {
   return machine;
 }
 
-// What is said of the text with one occurrence of `from` replaced.
+// The errors reported for the text with the first occurrence of `from` replaced by `to`.
 std::string errors_with(const std::string& from, const std::string& to) {
   std::string text = good;
   text.replace(text.find(from), from.size(), to);
@@ -52,7 +52,7 @@ std::string errors_with(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("a ring within a node goes round n - 1 times, for a sum twice") {
+TEST_CASE("a ring within a node takes n - 1 steps, and an all-reduce takes twice that") {
   const RooflineCosts costs(good_machine(), {});
   const std::int64_t bytes = 50'000'000;  // half a millisecond at 100 GB/s
   const auto seconds = [&](Kind kind, int ranks) {
@@ -75,11 +75,11 @@ TEST_CASE("across nodes the fastest of rings, stages and trees is taken") {
                                         .alike = alike,
                                         .bytes = static_cast<std::int64_t>(bytes)});
   };
-  // Large, on two nodes: in stages, of which that across the nodes has the 40 GB/s of four cards.
+  // Large, on two nodes: stages are fastest; the stage across the nodes has the 40 GB/s of four cards.
   CHECK(reduce(2, 4e9).transfer == Approx(2 * 7.0 / 8 * 0.04 + 0.1));
-  // Small, on many nodes: trees of as many levels as the logarithm.
+  // Small, on many nodes: trees are fastest, with log2(nodes) levels.
   CHECK(reduce(1024, 1).alone() == Approx(2 * 10 * 10e-6 + 2 * 7 * 4e-6).epsilon(1e-3));
-  // Never slower than any of the three.
+  // Never slower than stages or trees.
   for (const int nodes : {2, 3, 16, 100, 2048}) {
     for (const double bytes : {1e3, 1e5, 1e7, 1e9}) {
       const double stages =
@@ -112,10 +112,10 @@ TEST_CASE("an op takes as long as its FLOPs or its bytes, whichever is longer") 
   CHECK(ops > 10);
 }
 
-TEST_CASE("the peak is that of the dtype") {
+TEST_CASE("the peak rate depends on the dtype") {
   const MachineDevice device = good_machine().device;
   CHECK(peak_of(device, DType::float32, false) == 20);
-  CHECK(peak_of(device, DType::float32, true) == 20);  // no TF32
+  CHECK(peak_of(device, DType::float32, true) == 20);  // the file gives no value for TF32
   CHECK(peak_of(device, DType::bfloat16, false) == 300);
   CHECK(peak_of(device, DType::float16, false) == 300);
 }

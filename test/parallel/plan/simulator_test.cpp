@@ -1,4 +1,4 @@
-// The simulated step against closed forms and against a plain computation of the same.
+// Compares simulated steps with closed formulas and with a plain computation.
 #include "parallel/plan/simulator.h"
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace trainctl::simulator_test {
 namespace {
 
-// Every communication takes so long, in the given parts.
-StatedCosts with_traffic(double latency, double transfer, double share = 1) {
-  StatedCosts costs;
+// Every communication takes this latency and transfer time, with this share of the link.
+GivenCosts with_traffic(double latency, double transfer, double share = 1) {
+  GivenCosts costs;
   costs.traffic = [=](const Traffic&) { return TrafficSeconds{latency, transfer, share}; };
   return costs;
 }
 
 }  // namespace
 
-TEST_CASE("a rank alone computes, and waits for what it reduces at once") {
+TEST_CASE("a rank waits for a synchronous reduction between its computations") {
   const HandWrittenStep step = HandWrittenStep().compute(2).reduce("a", false).compute(3);
   const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.25, 0.5));
   CHECK(result.seconds == Approx(5.75));
@@ -30,17 +30,17 @@ TEST_CASE("a rank alone computes, and waits for what it reduces at once") {
   CHECK(result.bytes_sent[0] == Approx(2 * 3.0 / 4 * 400));
 }
 
-TEST_CASE("an asynchronous reduction hides behind what is computed before its wait, and no more") {
-  const double beside = GENERATE(0.0, 0.5, 2.0, 7.0);
-  const HandWrittenStep step = HandWrittenStep().compute(1).reduce("a", true).compute(beside).wait("a").compute(1);
+TEST_CASE("an asynchronous reduction overlaps with the computation before its wait, and with nothing else") {
+  const double overlapped = GENERATE(0.0, 0.5, 2.0, 7.0);
+  const HandWrittenStep step = HandWrittenStep().compute(1).reduce("a", true).compute(overlapped).wait("a").compute(1);
   const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1.5));
-  CHECK(result.seconds == Approx(2 + std::max(beside, 2.0)));
-  CHECK(result.phases().communication == Approx(std::max(2.0 - beside, 0.0)).margin(1e-12));
+  CHECK(result.seconds == Approx(2 + std::max(overlapped, 2.0)));
+  CHECK(result.phases().communication == Approx(std::max(2.0 - overlapped, 0.0)).margin(1e-12));
 }
 
-// Asynchronous reductions follow each other on a stream of their own: the time of random steps is found out a second
-// time, op by op.
-TEST_CASE("random steps with buckets take as long as a stream of computation and one of reductions") {
+// Asynchronous reductions run one after the other on their own stream; the test computes the time of random steps a
+// second time, op by op.
+TEST_CASE("random steps with buckets take as long as two streams, one of computation and one of reductions") {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> seconds(0.01, 1);
   for (int trial = 0; trial < 50; ++trial) {
@@ -73,18 +73,18 @@ TEST_CASE("random steps with buckets take as long as a stream of computation and
   }
 }
 
-TEST_CASE("a message begins when both of its stages have come to it") {
+TEST_CASE("a message begins when both of its stages have reached it") {
   const HandWrittenStep first = HandWrittenStep().compute(1).send("a", 1, false).compute(1);
   const HandWrittenStep second = HandWrittenStep().compute(4).receive("a", 0, false).compute(2);
   const SimulatedStep result = simulate({1, 2, 1}, {first, second}, with_traffic(0.5, 0.5));
   CHECK(result.seconds == Approx(7));
-  CHECK(result.stages[0].bubble == Approx(3 + 1));  // for the second stage, and at the end
+  CHECK(result.stages[0].bubble == Approx(3 + 1));  // it waits for the second stage, and at the end of the step
   CHECK(result.stages[0].communication == Approx(1));
   CHECK(result.stages[1].bubble == 0);
   CHECK(result.bytes_sent == std::vector<double>{400, 0});
 }
 
-TEST_CASE("transfers share a link, where together they want more than it has") {
+TEST_CASE("transfers share a link if together they need more than its bandwidth") {
   const HandWrittenStep step =
       HandWrittenStep().reduce("a", true, MeshAxis::data).reduce("b", true, MeshAxis::tensor).wait("a").wait("b");
   CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1)).seconds == Approx(2));
@@ -98,22 +98,22 @@ TEST_CASE("messages in opposite directions do not share a link, those in one dir
   const HandWrittenStep a = HandWrittenStep().send("a", 2, false), c = HandWrittenStep().receive("a", 0, false);
   const HandWrittenStep b = HandWrittenStep().send("b", 3, false), d = HandWrittenStep().receive("b", 1, false);
   CHECK(simulate({1, 4, 1}, {a, b, c, d}, with_traffic(0, 1), 2).seconds == Approx(2));
-  // The other way round for one of them.
+  // One of them goes in the opposite direction.
   const HandWrittenStep e = HandWrittenStep().receive("b", 3, false), f = HandWrittenStep().send("b", 1, false);
   CHECK(simulate({1, 4, 1}, {a, e, c, f}, with_traffic(0, 1), 2).seconds == Approx(1));
 }
 
-TEST_CASE("stages on one node share its network, stages on nodes of their own do not") {
+TEST_CASE("stages on one node share its network, stages on different nodes do not") {
   const HandWrittenStep step = HandWrittenStep().reduce("a", true, MeshAxis::data).wait("a");
-  // Of two replicas of two stages, on nodes of two ranks, or of one.
+  // Two replicas of two stages, on nodes of two ranks or of one rank.
   CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 2).seconds == Approx(2));
   CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 1).seconds == Approx(1));
   // On one node they use links of their own.
   CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 4).seconds == Approx(1));
 }
 
-TEST_CASE("communication that takes cores slows what is computed beside it") {
-  StatedCosts costs = with_traffic(0, 1);
+TEST_CASE("communication that uses cores slows down the computation at the same time") {
+  GivenCosts costs = with_traffic(0, 1);
   costs.takes_cores = true;
   const HandWrittenStep step = HandWrittenStep().reduce("a", true).compute(3).wait("a");
   const SimulatedStep result = simulate({2, 1, 1}, {step}, costs);
@@ -122,9 +122,9 @@ TEST_CASE("communication that takes cores slows what is computed beside it") {
   CHECK(result.phases().communication == Approx(1));
 }
 
-TEST_CASE("what the host does adds to the step, batches only where they come too late") {
+TEST_CASE("the time of the host is added to the step") {
   const HandWrittenStep step = HandWrittenStep().compute(2);
-  StatedCosts costs;
+  GivenCosts costs;
   costs.host = {.step = 0.5};
   CHECK(simulate({1, 1, 1}, {step}, costs).seconds == Approx(2.5));
   CHECK(simulate({1, 1, 1}, {step}, costs).parts().host == Approx(0.5));
@@ -136,7 +136,7 @@ TEST_CASE("stages that wait for each other for ever are an error") {
   CHECK_THROWS_AS(simulate({1, 2, 1}, {first, second}), Error);
 }
 
-TEST_CASE("the timeline has every op and communication, none of a stream beside another, and ends with the step") {
+TEST_CASE("the timeline has every op and communication, without overlap in a stream, and ends with the step") {
   const HandWrittenStep step =
       HandWrittenStep().compute(1).compute(2).reduce("a", true).compute(1).reduce("b", true).wait("a").wait("b");
   const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1), 1024, true);

@@ -1,5 +1,5 @@
-// Local SGD against a plain computation of it: replicas take momentum steps alone on a linear network, then parameters
-// and momenta become means weighted by the samples seen.
+// Compares local SGD with a plain computation: each replica takes momentum steps of its own on a linear network, then
+// parameters and momenta are averaged, weighted by the number of samples that each replica saw.
 #include "parallel/trainer/hooks/local_steps.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::int64_t inputs = 8 * 8 * 2, classes = 3;
 constexpr double rate = 0.05, momentum = 0.9;
-// Shares differ by a sample, and of the last batch four ranks leave one without any.
+// Shares differ by one sample; with four ranks, one of them has no sample of a batch of 3.
 constexpr std::int64_t batches[] = {13, 13, 13, 3, 13, 13, 3};
 constexpr int averaged_after[] = {3, 6, 7};
 
@@ -151,17 +151,17 @@ Outcome trained(int ranks, Values& initial) {
     const RunPrograms programs(job.spec, strategy, {.training = 13, .training_last = 3}, world.rank(), reader);
     reader.throw_if_failed();
     for (const Program& program : programs.programs()) {
-      require(communications_of(program).empty(), "steps alone exchange nothing");
+      require(communications_of(program).empty(), "local steps do not communicate");
     }
     const auto backend = make_cpu_backend({});
     KernelChoices choices;
     Engine engine(*backend, world, compile(programs.programs(), *backend, choices));
     initialize_weights(job.spec, 9, engine.weights());
     engine.upload();
-    Values begun;
+    Values initial_values;
     for (const char* name : {"d/kernel", "d/bias"}) {
       const View view = by_name(engine.weights()).at(name)->view;
-      begun.insert(begun.end(), view.as<float>(), view.as<float>() + view.count);
+      initial_values.insert(initial_values.end(), view.as<float>(), view.as<float>() + view.count);
     }
     ImmediateStream stream;
     LocalSteps local({}, engine, world, stream);
@@ -176,13 +176,13 @@ Outcome trained(int ranks, Values& initial) {
       local.add(result);
       if (!averages(step + 1)) continue;
       local.average(result);
-      require(result.stop == (step + 1 == 6), "all ranks hear of a stop at the next average, and once");
+      require(result.stop == (step + 1 == 6), "all ranks learn of a stop at the next average, once");
       losses.push_back(result.sums[0] / result.count);
       engine.download();
       check.compare(stream);  // throws where replicas differ
     }
     const std::lock_guard lock(one_at_a_time);
-    initial = begun;
+    initial = initial_values;
     outcome.losses = losses;
     for (const auto* tensors : {&engine.weights(), &engine.state()}) {
       for (const NamedTensor& tensor : *tensors) {
@@ -198,7 +198,7 @@ Outcome trained(int ranks, Values& initial) {
 
 }  // namespace
 
-TEST_CASE("replicas that take steps alone are averaged by the samples that they saw") {
+TEST_CASE("replicas that take local steps are averaged, weighted by the number of samples that they saw") {
   for (const int ranks : {2, 4}) {
     Values initial;
     const Outcome outcome = trained(ranks, initial);
@@ -220,7 +220,7 @@ TEST_CASE("replicas that take steps alone are averaged by the samples that they 
   }
 }
 
-TEST_CASE("a loss that is not finite on one replica is known to all at the next average, which is left out") {
+TEST_CASE("all ranks learn at the next average that the loss of one replica is not finite") {
   const auto run = [](Communicator& world) {
     const TestJob job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]", "sgd");
     Strategy strategy{{2, 1, 1}, {}, false};
@@ -243,7 +243,7 @@ TEST_CASE("a loss that is not finite on one replica is known to all at the next 
       local.add(result);
     }
     local.average(result);
-    require(result.not_finite, "all ranks know");
+    require(result.not_finite, "all ranks know that the loss is not finite");
   };
   for (const std::string& error : on_threads(2, run)) CHECK(error == "");
 }

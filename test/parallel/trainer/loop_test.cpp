@@ -1,4 +1,5 @@
-// The training loop with an engine that computes nothing: the order of steps, hooks, evaluations and checkpoints.
+// Tests the order of steps, hooks, evaluations and checkpoints in the training loop, with an engine that computes
+// nothing.
 #include "parallel/trainer/loop/loop.h"
 #include "core/exec/interfaces/snapshot_metadata.h"
 
@@ -62,7 +63,7 @@ class FakeEngine final : public StepEngine {
   }
 
   std::int64_t nan_step = -1;
-  std::atomic<int> steps{0};  // that were started
+  std::atomic<int> steps{0};  // number of started steps
   std::vector<double> rates;
 
  private:
@@ -95,7 +96,7 @@ class FakeBatches final : public BatchSource {
   std::int64_t taken_ = 0;
 };
 
-// Keeps the snapshot that was committed last, and the first value of each.
+// Keeps the last committed snapshot, and the first weight of every snapshot.
 class FakeStore final : public SnapshotStore, public SnapshotSink {
  public:
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override { return {format("{}", step), "", bytes}; }
@@ -163,7 +164,7 @@ class LoggingHook : public TrainingHook {
   std::string why_end_;
 };
 
-// Everything that a loop on one rank works with.
+// All objects that a training loop of one rank needs.
 struct Rig {
   explicit Rig(Communicator& communicator, int at_once = 1, bool background = false)
       : world(communicator),
@@ -207,7 +208,7 @@ struct Rig {
   FakeSink sink{log};
   SnapshotPlan tensors = plan_snapshot(engine.weights(), {}, world, stream);
   StagedSaver saver;
-  std::vector<bool> told;  // whether ranks are saving
+  std::vector<bool> told;  // for each call of tell_stop_time(): whether ranks are saving
   Checkpoints checkpoints{
       {.saver = saver, .sink = &sink, .tell_stop_time = [this](double, bool saves) { told.push_back(saves); }}};
   StepReports reports{nullptr, nullptr, 10};
@@ -245,7 +246,7 @@ TEST_CASE("the loop evaluates at the end of epochs and of the run, and saves whe
   });
 }
 
-TEST_CASE("a step begins before the one under way is finished, but not beyond a pause") {
+TEST_CASE("a step starts before the previous one is finished, except across a pause") {
   on_one_rank([](Communicator& world) {
     Rig rig(world, 2);
     rig.run();
@@ -255,7 +256,7 @@ TEST_CASE("a step begins before the one under way is finished, but not beyond a 
   });
 }
 
-TEST_CASE("the best value saves, and a hook ends the run with a reason") {
+TEST_CASE("a checkpoint is saved at the best value, and a hook ends the run with a reason") {
   on_one_rank([](Communicator& world) {
     Rig rig(world);
     rig.plan.monitor = {"loss", false};
@@ -271,7 +272,7 @@ TEST_CASE("the best value saves, and a hook ends the run with a reason") {
   });
 }
 
-TEST_CASE("a run that is stopped saves, and goes on to the values of one that was not") {
+TEST_CASE("a stopped run saves a checkpoint, and the resumed run ends with the values of an uninterrupted one") {
   on_one_rank([](Communicator& world) {
     Rig whole(world), first(world), second(world);
     first.stop_requested = [&first] { return first.engine.rates.size() >= 6; };
@@ -289,13 +290,13 @@ TEST_CASE("a run that is stopped saves, and goes on to the values of one that wa
   });
 }
 
-TEST_CASE("a loss that is not finite ends the run with its step, its cause and the last checkpoint") {
+TEST_CASE("a loss that is not finite ends the run, and the error names step, tensor and last checkpoint") {
   on_one_rank([](Communicator& world) {
     Rig rig(world, 2);
     rig.engine.nan_step = 6;
     try {
       rig.run();
-      FAIL("it trained on");
+      FAIL("the run did not end");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::diverged);
       CHECK(std::string(error.what()).find("at step 7 (epoch 1.20): the first tensor that is not finite is relu") !=
@@ -306,7 +307,7 @@ TEST_CASE("a loss that is not finite ends the run with its step, its cause and t
   });
 }
 
-TEST_CASE("results that a hook combines are looked at once they are those of all ranks") {
+TEST_CASE("steps whose results a hook combines are reported once the results are combined") {
   class Pairs final : public TrainingHook {
    public:
     bool combine(std::int64_t step, StepResult& result) override {
@@ -320,9 +321,9 @@ TEST_CASE("results that a hook combines are looked at once they are those of all
     }
     void on_step_end(const TrainingState& state, double loss) override {
       const auto step = static_cast<double>(state.step);
-      losses.push_back(loss - (1 / step + 1 / (step - 1)) / 2);
+      differences.push_back(loss - (1 / step + 1 / (step - 1)) / 2);
     }
-    std::vector<double> losses;  // less what they should be
+    std::vector<double> differences;  // loss minus expected loss
 
    private:
     StepResult before_;
@@ -344,13 +345,13 @@ TEST_CASE("results that a hook combines are looked at once they are those of all
                        .hooks = {&pairs}},
                       rig.plan);
     CHECK(loop.run().step == 12);
-    REQUIRE(pairs.losses.size() == 6);
-    for (const double difference : pairs.losses) CHECK(difference == Approx(0).margin(1e-12));
+    REQUIRE(pairs.differences.size() == 6);
+    for (const double difference : pairs.differences) CHECK(difference == Approx(0).margin(1e-12));
   });
 }
 
-// Waits for something that the training thread does, for ten seconds at most.
-bool comes(const std::function<bool()>& condition) {
+// Waits at most ten seconds for the condition; returns whether it became true.
+bool becomes_true(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -359,12 +360,12 @@ bool comes(const std::function<bool()>& condition) {
   return true;
 }
 
-TEST_CASE("training goes on while a thread saves, and a step counts as saved once its checkpoint is whole") {
+TEST_CASE("training continues while a thread saves, and a step counts as saved once its checkpoint is complete") {
   on_one_rank([](Communicator& world) {
     Rig rig(world, 1, true);
     bool went_on = false;
     rig.store.before_write = [&](std::int64_t step) {
-      if (step == 4) went_on = comes([&] { return rig.engine.steps >= 7; });
+      if (step == 4) went_on = becomes_true([&] { return rig.engine.steps >= 7; });
     };
     std::vector<std::int64_t> saved;  // by step
     rig.hook.after_step = [&] { saved.push_back(rig.checkpoints.saved_step()); };
@@ -379,15 +380,15 @@ TEST_CASE("training goes on while a thread saves, and a step counts as saved onc
     }
     CHECK(saves == Log{"save 4", "save 8", "save 12"});
     CHECK(std::find(rig.log.begin(), rig.log.end(), "save 4") > std::find(rig.log.begin(), rig.log.end(), "step 6"));
-    CHECK(rig.store.values == std::vector<float>{5, 9, 13});  // of its own step each
+    CHECK(rig.store.values == std::vector<float>{5, 9, 13});  // the value of each checkpoint's own step
   });
 }
 
-TEST_CASE("a run that is stopped during a save leaves when that and its last one are whole") {
+TEST_CASE("a run that is stopped during a save ends after this save and its last one are complete") {
   on_one_rank([](Communicator& world) {
     Rig rig(world, 1, true);
     rig.store.before_write = [&](std::int64_t step) {
-      if (step == 4) comes([&] { return rig.engine.steps >= 6; });
+      if (step == 4) becomes_true([&] { return rig.engine.steps >= 6; });
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     };
     rig.stop_requested = [&rig] { return rig.engine.rates.size() >= 5; };
@@ -408,30 +409,30 @@ TEST_CASE("a save that fails in the background ends the run on all ranks at one 
     rig.plan.total_steps = 1'000'000;
     rig.store.before_write = [](std::int64_t step) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (step == 8) throw Error(ErrorKind::resource, SourceLocation{"8"}, "cannot write: no room");
+      if (step == 8) throw Error(ErrorKind::resource, SourceLocation{"8"}, "cannot write: disk full");
     };
     try {
       rig.run();
     } catch (...) {
       steps[static_cast<std::size_t>(world.rank())] = rig.engine.steps;
-      require(rig.checkpoints.saved_step() == 4, "what is whole counts");
-      require(std::count(rig.log.begin(), rig.log.end(), "end") == 0, "it ends at once");
+      require(rig.checkpoints.saved_step() == 4, "only complete checkpoints count as saved");
+      require(std::count(rig.log.begin(), rig.log.end(), "end") == 0, "the run ends without on_train_end()");
       throw;
     }
   });
-  CHECK(errors == std::vector<std::string>(3, "8: cannot write: no room"));
+  CHECK(errors == std::vector<std::string>(3, "8: cannot write: disk full"));
   CHECK(steps == std::vector<int>(3, steps.front()));
   CHECK(steps.front() < 1'000'000);
 }
 
-TEST_CASE("a run that diverges during a save names the checkpoint that this becomes") {
+TEST_CASE("a run that diverges during a save names the checkpoint of this save") {
   on_one_rank([](Communicator& world) {
     Rig rig(world, 1, true);
     rig.engine.nan_step = 5;
-    rig.store.before_write = [&](std::int64_t) { comes([&] { return rig.engine.steps >= 6; }); };
+    rig.store.before_write = [&](std::int64_t) { becomes_true([&] { return rig.engine.steps >= 6; }); };
     try {
       rig.run();
-      FAIL("it trained on");
+      FAIL("the run did not end");
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("the last checkpoint is of step 4") != std::string::npos);
     }

@@ -1,16 +1,16 @@
-// The loss scale of float16: what overflows halves it and is counted, and it goes on from a checkpoint.
+// Tests the loss scale of float16: an overflow halves it and is counted, and the scale is restored from a checkpoint.
 #include "parallel/trainer/loop/finite_check.h"
 
 #include "test/catch.h"
 
 namespace trainctl::loss_scale_test {
 
-TEST_CASE("a step that overflows halves the scale and is left out; later ones with the old scale are left out, too") {
+TEST_CASE("an overflow halves the scale and skips the step, and later steps with the old scale are skipped too") {
   LossScale scale;
   CHECK(scale.value() == 1024);
   CHECK_FALSE(scale.is_proven());
   CHECK(scale.learn(1024, false));
-  CHECK(scale.learn(1024, false));  // it was under way already
+  CHECK(scale.learn(1024, false));  // this step had started with the old scale
   CHECK(scale.value() == 512);
   CHECK(scale.left_out() == 2);
   CHECK(scale.learn(512, true));
@@ -26,8 +26,8 @@ TEST_CASE("a step that overflows halves the scale and is left out; later ones wi
   CHECK(resumed.value() == 512);
 }
 
-TEST_CASE("2,000 steps without an overflow double the scale, and one that can fall no further ends the run") {
-  LossScale scale("64 1999");  // as checkpoints had it before they counted what is left out
+TEST_CASE("2,000 steps without an overflow double the scale, and a scale that can fall no further ends the run") {
+  LossScale scale("64 1999");  // format of older checkpoints, without the number of skipped steps
   CHECK(scale.left_out() == 0);
   CHECK(scale.learn(64, true));
   CHECK(scale.value() == 128);

@@ -1,4 +1,4 @@
-// Early stopping and plateaus against the rules of Keras' callbacks, followed by hand over random values.
+// Compares early stopping and plateaus with the rules of Keras' callbacks, written out here, on random values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ std::vector<double> random_values(unsigned seed, int count) {
   return values;
 }
 
-// The number of the first epoch, from 1, behind which Keras' EarlyStopping ends the run; 0: none.
+// Number, from 1, of the epoch after which Keras' EarlyStopping ends the run; 0 if it never does.
 int stops_at(const std::vector<double>& values, const EarlyStoppingOptions& options, bool maximum) {
   double best = maximum ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   std::int64_t wait = 0;
@@ -41,7 +41,7 @@ int stops_at(const std::vector<double>& values, const EarlyStoppingOptions& opti
 
 }  // namespace
 
-TEST_CASE("early stopping ends a run where Keras does, also when it goes on from its text") {
+TEST_CASE("early stopping ends a run at the same epoch as Keras, also if its state is restored from text") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     EarlyStoppingOptions options;
     const bool maximum = seed % 2 == 1;
@@ -53,7 +53,7 @@ TEST_CASE("early stopping ends a run where Keras does, also when it goes on from
     EarlyStopping stopping(options);
     int stopped = 0;
     for (std::size_t epoch = 0; epoch < values.size() && stopped == 0; ++epoch) {
-      EarlyStopping resumed(options);  // in every epoch
+      EarlyStopping resumed(options);  // the state is saved and restored in every epoch
       resumed.read(stopping.text());
       stopping = std::move(resumed);
       const std::map<std::string, double> all{{"loss", 0.5}, {options.monitor.or_else("val_loss"), values[epoch]}};
@@ -64,12 +64,12 @@ TEST_CASE("early stopping ends a run where Keras does, also when it goes on from
   }
 }
 
-TEST_CASE("what is not reported never stops a run") {
+TEST_CASE("a metric that is not reported never stops a run") {
   EarlyStopping stopping({});
   for (int epoch = 1; epoch < 5; ++epoch) CHECK_FALSE(stopping.stops(epoch, {{"loss", 1.0}}));
 }
 
-TEST_CASE("the learning rate falls where Keras' does, also when a run goes on from its text") {
+TEST_CASE("the learning rate falls at the same epochs as in Keras, also if its state is restored from text") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     PlateauOptions options;
     options.patience = 1 + seed % 3;

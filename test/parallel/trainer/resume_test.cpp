@@ -1,4 +1,4 @@
-// What a resume says of kernels that are others than those of the checkpoint.
+// Tests the message of a resumed run whose kernels differ from those of the checkpoint.
 #include "parallel/trainer/resume.h"
 
 #include <unistd.h>
@@ -15,8 +15,9 @@
 namespace trainctl::test::resume_test {
 namespace {
 
-// What log_resume() writes where the checkpoint and the run have these kernels, on one device.
-std::string said(const std::string& before, const std::string& now) {
+// The text that log_resume() logs if the checkpoint has the kernels `before` and the run has the kernels `now`, on the
+// same device.
+std::string logged(const std::string& before, const std::string& now) {
   const std::string path = std::filesystem::temp_directory_path() / ("resume-" + std::to_string(getpid()));
   std::filesystem::remove(path);
   log::add_file(path, log::Level::info);
@@ -35,12 +36,12 @@ std::string said(const std::string& before, const std::string& now) {
 
 }  // namespace
 
-TEST_CASE("a resume with other kernels than the checkpoint's says so") {
+TEST_CASE("a resumed run logs that its kernels differ from those of the checkpoint") {
   const std::string before = "conv2d 3x3\tjit:avx2\ndense\tplain\n";
-  CHECK(said(before, before).find("kernels") == std::string::npos);
-  // A computation that only one of them has, as with another number of ranks, changes nothing.
-  CHECK(said(before, before + "dense 8\tpacked\n").find("kernels") == std::string::npos);
-  const std::string text = said(before, "conv2d 3x3\tref:any\ndense\tplain\n");
+  CHECK(logged(before, before).find("kernels") == std::string::npos);
+  // An op that only one of them has, for example with another number of ranks, is not reported.
+  CHECK(logged(before, before + "dense 8\tpacked\n").find("kernels") == std::string::npos);
+  const std::string text = logged(before, "conv2d 3x3\tref:any\ndense\tplain\n");
   CHECK(text.find("1 of the run's kernels differ from those of the checkpoint, such as ref:any instead of jit:avx2 "
                   "for conv2d 3x3") != std::string::npos);
 }

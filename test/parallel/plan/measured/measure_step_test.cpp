@@ -1,4 +1,4 @@
-// A rank's step runs under silent communicators as in a run, and every kernel op of it has a time afterwards.
+// Tests that a rank's step runs with loopback communicators as in a run, and that every kernel op is timed.
 #include "parallel/plan/measured/measure_step.h"
 
 #include <cmath>
@@ -22,14 +22,14 @@ const Setup setups[] = {
     {"one rank", convolutions, {1, 1, 1}, 0},
     {"replicas", convolutions, {4, 1, 1}, 3},
     {"accumulation", convolutions, {2, 1, 1}, 0, Shard::none, 2},
-    {"shared parameters", convolutions, {2, 1, 1}, 1, Shard::parameters},
+    {"sharded parameters", convolutions, {2, 1, 1}, 1, Shard::parameters},
     {"first stage", convolutions, {1, 2, 1}, 0, Shard::none, 4},
     {"last stage of replicas", convolutions, {2, 2, 1}, 3, Shard::none, 4},
-    {"parts of layers", convolutions, {1, 1, 2}, 1},
+    {"split layers", convolutions, {1, 1, 2}, 1},
     {"tokens", tokens, {2, 1, 1}, 1},
 };
 
-// Body(segment number, op number) for the kernels of a step.
+// Calls body(segment number, op number) for each kernel op of a step.
 template <class Body>
 void for_kernels(const PlacedProgram& program, Body body) {
   for (const ScheduleItem& item : program.program.schedule) {
@@ -42,17 +42,17 @@ void for_kernels(const PlacedProgram& program, Body body) {
 
 }  // namespace
 
-TEST_CASE("under silent communicators a step computes on finite values that are no zeros") {
+TEST_CASE("with loopback communicators a step computes finite, nonzero values") {
   for (const Setup& setup : setups) {
-    CAPTURE(setup.what);
+    CAPTURE(setup.name);
     const auto backend = make_cpu_backend({});
     const auto memory = solo_communicator();
     const RankOf of(setup);
     const Compiled ready = compiled(of, *backend);
     const LoopbackAxes axes(of.rank, ready.programs[0], *backend, *memory);
     for (const MeshAxis axis : all_mesh_axes) {
-      const Communicator* silent = axes.communicators().find(axis);
-      CHECK((silent == nullptr ? 1 : silent->size()) == setup.mesh.size(axis));
+      const Communicator* loopback = axes.communicators().find(axis);
+      CHECK((loopback == nullptr ? 1 : loopback->size()) == setup.mesh.size(axis));
     }
     Engine engine(*backend, axes.communicators(), ready);
     engine.download();
@@ -73,7 +73,7 @@ TEST_CASE("under silent communicators a step computes on finite values that are 
     }
     CHECK(std::isfinite(weights));
     CHECK(weights > 0);
-    // What the ops have left: no tensor of theirs is all zeros, sums and flags apart.
+    // No input of 16 elements or more is all zeros after the step.
     const PlacedProgram& program = engine.program(0);
     std::vector<std::byte> bytes;
     for (TensorId id = 0; id < static_cast<TensorId>(program.program.tensors.size()); ++id) {
@@ -88,7 +88,7 @@ TEST_CASE("under silent communicators a step computes on finite values that are 
 
 TEST_CASE("every kernel op of a measured step has a time") {
   for (const Setup& setup : setups) {
-    CAPTURE(setup.what);
+    CAPTURE(setup.name);
     const auto backend = make_cpu_backend({});
     const auto alone = solo_communicator();
     const RankOf of(setup);
@@ -96,7 +96,7 @@ TEST_CASE("every kernel op of a measured step has a time") {
     CHECK(!has_step({}, 1, ready.programs[0]));
     const Measurements found = measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 0.05);
     CHECK(step_spread(found, 1, ready.programs[0]).has_value());
-    CHECK(!step_spread(found, 2, ready.programs[0]));  // beside another number of ranks
+    CHECK(!step_spread(found, 2, ready.programs[0]));  // not measured with two ranks at once
     Measurements kept;
     kept.add_file(found.file_text());
     const MeasuredCosts costs(kept, {});
@@ -112,8 +112,8 @@ TEST_CASE("every kernel op of a measured step has a time") {
   }
 }
 
-TEST_CASE("the ops of a step and what is outside of them take as long as the step") {
-  // Large enough that a clock sees its ops well, and timed without any of measure_step()'s means.
+TEST_CASE("the times of the ops and of the host add up to the time of the step") {
+  // Large enough that its ops can be timed accurately; timed here without the helpers of measure_step().
   Setup setup = setups[0];
   setup.network =
       "layers: [flatten, {dense: {units: 2048, activation: relu}}, {dense: {units: 2048, activation: relu}}, {dense: "
@@ -139,10 +139,10 @@ TEST_CASE("the ops of a step and what is outside of them take as long as the ste
     engine.run(0, batch.batch(), {1e-6, step, false}, result);
     if (step >= 10) seconds.push_back(seconds_now() - start);
   }
-  CHECK(predicted == Approx(median(seconds)).epsilon(0.5));  // tests run beside others
+  CHECK(predicted == Approx(median(seconds)).epsilon(0.5));  // other tests may run at the same time
 }
 
-TEST_CASE("ranks that measure at once find the same") {
+TEST_CASE("ranks that measure at the same time record the same measurements") {
   std::vector<std::string> files(2);
   const auto errors = on_threads(2, [&](Communicator& together) {
     const auto backend = make_cpu_backend({});

@@ -1,4 +1,4 @@
-// Training steps of single ranks of a mesh, for tests of what a plan measures and assumes of them.
+// Training steps of single ranks of a mesh, for tests of a plan's measurements and assumptions.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ inline constexpr const char* tokens =
     "4}}]";
 
 struct Setup {
-  std::string what;
+  std::string name;
   const char* network;
   Mesh mesh;
   int rank;

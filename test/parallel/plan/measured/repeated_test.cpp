@@ -1,4 +1,4 @@
-// When repetitions of a measurement are enough, and which of them is kept.
+// Tests when a measurement has been repeated often enough, and which result is kept.
 #include "parallel/plan/measured/repeated.h"
 
 #include "test/catch.h"
@@ -6,7 +6,7 @@
 namespace trainctl::repeated_test {
 namespace {
 
-// Repeats with these times until it is enough; how many were taken.
+// Adds these times until the result is settled; returns the number of times that were added.
 std::size_t repeat(Repeated& repeated, const std::vector<double>& times) {
   std::size_t taken = 0;
   while (!repeated.settled() && taken < times.size()) repeated.add({times[taken++]});
@@ -22,14 +22,14 @@ TEST_CASE("two results that agree are enough, and the shorter one is kept") {
   CHECK(repeated.spread() == Approx(0.02));
 }
 
-TEST_CASE("a result of a busy moment is not kept") {
+TEST_CASE("a result that was measured at a busy moment is not kept") {
   Repeated repeated;
   CHECK(repeat(repeated, {1.7, 1.01, 1.0, 9, 9}) == 3);
   CHECK(repeated.chosen() == 2);
   CHECK(repeated.spread() == Approx(0.01));
 }
 
-TEST_CASE("where no two results agree that shows as a wide spread") {
+TEST_CASE("if no two results agree, the spread is wide") {
   Repeated repeated;
   CHECK(repeat(repeated, {1, 2, 4, 8, 9.6}) == 5);
   CHECK(repeated.chosen() == 3);
@@ -43,7 +43,7 @@ TEST_CASE("lists of times agree if half of their times do") {
   CHECK(!repeated.settled());
   repeated.add({2, 11, 101});
   CHECK(!repeated.settled());
-  repeated.add({2.5, 10.3, 101, 1000});  // one time more
+  repeated.add({2.5, 10.3, 101, 1000});  // a list with one time more
   CHECK(repeated.settled());
   CHECK(repeated.chosen() == 0);
   CHECK(repeated.spread() == Approx(0.03));

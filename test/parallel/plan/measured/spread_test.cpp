@@ -1,4 +1,4 @@
-// Measurements of a busy machine: they count as missing, and what replaces them.
+// Tests that measurements of a busy machine count as missing and are replaced.
 #include <algorithm>
 
 #include "core/backend/cpu/cpu_backend.h"
@@ -13,8 +13,8 @@
 namespace trainctl::spread_test {
 namespace {
 
-// The measurements with this as the spread of each, or, where it is negative, without one, as earlier versions wrote
-// them.
+// The measurements with `spread` as the spread of each key; if it is negative, without a spread, as earlier versions
+// wrote them.
 Measurements with_spread(const Measurements& measurements, const std::vector<std::string>& keys, double spread) {
   Measurements changed = measurements;
   for (const std::string& key : keys) {
@@ -28,7 +28,7 @@ Measurements with_spread(const Measurements& measurements, const std::vector<std
 
 }  // namespace
 
-TEST_CASE("a step whose measurements are wide, or say nothing of it, is measured anew") {
+TEST_CASE("a step whose measurements have a wide spread, or none, is measured again") {
   const auto backend = make_cpu_backend({});
   const auto alone = solo_communicator();
   const RankOf of({"one rank", convolutions, {1, 1, 1}, 0});
@@ -54,7 +54,7 @@ TEST_CASE("a step whose measurements are wide, or say nothing of it, is measured
   CHECK(!step_spread(with_spread(calm, {ops.back()}, -1), 1, program));
 }
 
-TEST_CASE("measurements in less time complete careful ones, and replace those of a busy machine") {
+TEST_CASE("quick measurements complete careful ones, and replace those of a busy machine") {
   Measurements careful, quick;
   careful.record("kept", {1, 0.02});
   careful.record("busy", {1, 0.5});
@@ -65,7 +65,7 @@ TEST_CASE("measurements in less time complete careful ones, and replace those of
   for (const char* key : {"busy", "of an earlier version", "new"}) CHECK(careful.find(key)->front() == 2);
 }
 
-TEST_CASE("the spread of a communication stands behind its sizes, and the model does not read it") {
+TEST_CASE("the spread of a communication is stored after its sizes, and the model ignores it") {
   Measurements measurements;
   CHECK(!communication_spread(measurements, 2));
   using Kind = Communication::Kind;
@@ -85,7 +85,7 @@ TEST_CASE("the spread of a communication stands behind its sizes, and the model 
   CHECK(!communication_spread(measurements, 2));
 }
 
-TEST_CASE("a sample's time counts with a spread that is not wide") {
+TEST_CASE("the time of a sample counts only if its spread is known and not wide") {
   Measurements measurements;
   measurements.record("a", {1e-3, 0.02});
   measurements.record("b", {1e-3, 0.2});

@@ -1,4 +1,4 @@
-// Where a plan takes collectives to work, beside where the executor lets them work.
+// Compares the memory in which a plan assumes collectives to work with the memory in which the executor runs them.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -16,11 +16,11 @@
 namespace trainctl::traffic_memory_test {
 namespace {
 
-// Notes of each collective whether its data lies in memory that this communicator allocated.
+// Records for each collective whether its data is in memory that this communicator allocated.
 class Noting final : public Communicator {
  public:
   explicit Noting(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
-  std::vector<bool> own;  // by call
+  std::vector<bool> own;  // for each call
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -62,22 +62,22 @@ class Noting final : public Communicator {
 
 struct Case {
   Setup setup;
-  bool scatters_in_place = true;  // else the reduced part of a bucket is copied to where it stays
-  bool gathers_in_place = true;   // else a rank's own part is copied to what is gathered
+  bool scatters_in_place = true;  // false: the reduced shard of a bucket is copied to its own memory
+  bool gathers_in_place = true;   // false: a rank's own shard is copied into the gathered bucket
 };
 
 }  // namespace
 
-TEST_CASE("a collective works in the memory that its traffic states, and copies what it states") {
+TEST_CASE("a collective uses the memory and copies the bytes that its traffic predicts") {
   const Case cases[] = {
       {{"replicas", convolutions, {4, 1, 1}, 3}},
-      {{"shared states", convolutions, {2, 1, 1}, 1, Shard::optimizer}},
-      {{"shared gradients", convolutions, {2, 1, 1}, 1, Shard::gradients}, false},
-      {{"shared parameters", convolutions, {2, 1, 1}, 1, Shard::parameters}, false, false},
-      {{"parts of layers", convolutions, {1, 1, 2}, 1}},
+      {{"sharded states", convolutions, {2, 1, 1}, 1, Shard::optimizer}},
+      {{"sharded gradients", convolutions, {2, 1, 1}, 1, Shard::gradients}, false},
+      {{"sharded parameters", convolutions, {2, 1, 1}, 1, Shard::parameters}, false, false},
+      {{"split layers", convolutions, {1, 1, 2}, 1}},
   };
   for (const Case& of_case : cases) {
-    CAPTURE(of_case.setup.what);
+    CAPTURE(of_case.setup.name);
     const auto backend = make_cpu_backend({});
     const auto memory = solo_communicator();
     const RankOf of(of_case.setup);
@@ -105,10 +105,10 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
         shared.push_back(traffic.shared);
         const bool gathers = op.op.def->kind() == "all_gather", scatters = op.op.def->kind() == "reduce_scatter";
         if (gathers || scatters) {
-          const TensorId part = gathers ? op.op.inputs[0] : op.op.outputs[0];
+          const TensorId shard = gathers ? op.op.inputs[0] : op.op.outputs[0];
           const bool in_place = gathers ? of_case.gathers_in_place : of_case.scatters_in_place;
           CHECK(traffic.shared);
-          CHECK(traffic.copied == (in_place ? 0 : placed.program.tensor(part).type.bytes()));
+          CHECK(traffic.copied == (in_place ? 0 : placed.program.tensor(shard).type.bytes()));
           large = true;
         }
       }
