@@ -1,4 +1,4 @@
-// An engine that computes nothing: it holds tensors in random parts, as a device would, and lets tests change them.
+// An engine that computes nothing: it holds tensors in random shards, as a device would, and lets tests change them.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class HeldEngine final : public StepEngine {
 
  private:
   RankTensors weights_, state_;
-  std::map<const void*, std::vector<float>> device_;  // by the place of the host's views
+  std::map<const void*, std::vector<float>> device_;  // by the address of the host's view
   Phases phases_;
 };
 

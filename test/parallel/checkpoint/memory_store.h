@@ -1,4 +1,4 @@
-// A store and a sink that keep snapshots in memory, for all ranks of a process; what a sink takes can be held up.
+// A store and a sink that keep snapshots in memory, for all ranks of a process; writes can be held up.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@
 
 namespace trainctl::test {
 
-// A part of a tensor as a sink took it.
-struct KeptPart {
+// A shard of a tensor as it was written to the sink.
+struct KeptShard {
   std::string name;
   Shape shape;
   TensorExtent extent;
@@ -25,7 +25,7 @@ struct KeptPart {
 struct KeptSnapshot {
   std::int64_t step = 0;
   SnapshotMetadata metadata;
-  std::map<std::string, std::vector<KeptPart>> files;  // by the sinks' descriptions
+  std::map<std::string, std::vector<KeptShard>> files;  // by the sinks' descriptions
 };
 
 class MemoryStore final : public SnapshotStore, public SnapshotSink {
@@ -56,7 +56,7 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
 
   std::string commit(const Snapshot& snapshot, std::span<const std::string>) override {
     const std::lock_guard lock(mutex_);
-    require(begun_.step == snapshot.step, "what was begun is committed");
+    require(begun_.step == snapshot.step, "the committed step is the one that was begun");
     begun_.metadata = snapshot.metadata;
     kept_.push_back(std::move(begun_));
     return format("step {}", snapshot.step);
@@ -72,7 +72,7 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
     holds_ = false;
     changed_.notify_all();
   }
-  // Waits until `count` writes have come. Returns false if they have not come within ten seconds.
+  // Waits until `count` writes have started. Returns false if they have not within ten seconds.
   bool wait_for_writes(int count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return arrived_ >= count; });

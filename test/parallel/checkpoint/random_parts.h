@@ -1,4 +1,4 @@
-// Tensors in random parts on several ranks: what any rank holds, and what must be in it, follows from a seed alone.
+// Tensors in random shards on several ranks: the shards of each rank depend on a seed only, and their values on names.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct ShapeOf {
   Shape shape;
 };
 
-// In bytewise order of the names.
+// Sorted by the bytes of the names.
 inline std::vector<ShapeOf> test_tensors(const std::string& prefix = "") {
   return {{prefix + "bn/moving_mean", {5}},    {prefix + "conv/kernel", {3, 3, 2, 6}}, {prefix + "dense/bias", {1}},
           {prefix + "dense/kernel", {45, 10}}, {prefix + "head/kernel", {8, 12}},      {prefix + "scalar", Shape()}};
@@ -29,7 +29,7 @@ inline float value_of(const std::string& name, std::int64_t element) {
   return uniform01(philox({static_cast<std::uint32_t>(element), key, 0, 0}, {7, 11})[0]) - 0.5f;
 }
 
-// Every rank's extent of a tensor, nothing on ranks that have none of it. Replicas hold equal extents.
+// Every rank's extent of a tensor, empty for ranks that hold nothing of it. Replicas hold equal extents.
 inline std::vector<std::optional<TensorExtent>> random_extents(const Shape& shape, int ranks, std::mt19937& random) {
   const auto below = [&](std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random); };
   std::vector<std::optional<TensorExtent>> extents(static_cast<std::size_t>(ranks));
@@ -41,27 +41,27 @@ inline std::vector<std::optional<TensorExtent>> random_extents(const Shape& shap
     return at;
   };
   const int shift = static_cast<int>(below(ranks));
-  const auto give = [&](const auto& extent_of_part) {
+  const auto assign = [&](const auto& extent_of_part) {
     for (int rank = 0; rank < ranks; ++rank)
       extents[static_cast<std::size_t>(rank)] = extent_of_part((rank + shift) % parts);
   };
-  const std::int64_t way = below(5);
-  if (way == 0) {  // a stage of a pipeline holds it alone
+  const std::int64_t kind = below(5);
+  if (kind == 0) {  // one stage of a pipeline holds all of it
     extents[static_cast<std::size_t>(shift)] = TensorExtent();
-  } else if (way == 1 || shape.rank() == 0) {
+  } else if (kind == 1 || shape.rank() == 0) {
     const auto at = cuts(shape.count());
-    give([&](int part) { return TensorExtent::range(shape, at[part], at[part + 1] - at[part]); });
+    assign([&](int part) { return TensorExtent::range(shape, at[part], at[part + 1] - at[part]); });
   } else {
     const auto axis = static_cast<std::size_t>(below(shape.rank()));
     const auto at = cuts(shape.sizes()[axis]);
-    give([&](int part) {
+    assign([&](int part) {
       std::vector<std::int64_t> offsets(shape.sizes().size()), sizes = shape.sizes();
       offsets[axis] = at[part];
       sizes[axis] = at[part + 1] - at[part];
       return TensorExtent::box(shape, offsets, sizes);
     });
-    // The first replica of a rank's part is the one half of it, the second the other: replicas share the update.
-    if (way == 4 && ranks >= 2 * parts) {
+    // Of two replicas of a part, the first holds one half of it and the second the other half, as with sharded updates.
+    if (kind == 4 && ranks >= 2 * parts) {
       for (int rank = 0; rank < ranks; ++rank) {
         TensorExtent& extent = *extents[static_cast<std::size_t>(rank)];
         const std::int64_t count = extent.count(shape), half = (count + 1) / 2;
@@ -73,25 +73,25 @@ inline std::vector<std::optional<TensorExtent>> random_extents(const Shape& shap
   return extents;
 }
 
-// Whether an extent holds an element, worked out from coordinates.
+// Whether an extent holds an element, computed from coordinates.
 inline bool holds(const TensorExtent& extent, const Shape& shape, std::int64_t element) {
   if (extent.is_whole()) return true;
   const auto within = [&](std::size_t i, std::int64_t at) {
     return at >= extent.offsets()[i] && at < extent.offsets()[i] + extent.sizes()[i];
   };
   if (extent.kind() == TensorExtent::Kind::range) return within(0, element);
-  std::int64_t place = 0, stride = 1;  // of the element within the box
+  std::int64_t index = 0, stride = 1;  // of the element within the box
   for (std::size_t axis = shape.sizes().size(); axis-- > 0; element /= shape.sizes()[axis]) {
     const std::int64_t at = element % shape.sizes()[axis];
     if (!within(axis, at)) return false;
-    place += (at - extent.offsets()[axis]) * stride;
+    index += (at - extent.offsets()[axis]) * stride;
     stride *= extent.sizes()[axis];
   }
   const auto& part = extent.in_box();
-  return !part || (place >= part->first && place < part->first + part->count);
+  return !part || (index >= part->first && index < part->first + part->count);
 }
 
-// What one rank of several holds of test_tensors(prefix), distributed by the seed.
+// The shards of test_tensors(prefix) that one rank of several holds, chosen by the seed.
 class RankTensors {
  public:
   RankTensors(const std::string& prefix, unsigned seed, int rank, int ranks) {
@@ -109,10 +109,10 @@ class RankTensors {
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
 
   void fill() {
-    each_element([](float& value, float right) { value = right; });
+    each_element([](float& value, float expected) { value = expected; });
   }
 
-  // The name of a tensor with a wrong value; "" where all are right.
+  // The name of a tensor with a wrong value; empty if all values are right.
   std::string wrong() {
     std::string found;
     for (const NamedTensor& tensor : tensors_) {

@@ -1,4 +1,4 @@
-// Who writes what: every element once, by the lowest rank that holds it.
+// Tests the shard plan of a checkpoint: every element is written once, by the lowest rank that holds it.
 #include "parallel/checkpoint/shard_plan.h"
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace trainctl::test::shard_plan_test {
 
-TEST_CASE("every element is written once, by the lowest rank that holds its part") {
+TEST_CASE("every element is written once, by the lowest rank that holds it") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 5);
     std::vector<std::vector<NamedTensor>> held;
@@ -59,7 +59,7 @@ TEST_CASE("replicas are written by rank 0 alone") {
   CHECK(ShardPlan(std::vector<std::vector<NamedTensor>>(2)).writers() == std::vector<int>{0});
 }
 
-TEST_CASE("parts that do not fit together are refused by name") {
+TEST_CASE("shards that overlap or leave a gap are refused with the name of the tensor") {
   const Shape shape{4, 6};
   const auto refusal = [&](const TensorExtent& first, const TensorExtent& second) {
     const std::vector<std::vector<NamedTensor>> ranks = {{{"fc/kernel", shape, {}, first}},

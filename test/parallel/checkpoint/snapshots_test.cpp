@@ -1,4 +1,4 @@
-// Snapshots saved by ranks that hold random parts, and read back by other ranks with other parts; failures of one rank.
+// Tests snapshots that ranks save in random shards and other ranks read in other shards, and failures of one rank.
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -11,8 +11,8 @@
 #include "parallel/checkpoint/snapshot_saver.h"
 #include "test/catch.h"
 #include "test/parallel/checkpoint/random_parts.h"
-#include "test/support/snapshots.h"
 #include "test/parallel/comm/on_threads.h"
+#include "test/support/snapshots.h"
 
 namespace trainctl::test::snapshots_test {
 namespace {
@@ -22,7 +22,7 @@ struct Distribution {
   unsigned seed = 1;
 };
 
-// Writes as long as it is allowed to.
+// Writes to a folder, or fails always.
 class LimitedSink final : public SnapshotSink {
  public:
   explicit LimitedSink(bool fails) : fails_(fails) {}
@@ -38,7 +38,7 @@ class LimitedSink final : public SnapshotSink {
   FolderSink folder_;
 };
 
-// What the ranks throw when they save into a run directory; `loner` has no sink, `failing` cannot write.
+// The errors of the ranks that save into a run directory; rank `loner` has no sink, rank `failing` cannot write.
 std::vector<std::string> save_on_ranks(const std::string& run, const Distribution& how, std::int64_t step,
                                        int loner = -1, int failing = -1) {
   return on_threads(how.ranks, [&](Communicator& world) {
@@ -78,32 +78,32 @@ std::vector<std::string> restore_on_ranks(const std::string& run, const Distribu
   });
 }
 
-std::vector<std::string> nothing(int ranks) { return std::vector<std::string>(static_cast<std::size_t>(ranks)); }
+std::vector<std::string> no_errors(int ranks) { return std::vector<std::string>(static_cast<std::size_t>(ranks)); }
 
 }  // namespace
 
-TEST_CASE("what ranks save in random parts is read by other ranks in other parts") {
-  std::set<std::size_t> files;  // how many a checkpoint's weights came in
+TEST_CASE("tensors that ranks save in random shards are read by other ranks in other shards") {
+  std::set<std::size_t> files;  // numbers of weight files of the checkpoints
   for (unsigned seed = 0; seed < 40; ++seed) {
     const TemporaryFolder run;
     const int writers = 1 + static_cast<int>(seed % 4), readers = 1 + static_cast<int>(seed / 4 % 4);
     CAPTURE(seed, writers, readers);
     const int loner = writers > 1 && seed % 3 == 0 ? writers - 1 : -1;
-    REQUIRE(save_on_ranks(run.path, {writers, seed}, 10, loner) == nothing(writers));
+    REQUIRE(save_on_ranks(run.path, {writers, seed}, 10, loner) == no_errors(writers));
     const LoadedCheckpoint loaded = load_checkpoint(run / "checkpoints/last");
     files.insert(loaded.manifest.files_of(SnapshotContent::weights).size());
     CHECK(loaded.manifest.mesh == std::vector<int>{writers, 1, 1});
-    REQUIRE(restore_on_ranks(run.path, {readers, seed + 1000}) == nothing(readers));
+    REQUIRE(restore_on_ranks(run.path, {readers, seed + 1000}) == no_errors(readers));
   }
   CHECK(files.size() >= 3);
 }
 
-TEST_CASE("a save that fails on one rank ends on all alike and leaves the older checkpoint") {
+TEST_CASE("a save that fails on one rank fails with the same error on all ranks and leaves the older checkpoint") {
   int tried = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     const TemporaryFolder run;
     const Distribution how{3, seed};
-    REQUIRE(save_on_ranks(run.path, how, 10) == nothing(3));
+    REQUIRE(save_on_ranks(run.path, how, 10) == no_errors(3));
     const LoadedCheckpoint before = load_checkpoint(run / "checkpoints/last");
     const std::vector<const Manifest::File*> files = before.manifest.files_of(SnapshotContent::weights);
     if (files.size() < 3) continue;  // all of them write
@@ -111,8 +111,9 @@ TEST_CASE("a save that fails on one rank ends on all alike and leaves the older 
     for (const int failing : {0, 2}) {
       CAPTURE(seed, failing);
       const std::vector<std::string> errors = save_on_ranks(run.path, how, 20, 1, failing);
-      const std::string who = failing == 0 ? "" : " (rank 2)";
-      const std::string expected = run / "checkpoints/step-00000020: cannot write: the disk is full; make room" + who;
+      const std::string suffix = failing == 0 ? "" : " (rank 2)";
+      const std::string expected =
+          run / "checkpoints/step-00000020: cannot write: the disk is full; make room" + suffix;
       CHECK(errors == std::vector<std::string>(3, expected));
       std::set<std::string> left;
       for (const auto& entry : fs::directory_iterator(run / "checkpoints")) left.insert(entry.path().filename());
@@ -123,9 +124,9 @@ TEST_CASE("a save that fails on one rank ends on all alike and leaves the older 
   CHECK(tried > 1);
 }
 
-TEST_CASE("a checkpoint of another model is refused on all ranks, another optimizer's state is left out") {
+TEST_CASE("a checkpoint of another model is refused on all ranks, and another optimizer's state is ignored") {
   const TemporaryFolder run;
-  REQUIRE(save_on_ranks(run.path, {2, 5}, 10) == nothing(2));
+  REQUIRE(save_on_ranks(run.path, {2, 5}, 10) == no_errors(2));
   const auto errors = on_threads(3, [&](Communicator& world) {
     ImmediateStream stream;
     std::optional<LoadedCheckpoint> loaded;

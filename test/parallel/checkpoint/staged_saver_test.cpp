@@ -56,7 +56,7 @@ std::vector<std::string> nobody_fails(int ranks) { return std::vector<std::strin
 std::string wrong_values(const KeptSnapshot& snapshot) {
   std::size_t elements = 0, expected = 0;
   for (const auto& [file, parts] : snapshot.files) {
-    for (const KeptPart& part : parts) {
+    for (const KeptShard& part : parts) {
       std::size_t next = 0;
       for (std::int64_t i = 0; i < part.shape.count(); ++i) {
         if (!holds(part.extent, part.shape, i)) continue;

@@ -1,4 +1,4 @@
-// What is said of the GPUs of several ranks: throttling and lagging, each once.
+// Tests the warnings about GPUs of several ranks that throttle or lag, each of which is logged once.
 #include "core/backend/gpu_peaks.h"
 #include "parallel/health/gpus.h"
 #include "test/catch.h"
@@ -20,8 +20,8 @@ std::vector<GpuSample> at_clocks(const std::vector<double>& clocks) {
   return samples;
 }
 
-// All that is said in so many looks.
-std::vector<std::string> said(GpuComparison& comparison, const std::vector<GpuSample>& samples, int looks) {
+// All warnings of `looks` updates.
+std::vector<std::string> warnings_of(GpuComparison& comparison, const std::vector<GpuSample>& samples, int looks) {
   std::vector<std::string> all;
   for (int look = 0; look < looks; ++look) {
     for (const std::string& warning : comparison.update(samples)) all.push_back(warning);
@@ -34,56 +34,56 @@ std::vector<std::string> said(GpuComparison& comparison, const std::vector<GpuSa
 TEST_CASE("a GPU that lags behind the others is named once") {
   GpuComparison comparison;
   const auto samples = at_clocks({1905, 1900, 1680, 1910});
-  CHECK(said(comparison, samples, 9).empty());  // too early to judge
-  CHECK(said(comparison, samples, 30) ==
+  CHECK(warnings_of(comparison, samples, 9).empty());  // too early to judge
+  CHECK(warnings_of(comparison, samples, 30) ==
         std::vector<std::string>{"the GPU of rank 2 lags behind the others: clock 1680 MHz, theirs 1905 MHz"});
   GpuComparison equal;
-  CHECK(said(equal, at_clocks({1905, 1760, 1900}), 40).empty());  // within a tenth
+  CHECK(warnings_of(equal, at_clocks({1905, 1760, 1900}), 40).empty());  // within a tenth
 }
 
 TEST_CASE("a GPU that is idle while the others work lags too, and one alone does not") {
   GpuComparison comparison;
   auto samples = at_clocks({1900, 1900});
   samples[0].reading.utilization = 0.5;
-  CHECK(said(comparison, samples, 20) ==
+  CHECK(warnings_of(comparison, samples, 20) ==
         std::vector<std::string>{"the GPU of rank 0 lags behind the others: utilisation 50 %, theirs 95 %"});
   GpuComparison alone;
-  CHECK(said(alone, at_clocks({300}), 20).empty());
+  CHECK(warnings_of(alone, at_clocks({300}), 20).empty());
   GpuComparison unknown;
-  CHECK(said(unknown, at_clocks({1900, GpuReading::unknown}), 20).empty());
+  CHECK(warnings_of(unknown, at_clocks({1900, GpuReading::unknown}), 20).empty());
 }
 
-TEST_CASE("every reason to throttle is said once for each GPU") {
+TEST_CASE("every reason for throttling is reported once for each GPU") {
   GpuComparison comparison;
   auto samples = at_clocks({1500, 1900});
   samples[0].reading.throttled = 0x20 | 0x1;
-  CHECK(said(comparison, samples, 3) ==
+  CHECK(warnings_of(comparison, samples, 3) ==
         std::vector<std::string>{"the GPU of rank 0 is throttled: temperature, at 1500 of 1980 MHz"});
   samples[1].reading.throttled = 0x20 | 0x80;
   samples[0].reading.throttled = 0x8;
-  CHECK(said(comparison, samples, 3) ==
+  CHECK(warnings_of(comparison, samples, 3) ==
         std::vector<std::string>{"the GPU of rank 0 is throttled: hardware slowdown, at 1500 of 1980 MHz",
                                  "the GPU of rank 1 is throttled: temperature, power brake, at 1900 of 1980 MHz"});
 }
 
-TEST_CASE("a GPU at its power limit is throttled where that costs it clock for long") {
+TEST_CASE("a GPU at its power limit counts as throttled if its clock is low for a long time") {
   GpuComparison healthy;
   auto samples = at_clocks({1800, GpuReading::unknown});
   for (GpuSample& sample : samples) sample.reading.throttled = GpuReading::power_cap;
-  CHECK(said(healthy, samples, 40).empty());
+  CHECK(warnings_of(healthy, samples, 40).empty());
 
   GpuComparison slow;
   samples[0].reading.clock_mhz = 1700;
-  CHECK(said(slow, samples, 9).empty());
-  samples[0].reading.clock_mhz = 1900;  // it was a moment
-  CHECK(said(slow, samples, 1).empty());
+  CHECK(warnings_of(slow, samples, 9).empty());
+  samples[0].reading.clock_mhz = 1900;  // the clock was low for a moment only
+  CHECK(warnings_of(slow, samples, 1).empty());
   samples[0].reading.clock_mhz = 1700;
-  CHECK(said(slow, samples, 9).empty());
-  CHECK(said(slow, samples, 20) ==
+  CHECK(warnings_of(slow, samples, 9).empty());
+  CHECK(warnings_of(slow, samples, 20) ==
         std::vector<std::string>{"the GPU of rank 0 is throttled: power cap, at 1700 of 1980 MHz"});
 }
 
-TEST_CASE("data sheets are found by CUDA's names, the special before the general") {
+TEST_CASE("peak rates are found by CUDA's names of GPUs, more specific names first") {
   CHECK(datasheet_flops("NVIDIA H100 80GB HBM3, sm_90", DType::bfloat16, false) == Approx(989.4e12));
   CHECK(datasheet_flops("NVIDIA H100 PCIe", DType::float16, false) == Approx(756e12));
   CHECK(datasheet_flops("NVIDIA A100-SXM4-80GB", DType::float32, false) == Approx(19.5e12));

@@ -1,8 +1,8 @@
-// libnvidia-ml.so.1 of a machine whose GPUs are emulated: TRAINCTL_EMULATED_GPUS of them (1 without it), with the UUIDs
-// of test/emulated_gpu. The file that TRAINCTL_EMULATED_NVML names, read anew by every call, has a line for each GPU:
-// utilization in percent, memory used and in all in MiB, temperature, milliwatts, clock and highest clock in MHz,
-// reasons for throttling (hexadecimal). A value of -1 is one that the GPU does not support. With TRAINCTL_EMULATED_MIG
-// they are parts of GPUs by their UUIDs.
+// An emulated libnvidia-ml.so.1. TRAINCTL_EMULATED_GPUS is the number of GPUs (1 by default), whose UUIDs are those of
+// test/emulated_gpu. The file that TRAINCTL_EMULATED_NVML names, which every call reads again, has a line for each GPU:
+// utilization in percent, used and total memory in MiB, temperature, milliwatts, clock and highest clock in MHz,
+// reasons for throttling (hexadecimal). A value of -1 means that the GPU does not support it. With
+// TRAINCTL_EMULATED_MIG the GPUs have the UUIDs of MIG instances.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct gpu {
   long utilization, used, total, temperature, milliwatts, clock, max_clock, reasons;
 };
 
-static char handles[64];  // their addresses stand for devices
+static char handles[64];  // their addresses are the device handles
 
 static unsigned gpu_count(void) {
   const char* number = getenv("TRAINCTL_EMULATED_GPUS");
@@ -38,7 +38,7 @@ static struct gpu gpu_of(void* device) {
   return g;
 }
 
-static int give(unsigned* to, long value) {
+static int store_value(unsigned* to, long value) {
   *to = (unsigned)value;
   return value < 0 ? not_supported : success;
 }
@@ -90,7 +90,7 @@ struct rates {
 };
 int nvmlDeviceGetUtilizationRates(void* device, struct rates* rates) {
   rates->memory = 1;
-  return give(&rates->gpu, gpu_of(device).utilization);
+  return store_value(&rates->gpu, gpu_of(device).utilization);
 }
 struct memory {
   unsigned long long total, free, used;
@@ -104,9 +104,11 @@ int nvmlDeviceGetMemoryInfo(void* device, struct memory* memory) {
   return success;
 }
 int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* degrees) {
-  return sensor == 0 ? give(degrees, gpu_of(device).temperature) : invalid_argument;
+  return sensor == 0 ? store_value(degrees, gpu_of(device).temperature) : invalid_argument;
 }
-int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) { return give(milliwatts, gpu_of(device).milliwatts); }
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  return store_value(milliwatts, gpu_of(device).milliwatts);
+}
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -115,12 +117,12 @@ int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millij
   return milliwatts < 0 ? not_supported : success;
 }
 int nvmlDeviceGetClockInfo(void* device, int kind, unsigned* mhz) {
-  return kind == 1 ? give(mhz, gpu_of(device).clock) : invalid_argument;
+  return kind == 1 ? store_value(mhz, gpu_of(device).clock) : invalid_argument;
 }
 int nvmlDeviceGetMaxClockInfo(void* device, int kind, unsigned* mhz) {
-  return kind == 1 ? give(mhz, gpu_of(device).max_clock) : invalid_argument;
+  return kind == 1 ? store_value(mhz, gpu_of(device).max_clock) : invalid_argument;
 }
-// Under its older name alone, as in drivers before 535.
+// This function exists only under its older name, as in drivers before 535.
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   *reasons = (unsigned long long)gpu_of(device).reasons;
   return success;

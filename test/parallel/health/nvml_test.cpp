@@ -1,4 +1,5 @@
-// NVML through its binary interface, on emulated GPUs: values and units, what is missing, and the monitor's totals.
+// Tests NVML through its binary interface, on emulated GPUs: values and units, unsupported values, and the monitor's
+// totals.
 #include "core/backend/nvml.h"
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 const std::string library = TRAINCTL_EMULATED_NVML_LIBRARY;
 
-// So many emulated GPUs, with these lines (see emulated_nvml.c), while it lives.
+// Sets up `count` emulated GPUs with these lines (see emulated_nvml.c) for its lifetime.
 class EmulatedGpus {
  public:
   EmulatedGpus(int count, const std::string& lines) {
@@ -27,7 +28,7 @@ class EmulatedGpus {
     unsetenv("TRAINCTL_EMULATED_GPUS");
     unsetenv("TRAINCTL_EMULATED_NVML");
   }
-  // In one step, so that a monitor never reads half a file.
+  // Replaces the file in one step, so that a monitor never reads half a file.
   void set(const std::string& lines) const {
     std::ofstream(path() + ".new") << lines;
     std::filesystem::rename(path() + ".new", path());
@@ -49,7 +50,7 @@ std::string failure(const std::string& of_library) {
 
 }  // namespace
 
-TEST_CASE("NVML's values in our units") {
+TEST_CASE("NVML's values are converted to our units") {
   const EmulatedGpus gpus(2, "93 30000 81559 61 512500 1410 1980 0\n5 10 81559 40 71000 345 1980 24\n");
   const Nvml nvml(library);
   CHECK(nvml.driver_version() == "580.65.06");
@@ -76,7 +77,7 @@ TEST_CASE("NVML's values in our units") {
   CHECK(nvml.is_linked(devices[0], devices[1]));
 }
 
-TEST_CASE("a part of a GPU is found by CUDA's name for it") {
+TEST_CASE("a MIG instance is found by CUDA's name for it") {
   const EmulatedGpus gpus(2, "");
   const Nvml nvml(library);
   const auto devices = nvml.devices();
@@ -88,7 +89,7 @@ TEST_CASE("a part of a GPU is found by CUDA's name for it") {
   CHECK(nvml.find("") == nullptr);
 }
 
-TEST_CASE("what a GPU does not support is unknown, not zero") {
+TEST_CASE("a value that a GPU does not support is unknown, not zero") {
   const EmulatedGpus gpus(1, "-1 100 200 -1 -1 -1 -1 0\n");
   const Nvml nvml(library);
   const GpuReading reading = nvml.read(nvml.devices().front());
@@ -99,13 +100,13 @@ TEST_CASE("what a GPU does not support is unknown, not zero") {
   }
 }
 
-TEST_CASE("idleness and clocks that a user has set are no throttling") {
+TEST_CASE("idleness and clocks set by a user do not count as throttling") {
   CHECK(throttle_words(0x1 | 0x2 | 0x100).empty());
   CHECK(throttle_words(0x8 | 0x40 | 0x80) ==
         std::vector<std::string>{"hardware slowdown", "hardware temperature limit", "power brake"});
 }
 
-TEST_CASE("a machine without a driver, or whose driver is not loaded, is told so") {
+TEST_CASE("a missing driver, or one that is not loaded, is reported") {
   CHECK(contains(failure("libnvidia-ml-that-is-not-there.so.1"), "no NVIDIA driver"));
   const EmulatedGpus none(0, "");
   CHECK(contains(failure(library), "Driver Not Loaded"));
@@ -127,7 +128,7 @@ TEST_CASE("a monitor keeps the mean, the peak and every reason to throttle") {
   gpus.set("0 1 1 1 1 1 1 0\n60 2000 80000 60 200000 1980 1980 0\n");
   REQUIRE(shows(0.6));
   const GpuReading last = monitor.take();
-  CHECK(last.throttled == 0);  // what was seen before was taken before
+  CHECK(last.throttled == 0);  // earlier calls of take() returned the earlier reasons
   CHECK(last.memory_bytes == 2000.0 * (1 << 20));
   const GpuTotals totals = monitor.totals();
   CHECK(totals.peak_memory_bytes == 3000.0 * (1 << 20));

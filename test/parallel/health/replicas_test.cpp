@@ -1,4 +1,4 @@
-// Equal replicas pass; a single changed bit is found, and tensor and rank are named.
+// Tests the comparison of replicas: equal replicas pass; a single changed bit is found, and tensor and rank are named.
 #include "parallel/health/replicas.h"
 
 #include "core/backend/cpu/runtime/streams.h"
@@ -28,7 +28,7 @@ struct Replica {
   }
 };
 
-// What the check says on each rank when some of them were changed.
+// The errors of the check on each rank after `change`.
 std::vector<std::string> check(int ranks, const std::function<void(Replica&, int)>& change) {
   return on_threads(ranks, [&](Communicator& communicator) {
     Replica replica;
@@ -46,7 +46,7 @@ TEST_CASE("equal replicas pass") {
   CHECK(check(3, [](Replica& replica, int) { replica.bias[3] += 1; }) == std::vector<std::string>(3));
 }
 
-TEST_CASE("the odd one out is named, with its tensor") {
+TEST_CASE("the replica that differs is named, with its tensor") {
   const auto errors = check(3, [](Replica& replica, int rank) {
     if (rank == 1) reinterpret_cast<std::uint32_t&>(replica.bias[9]) ^= 1;
   });
@@ -56,7 +56,7 @@ TEST_CASE("the odd one out is named, with its tensor") {
   }
 }
 
-TEST_CASE("without a majority all sides are named") {
+TEST_CASE("without a majority all groups of ranks are named") {
   const auto errors = check(2, [](Replica& replica, int rank) {
     if (rank == 1) replica.mean[0] = -1;
   });
@@ -78,7 +78,7 @@ TEST_CASE("several tensors and ranks are named together") {
   }
 }
 
-TEST_CASE("replicas are the ranks of the data axis, named by their places in the world") {
+TEST_CASE("replicas are the ranks of the data axis, named by their world ranks") {
   const Mesh mesh{3, 1, 2};
   const auto errors = on_threads(mesh.ranks(), [&](Communicator& world) {
     const MeshAxes axes(world, mesh, false);

@@ -1,4 +1,4 @@
-// The play of random communications comes to the verdict of a slow one that is written another way.
+// Compares the communication check on random communications with a slow check that is written in another way.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -10,25 +10,25 @@ namespace trainctl::communication_check_random_test {
 namespace {
 
 using Kind = Communication::Kind;
-constexpr MeshAxis data_axis = MeshAxis::data, stages = MeshAxis::pipeline;
+constexpr MeshAxis data_axis = MeshAxis::data, pipeline_axis = MeshAxis::pipeline;
 
-// What a rank of a random step does, for the script and for the reference.
+// An action of a rank in a random step, for the script and for the reference.
 struct Action {
   Kind kind = Kind::all_reduce;
   MeshAxis axis = data_axis;
   int peer = 0;
   std::int64_t count = 0;
-  int number = 0;  // of the communication, whose end a wait is for
+  int number = 0;  // number of the communication; for a wait, of the awaited one
   bool asynchronous = false;
 };
 using Actions = std::vector<Action>;
 
-// Steps of all ranks that fit together: communication after communication is given to all that take part.
+// Matching steps of all ranks: each communication is added to all ranks that take part in it.
 std::vector<Actions> random_step(std::mt19937& random, const Mesh& mesh) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::vector<Actions> ranks(static_cast<std::size_t>(mesh.ranks()));
   std::vector<Actions> open(ranks.size());
-  const auto give = [&](int rank, Action action) {
+  const auto add = [&](int rank, Action action) {
     action.asynchronous = below(3) == 0;
     ranks[static_cast<std::size_t>(rank)].push_back(action);
     if (action.asynchronous) open[static_cast<std::size_t>(rank)].push_back({Kind::wait, {}, 0, 0, action.number});
@@ -45,15 +45,15 @@ std::vector<Actions> random_step(std::mt19937& random, const Mesh& mesh) {
     const std::int64_t count = 1 + below(2);
     const auto in_group = [&, first = mesh.position(below(mesh.ranks()))](int along) {
       Mesh::Position position = first;
-      (axis == data_axis ? position.data : axis == stages ? position.pipeline : position.tensor) = along;
+      (axis == data_axis ? position.data : axis == pipeline_axis ? position.pipeline : position.tensor) = along;
       return mesh.rank(position);
     };
     if (below(2) == 0) {
-      for (int i = 0; i < mesh.size(axis); ++i) give(in_group(i), {Kind::all_reduce, axis, 0, count, number});
+      for (int i = 0; i < mesh.size(axis); ++i) add(in_group(i), {Kind::all_reduce, axis, 0, count, number});
     } else {
       const int from = below(mesh.size(axis)), to = (from + 1 + below(mesh.size(axis) - 1)) % mesh.size(axis);
-      give(in_group(from), {Kind::send, axis, to, count, number});
-      give(in_group(to), {Kind::receive, axis, from, count, number});
+      add(in_group(from), {Kind::send, axis, to, count, number});
+      add(in_group(to), {Kind::receive, axis, from, count, number});
     }
     for (std::size_t r = 0; r < ranks.size(); ++r) wait_for_some(r, 1);
   }
@@ -75,13 +75,13 @@ Script script_of(const Actions& actions) {
   return script;
 }
 
-// Whether all ranks come to their ends, played the slow way: whatever may happen next does, until nothing may. Only
-// equal communications of equal numbers match: an all_reduce by its name, sends and receives by count.
-bool plays_to_the_end(const Mesh& mesh, const std::vector<Actions>& ranks) {
+// Whether all ranks finish, found by a slow simulation: every action that can proceed does, until none can. An
+// all_reduce matches those of the same number and count, a send matches a receive of the same count.
+bool all_ranks_finish(const Mesh& mesh, const std::vector<Actions>& ranks) {
   const auto size = ranks.size();
   std::vector<std::vector<bool>> ended(size);
   for (std::size_t r = 0; r < size; ++r) ended[r].resize(ranks[r].size());
-  // Whether the rank has begun its action i and nothing before it on its axis is under way.
+  // Whether rank r has begun its action i and no earlier action on the same axis is still running.
   const auto runs = [&](std::size_t r, std::size_t i) {
     if (ended[r][i] || ranks[r][i].kind == Kind::wait) return false;
     for (std::size_t j = 0; j < i; ++j) {
@@ -105,27 +105,28 @@ bool plays_to_the_end(const Mesh& mesh, const std::vector<Actions>& ranks) {
       for (std::size_t i = 0; i < ranks[r].size(); ++i) {
         const Action& mine = ranks[r][i];
         if (mine.kind == Kind::wait && !ended[r][i]) {
-          bool reached = true, over = false;
+          bool reached = true, awaited_ended = false;
           for (std::size_t j = 0; j < i; ++j) {
             reached = reached && (ended[r][j] || ranks[r][j].asynchronous);
-            over = over || (ranks[r][j].number == mine.number && ranks[r][j].asynchronous && ended[r][j]);
+            awaited_ended =
+                awaited_ended || (ranks[r][j].number == mine.number && ranks[r][j].asynchronous && ended[r][j]);
           }
-          if (reached && over) ended[r][i] = moved = true;
+          if (reached && awaited_ended) ended[r][i] = moved = true;
           continue;
         }
         if (!runs(r, i)) continue;
-        std::vector<std::pair<std::size_t, std::size_t>> partners;  // that run now
+        std::vector<std::pair<std::size_t, std::size_t>> partners;  // matching actions that run now
         for (std::size_t o = 0; o < size; ++o) {
           if (!same_group(r, o, mine.axis)) continue;
           for (std::size_t k = 0; k < ranks[o].size(); ++k) {
             const Action& other = ranks[o][k];
             if (other.axis != mine.axis || !runs(o, k) || other.count != mine.count) continue;
-            const bool meets = mine.kind == Kind::all_reduce
-                                   ? other.kind == mine.kind && other.number == mine.number
-                                   : mine.kind == Kind::send && other.kind == Kind::receive &&
-                                         mesh.position(static_cast<int>(o)).along(mine.axis) == mine.peer &&
-                                         mesh.position(static_cast<int>(r)).along(mine.axis) == other.peer;
-            if (meets) partners.emplace_back(o, k);
+            const bool matches = mine.kind == Kind::all_reduce
+                                     ? other.kind == mine.kind && other.number == mine.number
+                                     : mine.kind == Kind::send && other.kind == Kind::receive &&
+                                           mesh.position(static_cast<int>(o)).along(mine.axis) == mine.peer &&
+                                           mesh.position(static_cast<int>(r)).along(mine.axis) == other.peer;
+            if (matches) partners.emplace_back(o, k);
           }
         }
         const int needed = mine.kind == Kind::all_reduce ? mesh.size(mine.axis) : 1;
@@ -143,7 +144,7 @@ bool plays_to_the_end(const Mesh& mesh, const std::vector<Actions>& ranks) {
 
 }  // namespace
 
-TEST_CASE("the verdict is that of the slow way, on random steps and on changed ones") {
+TEST_CASE("the check agrees with the slow simulation on random steps and on changed ones") {
   std::mt19937 random(11);
   int refused = 0, accepted = 0;
   for (int round = 0; round < 300; ++round) {
@@ -155,16 +156,16 @@ TEST_CASE("the verdict is that of the slow way, on random steps and on changed o
       return problem_of(mesh, scripts).text.empty();
     };
     CAPTURE(round);
-    CHECK(plays_to_the_end(mesh, ranks));
+    CHECK(all_ranks_finish(mesh, ranks));
     CHECK(verdict());
-    // Two that follow each other change places on some ranks; a wait stays behind what it is for.
+    // Swaps two consecutive actions on some ranks, but never a communication and its wait.
     for (int change = 0; change < 2; ++change) {
       Actions& actions = ranks[random() % ranks.size()];
       if (actions.size() < 2) continue;
       const std::size_t at = random() % (actions.size() - 1);
       if (actions[at].number != actions[at + 1].number) std::swap(actions[at], actions[at + 1]);
     }
-    const bool fits = plays_to_the_end(mesh, ranks);
+    const bool fits = all_ranks_finish(mesh, ranks);
     CHECK(verdict() == fits);
     ++(fits ? accepted : refused);
   }

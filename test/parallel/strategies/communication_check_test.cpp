@@ -1,4 +1,5 @@
-// The communications of all ranks fit together, and each kind of mismatch is refused with its ranks and ops.
+// Tests that matching communications of all ranks are accepted, and that each kind of mismatch is refused with its
+// ranks and ops.
 #include "parallel/strategies/communication_check/check.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace trainctl::communication_check_test {
 namespace {
 
 using Kind = Communication::Kind;
-constexpr MeshAxis data_axis = MeshAxis::data, stages = MeshAxis::pipeline, parts = MeshAxis::tensor;
+constexpr MeshAxis data_axis = MeshAxis::data, pipeline_axis = MeshAxis::pipeline, tensor_axis = MeshAxis::tensor;
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -53,25 +54,25 @@ Program training(std::int64_t samples, int micro_batches, const Strategy& strate
   return program;
 }
 
-// The places of the all_reduces of a program: segment and op.
+// The positions of the all_reduces of a program: segment and op.
 std::vector<std::pair<std::size_t, std::size_t>> reductions(const Program& program) {
-  std::vector<std::pair<std::size_t, std::size_t>> places;
+  std::vector<std::pair<std::size_t, std::size_t>> positions;
   for (std::size_t s = 0; s < program.segments.size(); ++s) {
     for (std::size_t i = 0; i < program.segments[s].ops.size(); ++i) {
-      if (program.segments[s].ops[i].get_if<AllReduce>() != nullptr) places.emplace_back(s, i);
+      if (program.segments[s].ops[i].get_if<AllReduce>() != nullptr) positions.emplace_back(s, i);
     }
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
 
-TEST_CASE("every step of data parallelism plays to the end") {
+TEST_CASE("every step of data parallelism finishes") {
   const TestJob job(network);
   const Mesh mesh = GENERATE(Mesh{2, 1, 1}, Mesh{3, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2});
   const int accumulation = GENERATE(1, 2, 3);
   for (const bool overlap : {false, true}) {
-    // Last batches that leave ranks without samples, and shares that differ.
+    // Last batches that leave some ranks without samples, or with different shares.
     for (const std::int64_t last : {1, 2, 7}) {
       const BatchSizes sizes{.training = 2 * accumulation * mesh.data,
                              .training_last = last,
@@ -103,7 +104,7 @@ TEST_CASE("ranks whose shares differ must reduce the same buckets") {
   CHECK(problem.location.known());
 }
 
-TEST_CASE("the list of a program holds its reductions and waits in their order") {
+TEST_CASE("the communications of a program are its reductions and waits in order") {
   for (const int micro_batches : {1, 2, 3}) {
     const Program program = training(6, micro_batches, strategy_of({2, 1, 2}, true));
     const std::vector<Communication> all = communications_of(program);
@@ -129,7 +130,7 @@ TEST_CASE("the list of a program holds its reductions and waits in their order")
     CHECK(all[all.size() - 2].op->name == "agree");
     CHECK(all[all.size() - 2].count == 2);
     CHECK(all.back().op->name == "gradient_squares");
-    CHECK(all.back().axis == parts);
+    CHECK(all.back().axis == tensor_axis);
   }
 }
 
@@ -138,8 +139,8 @@ TEST_CASE("each change to one replica's reductions is refused") {
   const Mesh mesh{3, 1, 1};
   const Program program = training(6, micro_batches, strategy_of(mesh, true));
   REQUIRE(problem_of(mesh, {&program, &program, &program}).text.empty());
-  const auto places = reductions(program);
-  REQUIRE(places.size() >= 4);
+  const auto positions = reductions(program);
+  REQUIRE(positions.size() >= 4);
   const auto broken = [&](auto change) {
     Program changed = program;
     changed.name = "changed";
@@ -152,7 +153,7 @@ TEST_CASE("each change to one replica's reductions is refused") {
     CHECK(problem.location.known());
     return problem.text;
   };
-  for (const auto& [segment, at] : places) {
+  for (const auto& [segment, at] : positions) {
     const Op& reduction = program.segments[segment].ops[at];
     const auto bucket = static_cast<std::size_t>(reduction.inputs[0]);
     const std::string name = "all_reduce '" + reduction.name + "'";
@@ -173,13 +174,13 @@ TEST_CASE("each change to one replica's reductions is refused") {
     text = broken([&](Program& changed) { op_of(changed).name = "another"; });
     CHECK(contains(text, "the names of"));
 
-    // One after another in the wrong order.
-    const auto other = places[std::pair{segment, at} == places[0] ? 1 : 0];
+    // Two reductions in the wrong order.
+    const auto other = positions[std::pair{segment, at} == positions[0] ? 1 : 0];
     text =
         broken([&](Program& changed) { std::swap(op_of(changed), changed.segments[other.first].ops[other.second]); });
     CHECK(contains(text, name));
     CHECK(contains(text, "differ"));
-    // Left out, with its wait.
+    // A reduction is missing, with its wait.
     text = broken([&, s = segment, i = at](Program& changed) {
       std::vector<Op>& ops = changed.segments[s].ops;
       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
@@ -190,14 +191,14 @@ TEST_CASE("each change to one replica's reductions is refused") {
       }
     });
     CHECK(contains(text, name));
-    if (reduction.name == "bucket " + std::to_string(places.size() - 1)) {
+    if (reduction.name == "bucket " + std::to_string(positions.size() - 1)) {
       CHECK(contains(text, "and waits for rank 1, whose 'changed' has no collective for it on the data axis"));
       CHECK(contains(text, "rank 0 is at wait 'bucket "));
     }
   }
 }
 
-TEST_CASE("sizes, roots and groups of each collective are equal") {
+TEST_CASE("the ranks of a collective must agree on its size, root and group") {
   const Mesh mesh{2, 1, 1};
   const auto same = [&](const Script& a, const Script& b) { return problem_of(mesh, std::vector{a, b}).text; };
   CHECK(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 8)).empty());
@@ -213,17 +214,17 @@ TEST_CASE("sizes, roots and groups of each collective are equal") {
                  "the roots of"));
   CHECK(contains(same(Script().broadcast("b", data_axis, 2, 8), Script().broadcast("b", data_axis, 2, 8)),
                  "it names rank 2 along the axis, and the data axis has 2 ranks"));
-  CHECK(contains(same(Script().send("s", stages, 1), Script()), "and the pipeline axis has one rank"));
+  CHECK(contains(same(Script().send("s", pipeline_axis, 1), Script()), "and the pipeline axis has one rank"));
   CHECK(contains(same(Script().send("s", data_axis, -1), Script()), "it names rank -1 along the axis"));
 }
 
-TEST_CASE("a send and a receive need each other") {
+TEST_CASE("a send without its receive is refused, and so is a receive without its send") {
   const Mesh mesh{1, 3, 1};
-  const Script first = Script().send("cut", stages, 1), last = Script().receive("cut2", stages, 1);
-  const Script middle = Script().receive("cut", stages, 0).send("cut2", stages, 2);
+  const Script first = Script().send("cut", pipeline_axis, 1), last = Script().receive("cut2", pipeline_axis, 1);
+  const Script middle = Script().receive("cut", pipeline_axis, 0).send("cut2", pipeline_axis, 2);
   CHECK(problem_of(mesh, std::vector{first, middle, last}).text.empty());
 
-  Problem problem = problem_of(mesh, std::vector{first, Script("alone").send("cut2", stages, 2), last});
+  Problem problem = problem_of(mesh, std::vector{first, Script("alone").send("cut2", pipeline_axis, 2), last});
   CHECK(problem.text ==
         "net.yaml:7:3: rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 1) and waits "
         "for rank 1, whose 'alone' has no receive for it on the pipeline axis");
@@ -231,28 +232,29 @@ TEST_CASE("a send and a receive need each other") {
   problem = problem_of(mesh, std::vector{Script("alone"), middle, last});
   CHECK(contains(problem.text, "rank 1 is at receive 'cut' in forward of 'step' (100 float32 from rank 0) and waits "));
   CHECK(contains(problem.text, "waits for rank 0, whose 'alone' has no send for it"));
-  problem = problem_of(mesh, std::vector{first, middle, Script().receive("cut2", stages, 1, 99)});
+  problem = problem_of(mesh, std::vector{first, middle, Script().receive("cut2", pipeline_axis, 1, 99)});
   CHECK(contains(problem.text,
                  "the sizes of communications that meet on the pipeline axis differ: rank 1 is at send 'cut2'"));
   CHECK(contains(problem.text, "rank 2 is at receive 'cut2' in forward of 'step' (99 float32 from rank 1)"));
-  problem = problem_of(mesh, std::vector{Script().send("cut", stages, 2), middle, last});
+  problem = problem_of(mesh, std::vector{Script().send("cut", pipeline_axis, 2), middle, last});
   CHECK(contains(problem.text, "whose 'step' has no"));
-  problem = problem_of(mesh, std::vector{Script().send("cut", stages, 0), Script(), Script()});
+  problem = problem_of(mesh, std::vector{Script().send("cut", pipeline_axis, 0), Script(), Script()});
   CHECK(contains(problem.text, "waits for rank 0, whose 'step' has no receive"));
-  // All do the same, and yet not together: what they name is one rank.
-  const Script to_last = Script().send("cut", stages, 2);
+  // All ranks do the same, but they send to a single rank, which does not receive.
+  const Script to_last = Script().send("cut", pipeline_axis, 2);
   problem = problem_of(mesh, std::vector{to_last, to_last, to_last});
   CHECK(contains(problem.text,
                  "rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 2) and waits for "
                  "rank 2, whose 'step' has no receive"));
 }
 
-TEST_CASE("a circle of sends is refused, asynchronous or not, since an axis keeps its order") {
+TEST_CASE("a cycle of sends is refused, asynchronous or not, since an axis keeps its order") {
   const Mesh mesh{1, 3, 1};
   std::vector<Script> ranks;
   const bool asynchronous = GENERATE(false, true);
   for (int r = 0; r < 3; ++r) {
-    ranks.push_back(Script().send("on", stages, (r + 1) % 3, 100, asynchronous).receive("back", stages, (r + 2) % 3));
+    ranks.push_back(
+        Script().send("on", pipeline_axis, (r + 1) % 3, 100, asynchronous).receive("back", pipeline_axis, (r + 2) % 3));
     if (asynchronous) ranks.back().wait("on");
   }
   const std::string text = problem_of(mesh, ranks).text;
@@ -260,14 +262,14 @@ TEST_CASE("a circle of sends is refused, asynchronous or not, since an axis keep
                  "the ranks wait for each other: rank 0 is at send 'on' in forward of 'step' (100 float32 to "
                  "rank 1) and waits for rank 1; rank 1 is at send 'on'"));
   CHECK(contains(text, "rank 2 is at send 'on' in forward of 'step' (100 float32 to rank 0) and waits for rank 0"));
-  ranks[0] = Script().receive("back", stages, 2).send("on", stages, 1);
+  ranks[0] = Script().receive("back", pipeline_axis, 2).send("on", pipeline_axis, 1);
   CHECK(problem_of(mesh, ranks).text.empty());
 }
 
-TEST_CASE("collectives of two axes in another order on some ranks hold all of them up") {
+TEST_CASE("collectives of two axes in different orders on some ranks are refused") {
   const Mesh mesh{2, 1, 2};
-  const Script data_first = Script().reduce("gradient", data_axis).reduce("output", parts);
-  const Script data_last = Script().reduce("output", parts).reduce("gradient", data_axis);
+  const Script data_first = Script().reduce("gradient", data_axis).reduce("output", tensor_axis);
+  const Script data_last = Script().reduce("output", tensor_axis).reduce("gradient", data_axis);
   CHECK(problem_of(mesh, std::vector{data_first, data_first, data_first, data_first}).text.empty());
   CHECK(problem_of(mesh, std::vector{data_first, data_last, data_first, data_last}).text.empty());
   const std::string text = problem_of(mesh, std::vector{data_first, data_last, data_last, data_first}).text;
@@ -277,16 +279,18 @@ TEST_CASE("collectives of two axes in another order on some ranks hold all of th
   CHECK(contains(text, "rank 3 is at all_reduce 'gradient'"));
   CHECK(contains(text, "rank 1 is at all_reduce 'output' in forward of 'step' (100 float32) and waits for rank 0"));
 
-  // An asynchronous one holds its rank up at the wait only.
-  const Script waits_last = Script().reduce("gradient", data_axis, 100, true).reduce("output", parts).wait("gradient");
-  const Script waits_first = Script().reduce("gradient", data_axis, 100, true).wait("gradient").reduce("output", parts);
+  // An asynchronous collective blocks its rank only at the wait.
+  const Script waits_last =
+      Script().reduce("gradient", data_axis, 100, true).reduce("output", tensor_axis).wait("gradient");
+  const Script waits_first =
+      Script().reduce("gradient", data_axis, 100, true).wait("gradient").reduce("output", tensor_axis);
   CHECK(problem_of(mesh, std::vector{waits_last, data_last, data_last, waits_last}).text.empty());
   CHECK(contains(problem_of(mesh, std::vector{waits_first, data_last, data_last, waits_first}).text,
                  "rank 0 is at wait 'gradient' in forward of 'step' for all_reduce 'gradient' in forward of 'step' "
                  "(100 float32) and waits for rank 2; rank 2 is at all_reduce 'output'"));
 }
 
-TEST_CASE("each wait has its communication, and each asynchronous one its wait") {
+TEST_CASE("a wait without its communication is refused, and so is an asynchronous communication without its wait") {
   const Mesh mesh{2, 1, 1};
   const Script early = Script().reduce("x", data_axis).wait("x");
   CHECK(contains(
@@ -299,25 +303,25 @@ TEST_CASE("each wait has its communication, and each asynchronous one its wait")
 
 namespace {
 
-// Forward and backward of a pipeline stage, all forward passes first.
+// The communications of a pipeline stage: all forward passes, then all backward passes.
 Script stage(int number, int count, int micro_batches, bool swapped = false) {
   Script script("stage " + std::to_string(number));
   for (int m = 0; m < micro_batches; ++m) {
-    if (number > 0) script.receive("in", stages, number - 1, 10 + (swapped && m < 2 ? 1 - m : m));
-    script.reduce("split", parts, 5);
-    if (number + 1 < count) script.send("out", stages, number + 1, 10 + m);
+    if (number > 0) script.receive("in", pipeline_axis, number - 1, 10 + (swapped && m < 2 ? 1 - m : m));
+    script.reduce("split", tensor_axis, 5);
+    if (number + 1 < count) script.send("out", pipeline_axis, number + 1, 10 + m);
   }
   for (int m = 0; m < micro_batches; ++m) {
-    if (number + 1 < count) script.receive("out", stages, number + 1, 10 + m);
-    script.reduce("split", parts, 5);
-    if (number > 0) script.send("in", stages, number - 1, 10 + m);
+    if (number + 1 < count) script.receive("out", pipeline_axis, number + 1, 10 + m);
+    script.reduce("split", tensor_axis, 5);
+    if (number > 0) script.send("in", pipeline_axis, number - 1, 10 + m);
   }
-  return script.reduce("bucket", data_axis, 1000, true).reduce("agree", stages, 2).wait("bucket");
+  return script.reduce("bucket", data_axis, 1000, true).reduce("agree", pipeline_axis, 2).wait("bucket");
 }
 
 }  // namespace
 
-TEST_CASE("a pipeline on thousands of ranks plays to the end, and the one wrong rank is named") {
+TEST_CASE("a pipeline on thousands of ranks finishes, and a single wrong rank is named") {
   const Mesh mesh{128, 8, 16};
   std::vector<Script> scripts;
   for (int s = 0; s < 8; ++s) scripts.push_back(stage(s, 8, 4));

@@ -1,4 +1,4 @@
-// Programs that do nothing but communicate, written by hand, and what is wrong with those of all ranks.
+// Hand-written programs that only communicate, and the error that the communication check reports for them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// What is wrong; empty where nothing is.
+// The error that a check reports; empty if there is none.
 struct Problem {
   std::string text;
   SourceLocation location;
@@ -31,7 +31,7 @@ inline Problem problem_of(const Mesh& mesh, const std::vector<const Program*>& p
   return problem_of([&] { check_communications(mesh, programs); });
 }
 
-// A program that does nothing but communicate, written by hand.
+// A hand-written program that only communicates.
 class Script {
  public:
   explicit Script(std::string name = "step") {
@@ -60,7 +60,7 @@ class Script {
     const TensorId y = program_.add(name, {count}, DType::float32, Role::activation);
     return add({std::make_shared<Receive>(axis, peer, type, true, asynchronous), {}, {y}, name, {"net.yaml", 7, 3}});
   }
-  // For what `name` has made.
+  // Waits for the communication whose result is `name`.
   Script& wait(const std::string& name) {
     const auto made = std::find_if(program_.tensors.rbegin(), program_.tensors.rend(),
                                    [&](const Tensor& tensor) { return tensor.name == name; });

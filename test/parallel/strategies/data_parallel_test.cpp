@@ -1,4 +1,4 @@
-// Data parallelism: buckets cover every gradient exactly once, and every element is reduced after it is final and
+// Tests data parallelism: buckets cover every gradient exactly once, and every element is reduced after it is final and
 // before it is used.
 #include "core/optim/choices.h"
 #include "parallel/strategies/data.h"
@@ -19,8 +19,8 @@
 namespace trainctl::data_parallel_test {
 namespace {
 
-// A program before its strategies, whose backward pass finishes layer after layer, kernels of random sizes with their
-// biases.
+// A program before its strategies are applied. Its backward pass computes the gradients of one layer after the other,
+// of kernels of random sizes and of biases.
 Program random_program(std::mt19937& random, int layers, int micro_batches, bool has_samples = true) {
   Program program;
   const auto add = [&](std::string name, std::int64_t count, Role role) {
@@ -70,7 +70,7 @@ Strategy replicas(int count, bool overlap) {
   return strategy;
 }
 
-// The whole program of the last replica.
+// The finished program of the last replica.
 Program finished(Program program, const Strategy& strategy) {
   const MeshRank rank = replica(strategy.mesh.data - 1, strategy.mesh.data);
   Reader reader;
@@ -89,7 +89,7 @@ std::vector<const Op*> executed(const Program& program) {
   return ops;
 }
 
-// Plays the ops in order, element by element: who is written, reduced, waited for and read when.
+// Follows the ops in order and checks when each element is written, reduced, waited for and read.
 void check_reduction(const Program& program) {
   const auto count = static_cast<std::size_t>(program.flat.gradient_count);
   std::vector<int> reductions(count, 0), usable(count, 0);
@@ -104,7 +104,7 @@ void check_reduction(const Program& program) {
     if (bucket.members.empty()) continue;
     const std::int64_t first = range.at(bucket.members.front()).first;
     range[static_cast<TensorId>(id)] = {first, bucket.type.shape.count()};
-    for (TensorId member : bucket.members) {  // side by side inside
+    for (TensorId member : bucket.members) {  // every member is inside the bucket
       const auto [offset, elements] = range.at(member);
       CHECK(offset >= first);
       CHECK(offset + elements <= first + bucket.type.shape.count());
@@ -128,7 +128,7 @@ void check_reduction(const Program& program) {
       for (TensorId output : op->outputs) {
         const auto written = range.find(output);
         if (written == range.end()) continue;
-        const auto begin = reductions.begin() + written->second.first;  // nothing changes once reduced
+        const auto begin = reductions.begin() + written->second.first;  // no element is written after its reduction
         CHECK(std::all_of(begin, begin + written->second.second, [](int n) { return n == 0; }));
       }
     }
@@ -189,7 +189,7 @@ TEST_CASE("overlap starts the reduction inside the last backward pass only") {
     int inside = 0;
     for (const Op& op : segment.ops) inside += op.def->kind() == "all_reduce";
     CHECK(inside == buckets - 1);
-    CHECK(segment.ops.back().def->kind() != "all_reduce");  // computation is left behind the last of them
+    CHECK(segment.ops.back().def->kind() != "all_reduce");  // computation follows the last reduction
   }
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("one replica, and an evaluation, get no collectives") {
   CHECK(count(reduce_gradients(program, replica(1, 2), replicas(2, true)), "all_reduce") == 0);
 }
 
-TEST_CASE("sums are reduced by themselves where nothing trains") {
+TEST_CASE("sums are reduced on their own if nothing trains") {
   std::mt19937 random(6);
   Program program = random_program(random, 0, 1);
   const Program alone = finished(program, replicas(2, true));

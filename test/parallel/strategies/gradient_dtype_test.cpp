@@ -1,5 +1,5 @@
-// Gradients that travel as bfloat16 against their definition, bit for bit: every replica's gradient is rounded, the
-// summands are added in float32 in the order of the replicas, and the sum is rounded once more.
+// Compares gradients that are exchanged as bfloat16 with their definition, bit for bit: every replica's gradient is
+// rounded, the summands are added in float32 in the order of the replicas, and the sum is rounded once more.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t width = 8 * 8 * 2;
 constexpr double rate = 0.125;
 constexpr int steps = 3;
-// A kernel with 65 columns, so that gaps lie between the parameters and parts cut through them.
+// A kernel with 65 columns, so that there are gaps between the parameters, and shards cut through them.
 constexpr const char* network = R"(layers:
   - flatten
   - dense: {name: first, units: 65, activation: tanh}
@@ -53,7 +53,7 @@ struct Samples {
 
 using Weights = WholeTensors;
 
-// To nearest, ties to even.
+// Rounds to the nearest bfloat16, ties to even.
 float rounded(float value) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t lost = bits & 0xffffu, half = 0x8000u;
@@ -84,7 +84,7 @@ RunPrograms programs_of(const TestJob& job, const Setting& setting, const Strate
   return programs_on(job, strategy, {.training = setting.batch, .gradient_accumulation = setting.accumulation}, rank);
 }
 
-// The gradients, by parameter, that one rank alone finds of a share; sums over its samples.
+// The gradients, by parameter, that a single rank computes of a share: sums over its samples.
 Weights gradients_of(const TestJob& job, Samples& samples, const Share& share, int micro_batches,
                      const Weights& weights) {
   if (share.count == 0) return {};
@@ -124,7 +124,7 @@ Weights initial_weights(const TestJob& job) {
   return weights;
 }
 
-// The definition. With shared updates sums stay as they are: each rank keeps those of its part.
+// The weights by definition. With sharded updates the sums are not rounded: each rank keeps those of its shard.
 Weights defined(const TestJob& job, const Setting& setting) {
   Weights weights = initial_weights(job);
   Samples samples(setting.batch);
@@ -152,7 +152,7 @@ Weights defined(const TestJob& job, const Setting& setting) {
   return weights;
 }
 
-// What the ranks of a mesh learn; the replicas' bits are compared.
+// The weights that the ranks of a mesh learn. put_together() requires that replicas hold the same bits.
 Weights trained(const TestJob& job, const Setting& setting) {
   Weights all;
   std::mutex one_at_a_time;
@@ -180,7 +180,7 @@ double bytes_sent(const Program& program) {
     using Kind = Communication::Kind;
     const double size = static_cast<double>(communication.count * size_of(communication.dtype));
     if (communication.axis != MeshAxis::data || communication.kind == Kind::wait) continue;
-    if (communication.op->name == "sums") continue;  // of the step's results, a few bytes
+    if (communication.op->name == "sums") continue;  // a few bytes of the step's results
     bytes += communication.kind == Kind::all_reduce ? 2 * size : size;
   }
   return bytes;
@@ -201,7 +201,7 @@ TEST_CASE("gradients in bfloat16 are rounded, summed in float32 and rounded agai
   }
 }
 
-TEST_CASE("shared updates take the sums of bfloat16 gradients before they are rounded again") {
+TEST_CASE("sharded updates use the sums of bfloat16 gradients before they are rounded again") {
   const TestJob job(network, "sgd");
   for (const int ranks : {2, 3}) {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
@@ -214,7 +214,7 @@ TEST_CASE("shared updates take the sums of bfloat16 gradients before they are ro
   }
 }
 
-TEST_CASE("bfloat16 gradients go with pipelines and tensor parallelism") {
+TEST_CASE("bfloat16 gradients work with pipelines and tensor parallelism") {
   const TestJob job(network, "sgd");
   const Weights expected = defined(job, {{2, 1, 1}});
   for (const Mesh& mesh : {Mesh{2, 2, 1}, Mesh{2, 1, 2}}) {

@@ -1,4 +1,4 @@
-// Ranks that share layers, whose replicas share the update or not, learn what one rank learns on the same
+// Tests that ranks that split layers, with sharded updates or without, learn what one rank learns on the same
 // micro-batches.
 #include <map>
 #include <mutex>
@@ -26,10 +26,10 @@ struct Setup {
 struct Outcome {
   std::vector<double> losses, accuracies, norms;
   WholeTensors weights, state;
-  std::map<std::string, int> parts;  // how many ranks of the first replica hold parts of it
+  std::map<std::string, int> shards;  // by tensor: number of ranks of the first replica that hold a shard of it
 };
 
-// Small buckets, in which lie parameters that are split along either dimension, and whole ones.
+// Small buckets with whole parameters and with parameters that are split along either dimension.
 Strategy strategy_of(const Setup& setup) {
   Strategy strategy{setup.mesh, {}, setup.overlap};
   strategy.options.tensor.value = setup.mesh.tensor;
@@ -40,7 +40,7 @@ Strategy strategy_of(const Setup& setup) {
   return strategy;
 }
 
-// The ranks of a mesh, or one rank that processes the same micro-batches.
+// Trains on the ranks of a mesh, or on one rank with the same micro-batches.
 Outcome train(const Case& which, const Setup& setup) {
   Outcome outcome;
   std::mutex one_at_a_time;
@@ -71,14 +71,14 @@ Outcome train(const Case& which, const Setup& setup) {
     if (rank.programs.rank().along(MeshAxis::data) != 0) return;
     for (const auto* list : {&rank.engine.weights(), &rank.engine.state()}) {
       for (const NamedTensor& tensor : *list) {
-        if (!tensor.extent.is_whole()) ++outcome.parts[tensor.name];
+        if (!tensor.extent.is_whole()) ++outcome.shards[tensor.name];
       }
     }
   });
   return outcome;
 }
 
-// `tolerance`: relative, of losses.
+// `tolerance` is the relative tolerance of losses.
 void compare(const Outcome& outcome, const Outcome& reference, double tolerance = 1e-4) {
   for (std::size_t step = 0; step < steps; ++step) {
     CAPTURE(step);
@@ -100,30 +100,30 @@ void compare(const Outcome& outcome, const Outcome& reference, double tolerance 
 
 }  // namespace
 
-TEST_CASE("ranks that share layers learn what one rank learns") {
+TEST_CASE("ranks that split layers learn what one rank learns") {
   for (const Case& which : cases) {
     for (const Mesh& mesh : {Mesh{1, 1, 2}, Mesh{1, 1, 4}, Mesh{2, 1, 2}}) {
       CAPTURE(which.name, mesh.data, mesh.tensor);
       const Outcome reference = train(which, {.micro_batches = mesh.data}), outcome = train(which, {.mesh = mesh});
       CHECK(reference.losses.back() < 0.9 * reference.losses.front());
       compare(outcome, reference);
-      CHECK(reference.parts.empty());
-      CHECK(outcome.parts.size() >= 4);
-      for (const auto& [name, count] : outcome.parts) CHECK(count == mesh.tensor);
+      CHECK(reference.shards.empty());
+      CHECK(outcome.shards.size() >= 4);
+      for (const auto& [name, count] : outcome.shards) CHECK(count == mesh.tensor);
     }
   }
 }
 
-TEST_CASE("stages whose ranks share layers learn what one rank learns") {
+TEST_CASE("stages whose ranks split layers learn what one rank learns") {
   for (const Case& which : cases) {
     CAPTURE(which.name);
     const Outcome outcome = train(which, {.mesh = {1, 2, 2}, .micro_batches = 2});
     compare(outcome, train(which, {.micro_batches = 2}));
-    CHECK(outcome.parts.size() >= 2);
+    CHECK(outcome.shards.size() >= 2);
   }
 }
 
-TEST_CASE("replicas of ranks that share layers share optimizer, gradients and parameters, and learn the same") {
+TEST_CASE("replicas that split layers and shard optimizer, gradients or parameters learn the same") {
   const Setup setups[] = {
       {.mesh = {2, 1, 2}},
       {.mesh = {2, 1, 2}, .overlap = true},
@@ -142,7 +142,7 @@ TEST_CASE("replicas of ranks that share layers share optimizer, gradients and pa
   }
 }
 
-TEST_CASE("their gradients travel in bfloat16 too, and overlap changes no bit") {
+TEST_CASE("gradients of split layers are exchanged in bfloat16 too, and overlap changes no bit") {
   const Case& which = cases[0];
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
     CAPTURE(name_of(shard));

@@ -1,4 +1,4 @@
-// Networks of each kind whose layers ranks can share, with random samples.
+// Networks with every kind of layer that ranks can split, with random samples.
 #pragma once
 
 #include <bit>
@@ -24,7 +24,7 @@ inline constexpr const char* mlp = R"(layers:
   - layer_normalization
   - dense: {name: last, units: 3, activation: softmax}
 )";
-// Skips around a pair of convolutions, and from one part to the other.
+// A skip connection around a pair of convolutions, and a concatenation of two layers.
 inline constexpr const char* cnn = R"(layers:
   - conv2d: {name: c1, filters: 16, kernel_size: 3, padding: same, use_bias: false}
   - batch_normalization: {name: n1, momentum: 0.9}
@@ -61,7 +61,8 @@ inline constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
-// The product of two activations, which the ranks split by heads: as a dimension of their own, before positions too.
+// The product of two activations, which the ranks split by heads; heads are a dimension of their own, also in front of
+// positions.
 inline constexpr const char* heads = R"(layers:
   - reshape: {name: positions, target_shape: [8, 16]}
   - dense: {name: query, units: 32}
@@ -77,7 +78,7 @@ inline constexpr const char* heads = R"(layers:
   - flatten
   - dense: {units: 3, activation: softmax}
 )";
-// A transposed convolution that begins to split, and one that takes parts.
+// A transposed convolution whose output is split, and one whose input is split.
 inline constexpr const char* transposed = R"(layers:
   - conv2d: {name: c, filters: 8, kernel_size: 3, padding: same, activation: relu}
   - conv2d_transpose: {name: up, filters: 16, kernel_size: 3, strides: 2, padding: same, activation: tanh}
@@ -85,7 +86,8 @@ inline constexpr const char* transposed = R"(layers:
   - flatten
   - dense: {units: 3, activation: softmax}
 )";
-// The same product, of which a layer takes all heads: they are gathered along the dimension before the last two.
+// A product as in `heads`, followed by a layer that needs all heads: they are gathered along the dimension before the
+// last two.
 inline constexpr const char* gathered_heads = R"(layers:
   - reshape: {name: positions, target_shape: [2, 64]}
   - dense: {name: query, units: 96, activation: tanh}
@@ -97,14 +99,14 @@ inline constexpr const char* gathered_heads = R"(layers:
   - dense: {units: 3, activation: softmax}
 )";
 
-// The classes of the last layer are split, and the loss works on parts.
+// The classes of the last layer are split, and the loss is computed on shards.
 inline constexpr const char* classes = R"(layers:
   - flatten
   - dense: {name: hidden, units: 127, activation: tanh}
   - dense: {name: last, units: 80, activation: softmax}
 )";
 
-// Layers in front of all that trains and between them are frozen.
+// Frozen layers in front of all trainable layers and between them.
 inline constexpr const char* frozen = R"(freeze: [low, block]
 layers:
   - conv2d: {name: low, filters: 16, kernel_size: 3, padding: same, activation: relu}
@@ -128,14 +130,14 @@ layers:
 // What is trained: a network, and random samples of its inputs' shapes.
 struct Network {
   TestJob job;
-  std::vector<std::vector<float>> inputs;  // of all samples; tokens as their bits
+  std::vector<std::vector<float>> inputs;  // of all samples; tokens as the bits of an int32
   std::vector<std::int32_t> targets;
   std::vector<float> weights;
   std::vector<std::int64_t> numbers;
   std::int64_t targets_each = 1;
 
-  Network(const char* text, std::vector<ModelInput> of, const std::string& optimizer) : job(text, optimizer) {
-    job.spec.inputs = std::move(of);
+  Network(const char* text, std::vector<ModelInput> model_inputs, const std::string& optimizer) : job(text, optimizer) {
+    job.spec.inputs = std::move(model_inputs);
     std::mt19937 random(17);
     std::normal_distribution<float> normal;
     const ModelInput& first = job.spec.inputs[0];

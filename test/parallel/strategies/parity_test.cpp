@@ -1,4 +1,5 @@
-// N ranks, with and without overlap and gradient accumulation, end with the weights of one rank on the whole batch.
+// Tests that n ranks, with and without overlap and gradient accumulation, end with the weights of one rank on the whole
+// batch.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,8 +19,8 @@
 namespace trainctl::parity_test {
 namespace {
 
-// The last one leaves a rank of three without samples. Of sixteen ranks four have none of a full batch, and one of
-// these has one of the seven.
+// The last batch leaves one of three ranks without samples. Of sixteen ranks, four have no sample of a full batch, and
+// one of these four has a sample of the batch of 7.
 constexpr std::int64_t batches[] = {12, 12, 7, 2};
 constexpr std::int64_t width = 8 * 8 * 2;
 
@@ -52,17 +53,17 @@ struct Samples {
 struct Outcome {
   std::vector<float> weights;
   std::vector<double> losses, norms;
-  bool abandoned = false;  // what the step said that one rank had no data for
+  bool abandoned = false;  // whether the step for which one rank had no data was abandoned
   double evaluated = 0;    // the mean loss after training
 };
 
 // The samples in batches of 12, 12 and 2, as a source of batches.
 class Source final : public BatchSource {
  public:
-  Source(Samples& samples, MeshRank who) : samples_(samples), who_(who) {}
+  Source(Samples& samples, MeshRank rank) : samples_(samples), rank_(rank) {}
   const Batch& next() override {
     const std::int64_t batch = step_ < 2 ? batches[0] : batches[3];
-    const Share share = share_of(batch, who_);
+    const Share share = share_of(batch, rank_);
     batch_ = samples_.share(first_ + share.first, share.count);
     first_ += batch;
     batch_.last_of_epoch = ++step_ == 3;
@@ -72,11 +73,11 @@ class Source final : public BatchSource {
   std::int64_t samples_per_epoch() const override { return 26; }
   std::int64_t batch_size() const override { return 12; }
   std::int64_t last_batch_size() const override { return 2; }
-  std::int64_t batch_bytes() const override { return 0; }  // the samples' own memory
+  std::int64_t batch_bytes() const override { return 0; }  // batches are views of the samples
 
  private:
   Samples& samples_;
-  MeshRank who_;
+  MeshRank rank_;
   Batch batch_;
   std::int64_t first_ = 0;
   int step_ = 0;
@@ -99,7 +100,7 @@ std::map<std::string, Shape> shapes_of(const ProgramSpec& spec) {
   return shapes;
 }
 
-// All weights, from the ranks' parts where a rank has a part of them.
+// All weights, put together from the ranks' shards if they are sharded.
 std::vector<float> gathered(const ProgramSpec& spec, const std::vector<NamedTensor>& held, Communicator& communicator) {
   const auto by = by_name(held);
   ImmediateStream stream;
@@ -112,7 +113,7 @@ std::vector<float> gathered(const ProgramSpec& spec, const std::vector<NamedTens
     if (found != by.end()) {
       copy_common(shape, found->second->extent, found->second->view, TensorExtent(), view);
     }
-    // A part that happens to be the whole tensor is on one rank alone: the sum with the others' zeros.
+    // A shard that happens to be the whole tensor is on one rank only: the other ranks add zeros.
     double parts = in_parts ? 1 : 0;
     communicator.all_reduce({&parts, DType::float64, 1}, Reduction::sum, stream);
     if (parts > 0) communicator.all_reduce(view, Reduction::sum, stream);
@@ -122,7 +123,7 @@ std::vector<float> gathered(const ProgramSpec& spec, const std::vector<NamedTens
   return all;
 }
 
-// Where a rank is named it has no data, when it is asked to stop, for a step before the third.
+// Rank `rank_without_data`, unless it is -1, has no data for an additional step before the third, and requests a stop.
 Outcome train(Communicator& communicator, int accumulation, bool overlap, int rank_without_data, Shard shard) {
   TestJob job(
       "layers: [flatten, {dense: {units: 16, activation: relu}}, {dropout: {rate: 0.3}}, "
@@ -236,7 +237,7 @@ TEST_CASE("ranks, overlap and accumulation do not change what is learnt") {
   }
 }
 
-TEST_CASE("a step for which one rank has no data is left out on all ranks, bit for bit") {
+TEST_CASE("a step for which one rank has no data is skipped on all ranks, bit for bit") {
   for (const auto& [ranks, accumulation] : {std::pair{1, 1}, {2, 2}, {3, 1}}) {
     for (const bool overlap : {false, true}) {
       const Outcome whole = train_on(ranks, accumulation, overlap)[0];

@@ -1,5 +1,5 @@
-// Schedules of pipelines: every pass and message once and in time, few micro-batches in flight, and no deadlock, even
-// where a send ends with its receive.
+// Tests pipeline schedules: every pass and message occurs once and in order, few micro-batches are in flight, and there
+// is no deadlock, even if a send waits for its receive.
 #include "parallel/strategies/pipeline/events.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 using Kind = PipelineEvent::Kind;
 
-// Activations of every stage go to the next one, and of the first stage to all; gradients come back.
+// The messages of stage `own`: every stage sends activations to the next one, with skips the first stage sends them to
+// all, and in training gradients return.
 std::vector<StageMessage> messages_of(int stages, int own, bool skips, bool training) {
   std::vector<StageMessage> messages;
   for (int from = 0; from < stages; ++from) {
@@ -25,7 +26,7 @@ std::vector<StageMessage> messages_of(int stages, int own, bool skips, bool trai
       if (training) messages.push_back({false, to, from});
     }
   }
-  std::reverse(messages.begin(), messages.end());  // whose order must not matter
+  std::reverse(messages.begin(), messages.end());  // the order must not matter
   return messages;
 }
 
@@ -87,26 +88,26 @@ TEST_CASE("a stage runs every pass and message once, receives before it computes
   });
 }
 
-TEST_CASE("1F1B holds at most as many micro-batches as stages follow, gpipe all") {
+TEST_CASE("1F1B has at most one micro-batch in flight for its own and each later stage, gpipe has all") {
   for_all([](const Case& of) {
     if (!of.training) return;
     for (int own = 0; own < of.stages; ++own) {
       std::map<int, int> left;
       for (const PipelineEvent& event : events_of(of, own)) ++left[event.micro_batch];
       std::set<int> in_flight;
-      std::size_t most = 0;
+      std::size_t most_in_flight = 0;
       for (const PipelineEvent& event : events_of(of, own)) {
         in_flight.insert(event.micro_batch);
-        most = std::max(most, in_flight.size());
+        most_in_flight = std::max(most_in_flight, in_flight.size());
         if (--left[event.micro_batch] == 0) in_flight.erase(event.micro_batch);
       }
       const bool gpipe = of.schedule == PipelineSchedule::gpipe;
-      CHECK(static_cast<int>(most) == std::min(of.micro_batches, gpipe ? of.micro_batches : of.stages - own));
+      CHECK(static_cast<int>(most_in_flight) == std::min(of.micro_batches, gpipe ? of.micro_batches : of.stages - own));
     }
   });
 }
 
-TEST_CASE("the stages never wait for each other in a circle") {
+TEST_CASE("the stages never wait for each other in a cycle") {
   for_all([](const Case& of) {
     std::vector<Script> scripts;
     for (int own = 0; own < of.stages; ++own) {
@@ -115,7 +116,7 @@ TEST_CASE("the stages never wait for each other in a circle") {
       for (const PipelineEvent& event : events_of(of, own)) {
         if (event.kind != Kind::message) continue;
         const StageMessage& message = messages[static_cast<std::size_t>(event.message)];
-        // The count names the message, so that only the two ends of one may meet.
+        // The count identifies the message, so that only the two ends of the same message match.
         const std::int64_t count = 1 + event.micro_batch + 10 * (message.from + 10 * message.to);
         const std::string name = format("{}-{} {}", message.from, message.to, event.micro_batch);
         message.from == own ? script.send(name, MeshAxis::pipeline, message.to, count)

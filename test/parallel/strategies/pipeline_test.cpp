@@ -1,4 +1,4 @@
-// Stages on several ranks learn what one rank learns on the same micro-batches.
+// Tests that stages on several ranks learn what one rank learns on the same micro-batches.
 #include "parallel/strategies/pipeline/pipeline.h"
 #include "core/metrics/choices.h"
 
@@ -17,11 +17,11 @@
 namespace trainctl::pipeline_test {
 namespace {
 
-// Micro-batches of four or six samples cut the last batch into the same ones on one rank as on two replicas; those of
-// three leave one of two behind. Of two replicas one has no part of the smallest batch.
+// With micro-batches of four or six samples, the last batch has the same micro-batches on one rank as on two replicas;
+// with three samples, a micro-batch of two is left over. One of two replicas has no sample of the smallest batch.
 constexpr std::int64_t full = 24, last = 8, smallest = 1, steps = 30;
 
-// A network with random samples of its kind.
+// A network, and the kind of its random samples.
 struct Task {
   std::string name;
   std::string network;
@@ -142,7 +142,7 @@ layers:
      .optimizer = "{name: adam, learning_rate: 0.01}"},
 };
 
-// Random batches, equal wherever they are drawn.
+// Random batches, the same on every rank.
 class Samples {
  public:
   Samples(const Task& task, std::int64_t count) : task_(task) {
@@ -190,7 +190,7 @@ class Samples {
   std::vector<std::int64_t> numbers_;
 };
 
-// Two full batches and the last one, once.
+// One epoch of two full batches and the last one.
 class Source final : public BatchSource {
  public:
   Source(Samples& samples, const MeshRank& rank) : samples_(samples), rank_(rank) {}
@@ -217,10 +217,10 @@ class Source final : public BatchSource {
 struct Outcome {
   std::vector<double> losses, norms;
   std::map<std::string, double> evaluated;
-  bool abandoned = false;  // the last step, for which one stage had no data
+  bool abandoned = false;  // whether the last step, for which one stage had no data, was abandoned
 };
 
-// What all ranks found, and the weights that they hold together.
+// The outcomes of all ranks, and the weights put together from all ranks.
 struct Outcomes {
   std::vector<Outcome> ranks;
   WholeTensors weights;
@@ -231,7 +231,7 @@ struct Setup {
   int micro_batches = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   bool overlap = false;
-  std::string place = "";  // as in a config
+  std::string place = "";  // value of strategy.place; empty for balanced stages
   Shard shard = Shard::none;
 };
 
@@ -311,7 +311,7 @@ void compare(const Outcomes& on_one, const Outcomes& on_many) {
   }
 }
 
-// As many micro-batches, of the same samples, on one rank.
+// Trains on one rank with the same number of micro-batches, of the same samples.
 Outcomes on_one_rank(const Task& task, const Setup& setup) {
   return train_on(task, {.mesh = {1, 1, 1}, .micro_batches = setup.mesh.data * setup.micro_batches});
 }
@@ -339,7 +339,7 @@ TEST_CASE("stages learn what one rank learns on the same micro-batches") {
   }
 }
 
-TEST_CASE("replicas of stages share optimizer, gradients and parameters, and learn the same") {
+TEST_CASE("replicas of stages that shard optimizer, gradients or parameters learn the same") {
   for (const Task& task : tasks) {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
       const Setup setup{.mesh = {2, 2, 1}, .micro_batches = 3, .shard = shard};
@@ -349,13 +349,13 @@ TEST_CASE("replicas of stages share optimizer, gradients and parameters, and lea
   }
 }
 
-TEST_CASE("a stage behind one that has nothing to train sends no gradients, and learns the same") {
+TEST_CASE("a stage after one without trainable layers sends it no gradients, and learns the same") {
   const Setup setup{
       .mesh = {1, 3, 1}, .micro_batches = 4, .place = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
   compare(on_one_rank(tasks[0], setup), train_on(tasks[0], setup));
 }
 
-TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the schedule has in flight") {
+TEST_CASE("a slot holds one micro-batch at a time, and there is one slot for each micro-batch in flight") {
   for (const Task& task : tasks) {
     const TestJob job = task.job();
     const bool mlp = task.name == "mlp";
@@ -376,7 +376,7 @@ TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the sched
           for (const ScheduleItem& item : program.schedule) {
             if (program.segment(item.segment).phase == Phase::update) continue;
             int& held = holds.at(static_cast<std::size_t>(item.slot));
-            CHECK(item.micro_batch >= held);  // an earlier one does not come back
+            CHECK(item.micro_batch >= held);  // no earlier micro-batch follows a later one
             held = item.micro_batch;
           }
         }

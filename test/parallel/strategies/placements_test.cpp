@@ -1,4 +1,5 @@
-// Placements are followed through every program of data parallelism, and what a broken strategy makes is refused.
+// Tests that the placement check accepts the programs of data and tensor parallelism, and refuses those of a broken
+// strategy.
 #include "core/program/placements.h"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ Program evaluation(const TestJob& job, std::int64_t samples, const Strategy& str
   return program;
 }
 
-// What is wrong with the program; empty where nothing is.
+// The error of the placement check; empty if there is none.
 struct Problem {
   std::string text;
   SourceLocation location;
@@ -105,16 +106,16 @@ void check_accepted(const Program& program, const Mesh& mesh) {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// Where a program reduces: (segment, op).
+// Positions of the reductions of a program: (segment, op).
 std::vector<std::pair<std::size_t, std::ptrdiff_t>> reductions(const Program& program) {
-  std::vector<std::pair<std::size_t, std::ptrdiff_t>> places;
+  std::vector<std::pair<std::size_t, std::ptrdiff_t>> positions;
   for (std::size_t s = 0; s < program.segments.size(); ++s) {
     const std::vector<Op>& ops = program.segments[s].ops;
     for (auto op = ops.begin(); op != ops.end(); ++op) {
-      if (op->get_if<AllReduce>()) places.emplace_back(s, op - ops.begin());
+      if (op->get_if<AllReduce>()) positions.emplace_back(s, op - ops.begin());
     }
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
   }
 }
 
-TEST_CASE("shared updates are accepted, and what they lack on the tensor axis is refused") {
+TEST_CASE("sharded updates are accepted, and a missing sum on the tensor axis is refused") {
   TestJob job(every_layer);
   job.spec.clip_norm = 1;
   const Mesh mesh{3, 1, 2};
@@ -155,7 +156,7 @@ TEST_CASE("shared updates are accepted, and what they lack on the tensor axis is
       }
       const Program program = training(job, 6, 2, strategy);
       check_accepted(program, mesh);
-      // Each sum over the ranks that share layers, left out: of an activation, of a gradient, or of squares.
+      // Each sum over the tensor axis is left out in turn: of an activation, of a gradient, or of squares.
       for (std::size_t s = 0; s < program.segments.size(); ++s) {
         for (std::size_t o = 0; o < program.segments[s].ops.size(); ++o) {
           const Op& op = program.segments[s].ops[o];
@@ -204,7 +205,7 @@ layers:
   }
 }
 
-TEST_CASE("placements say what each replica holds") {
+TEST_CASE("every tensor has the placement of its role") {
   const Mesh mesh{2, 1, 1};
   Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, true));
   check_placements(program, mesh);
@@ -219,7 +220,7 @@ TEST_CASE("placements say what each replica holds") {
       CHECK(data == replicated);
     if (tensor.role == Role::gradient || tensor.role == Role::reduced) CHECK(data == partial);
     if (tensor.role == Role::input) CHECK(data == split_along(0));
-    if (contains(tensor.name, "/output")) CHECK((data == split_along(0) || data == replicated));  // unused ones
+    if (contains(tensor.name, "/output")) CHECK((data == split_along(0) || data == replicated));  // if unused
     if (static_cast<TensorId>(i) == program.step.gradient_norm) CHECK(data == replicated);
   }
   const auto placement_of = [&](std::string_view name) {
@@ -234,14 +235,14 @@ TEST_CASE("placements say what each replica holds") {
   CHECK(placement_of("stop_request") == varying);
 }
 
-TEST_CASE("a reduction left out, doubled or early is refused") {
+TEST_CASE("a reduction that is missing, doubled or too early is refused") {
   const Mesh mesh{2, 1, 1};
   const int micro_batches = GENERATE(1, 2, 3);
   const Program program = training(TestJob(every_layer), 6, micro_batches, mesh_of(mesh, true));
   REQUIRE(problem_of(program, mesh).text.empty());
-  const auto places = reductions(program);
-  REQUIRE(places.size() >= 4);
-  for (const auto& [segment, at] : places) {
+  const auto positions = reductions(program);
+  REQUIRE(positions.size() >= 4);
+  for (const auto& [segment, at] : positions) {
     std::vector<Op> ops = program.segments[segment].ops;
     const Op reduction = ops[static_cast<std::size_t>(at)];
     const std::string gradient = program.tensor(program.tensor(reduction.inputs[0]).members[0]).name;
@@ -251,15 +252,15 @@ TEST_CASE("a reduction left out, doubled or early is refused") {
       changed.segments[segment].ops = std::move(with);
       return problem_of(std::move(changed), mesh);
     };
-    // Left out: nobody may use the gradients.
+    // Left out: the gradients must not be used.
     ops.erase(ops.begin() + at);
     Problem problem = broken(ops);
     CHECK(contains(problem.text, "gradient_norm 'gradient_norm' of 'train 6"));
     CHECK(contains(problem.text, "on the data axis"));
-    // The sums are members of the last bucket, the count among them.
+    // The sums, including the count, are members of the last bucket.
     CHECK((contains(problem.text, gradient) || contains(problem.text, "count cannot be partial")));
     CHECK(problem.location.known());
-    // Doubled: what all ranks have is no summand.
+    // Doubled: a replicated tensor must not be summed.
     ops = program.segments[segment].ops;
     ops.insert(ops.begin() + at, reduction);
     problem = broken(ops);
@@ -274,7 +275,7 @@ TEST_CASE("a reduction left out, doubled or early is refused") {
   }
 }
 
-TEST_CASE("gradients are not added to what is reduced already") {
+TEST_CASE("gradients must not be added to a tensor that is already reduced") {
   const Mesh mesh{2, 1, 1};
   Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, false));
   const auto [segment, at] = reductions(program).at(0);
@@ -283,7 +284,7 @@ TEST_CASE("gradients are not added to what is reduced already") {
   bucket.members.resize(1);  // the gradient that is complete first
   program.tensors.push_back(bucket);
   early.inputs = early.outputs = {static_cast<TensorId>(program.tensors.size()) - 1};
-  program.segments[1].ops.push_back(early);  // behind the first of three micro-batches
+  program.segments[1].ops.push_back(early);  // after the first of three micro-batches
   const Problem problem = problem_of(program, mesh);
   CHECK(contains(problem.text, "dense_grad_weights 'd2'"));
   CHECK(contains(problem.text, "d2/kernel/gradient is replicated, but the values added to it are partial"));
@@ -302,14 +303,14 @@ TEST_CASE("weights that a strategy splits must be gathered") {
   CHECK(problem.location.line == 20);
 }
 
-TEST_CASE("what the host reads is the same everywhere") {
+TEST_CASE("values that the host reads must be equal on all ranks") {
   const Mesh mesh{2, 1, 1};
   Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   std::vector<Op>& update = program.segments.back().ops;
-  update.erase(update.begin() + 1, update.end());  // all but the agreement
+  update.erase(update.begin() + 1, update.end());  // keeps the agreement only
   CHECK(
       contains(problem_of(program, mesh).text, "'loss' of 'train 6' on the data axis is partial where the host reads"));
-  // A stop that only one rank was asked for.
+  // A stop that was requested on one rank only.
   program = training(TestJob(every_layer), 6, 1, mesh_of({1, 1, 2}, false));
   CHECK(problem_of(program, {1, 1, 2}).text.empty());
   std::erase_if(program.segments.back().ops, [](const Op& op) { return op.name == "agree" && op.get_if<AllReduce>(); });

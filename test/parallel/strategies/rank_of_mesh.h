@@ -1,4 +1,5 @@
-// One rank of a mesh, ready to train, as tests of strategies run it on threads; and what ranks hold, put together.
+// One rank of a mesh, ready to train, for tests that run ranks on threads, and whole tensors put together from the
+// ranks' shards.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +19,12 @@
 #include "parallel/strategies/pipeline/stages.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/initial_weights.h"
-#include "test/parallel/comm/on_threads.h"
 #include "test/core/program/job.h"
+#include "test/parallel/comm/on_threads.h"
 
 namespace trainctl {
 
-// The strategy with the stages of its pipeline, if it has one: those that its options place, or balanced ones.
+// The strategy with the stages of its pipeline, if it has one: those given by its options, or balanced ones.
 inline Strategy with_stages(const TestJob& job, Strategy strategy) {
   if (strategy.mesh.pipeline == 1) return strategy;
   Reader reader;
@@ -40,7 +41,7 @@ inline RunPrograms programs_on(const TestJob& job, const Strategy& strategy, con
   return programs;
 }
 
-// A rank whose engine holds the initial weights. All ranks, and one alone, run the same kernels.
+// A rank whose engine holds the initial weights. All ranks run the same kernels, in every mesh.
 struct RankOfMesh {
   RunPrograms programs;
   std::unique_ptr<Backend> backend = make_cpu_backend({});
@@ -64,7 +65,7 @@ struct RankOfMesh {
   }
 };
 
-// Runs all ranks of the mesh; throws what the first of them threw.
+// Runs all ranks of the mesh; throws the error of the first rank that failed.
 inline void on_mesh(const Mesh& mesh, const std::function<void(Communicator&)>& run) {
   for (const std::string& error : on_threads(mesh.ranks(), run)) {
     if (!error.empty()) throw std::runtime_error(error);
@@ -73,8 +74,8 @@ inline void on_mesh(const Mesh& mesh, const std::function<void(Communicator&)>& 
 
 using WholeTensors = std::map<std::string, std::vector<float>>;
 
-// Puts what a rank holds into the whole tensors, whose elements are NaN until a rank brings them. Throws where another
-// rank brought other bits.
+// Copies the tensors of a rank into the whole tensors, whose elements are NaN until a rank sets them. Throws if another
+// rank has set other values.
 inline void put_together(std::span<const NamedTensor> held, WholeTensors& whole) {
   for (const NamedTensor& tensor : held) {
     std::vector<float>& values = whole[tensor.name];
@@ -88,7 +89,7 @@ inline void put_together(std::span<const NamedTensor> held, WholeTensors& whole)
   }
 }
 
-// Infinite where the sizes differ or a value is NaN.
+// The largest absolute difference; infinite if the sizes differ or a value is NaN.
 inline double largest_difference(std::span<const float> a, std::span<const float> b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0;

@@ -1,4 +1,4 @@
-// Activations that are computed again change the memory of a step, and not one bit of what it learns.
+// Tests that recomputing activations changes the memory of a step, but no bit of its results.
 #include "parallel/strategies/recompute/recompute.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ TestJob job_of(const Task& task) {
   return job;
 }
 
-// Random samples of a task, equal wherever they are drawn.
+// Random samples of a task, the same on every rank.
 class Samples {
  public:
   explicit Samples(const Task& task) : task_(task) {
@@ -180,11 +180,11 @@ std::set<std::string> names_of(const std::vector<RecomputableBlock>& blocks) {
   return names;
 }
 
-// What the ranks hold after some steps, by rank and name, and their arenas.
+// The tensors of all ranks after some steps, by rank and name, the losses, and the memory of the arenas.
 struct Outcome {
   std::map<std::string, std::vector<float>> values;
   std::vector<double> losses;
-  std::int64_t arena = 0;  // of all ranks together
+  std::int64_t arena = 0;  // bytes of all ranks
 };
 
 Outcome train(const Task& task, const Setup& setup, Recompute recompute, const std::set<std::string>& blocks = {}) {
@@ -223,7 +223,7 @@ void check_same(const Outcome& outcome, const Outcome& kept) {
 
 }  // namespace
 
-TEST_CASE("recomputation changes no bit of what is learnt, and takes less memory") {
+TEST_CASE("recomputation changes no bit of the results, and takes less memory") {
   const Setup setups[] = {
       {.mesh = {1, 1, 1}},
       {.mesh = {1, 1, 1}, .micro_batches = 3},
@@ -242,13 +242,14 @@ TEST_CASE("recomputation changes no bit of what is learnt, and takes less memory
       const Outcome kept = train(task, setup, Recompute::none), again = train(task, setup, Recompute::blocks);
       CHECK(kept.losses.front() != kept.losses.back());
       check_same(again, kept);
-      // In layers this small, workspaces and gathered parameters of a part of a batch take more than its activations.
+      // With layers this small, workspaces and gathered parameters take more memory than the activations of a share of
+      // a batch.
       if (setup.mesh.data == 1 || task.name != "plain") CHECK(again.arena < kept.arena);
     }
   }
 }
 
-TEST_CASE("ranks that share layers compute them again without communicating again") {
+TEST_CASE("ranks that split layers recompute them without communicating again") {
   const Setup setup{.mesh = {1, 1, 2}};
   for (const Task& task : tasks) {
     CAPTURE(task.name);
@@ -270,7 +271,7 @@ TEST_CASE("ranks that share layers compute them again without communicating agai
   }
 }
 
-TEST_CASE("any set of blocks can be computed again") {
+TEST_CASE("any set of blocks can be recomputed") {
   std::mt19937 random(4);
   for (const Task& task : tasks) {
     const Setup setup{.mesh = {1, 1, 1}, .micro_batches = 2};
@@ -313,7 +314,7 @@ TEST_CASE("blocks are the residual blocks, bodies of repeat, and segments of the
   CHECK(segments.size() <= 6);
 }
 
-TEST_CASE("only what the backward pass needs is computed again, and statistics are summed once") {
+TEST_CASE("only activations that the backward pass needs are recomputed, and statistics are accumulated once") {
   const TestJob job = job_of(tasks[1]);
   const Program kept = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none));
   const Program again = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::blocks));
@@ -331,7 +332,7 @@ TEST_CASE("only what the backward pass needs is computed again, and statistics a
   for (const Op& op : ops(again, "batch_norm", Phase::backward)) CHECK_FALSE(op.as<BatchNorm>().a.residual);
   CHECK_FALSE(ops(again, "batch_norm", Phase::backward).empty());
   CHECK(ops(again, "batch_norm", Phase::forward).size() == ops(kept, "batch_norm", Phase::forward).size());
-  // Every op of the forward pass that is there again computes what some op behind it reads.
+  // Every recomputed op has an output that a later op reads.
   const std::vector<Op>& backward = again.segment(again.find(Phase::backward)).ops;
   for (std::size_t i = 0; i < backward.size(); ++i) {
     const auto is_again = [&](TensorId id) { return again.tensor(id).name.ends_with("/again"); };
@@ -347,7 +348,7 @@ TEST_CASE("only what the backward pass needs is computed again, and statistics a
   }
 }
 
-TEST_CASE("auto computes as little again as the memory asks for") {
+TEST_CASE("auto recomputes no more blocks than the memory limit requires") {
   for (const Task& task : tasks) {
     for (const Mesh& mesh : {Mesh{1, 1, 1}, Mesh{2, 2, 1}}) {
       const TestJob job = job_of(task);
@@ -359,14 +360,14 @@ TEST_CASE("auto computes as little again as the memory asks for") {
         choices.stop_timing();
         return compile(programs, *backend, choices).memory.total();
       };
-      // The memory of the rank that needs most, where these blocks are computed again.
-      const auto most = [&](const std::set<std::string>& blocks) {
-        Strategy with = strategy;
-        with.recomputed = blocks;
+      // The memory of the rank that needs most if these blocks are recomputed.
+      const auto largest_memory = [&](const std::set<std::string>& blocks) {
+        Strategy recomputing = strategy;
+        recomputing.recomputed = blocks;
         std::int64_t bytes = 0;
         for (int rank = 0; rank < mesh.ranks(); ++rank) {
           Reader reader;
-          bytes = std::max(bytes, memory_of(RunPrograms(job.spec, with, sizes, rank, reader).programs()));
+          bytes = std::max(bytes, memory_of(RunPrograms(job.spec, recomputing, sizes, rank, reader).programs()));
         }
         return bytes;
       };
@@ -374,22 +375,22 @@ TEST_CASE("auto computes as little again as the memory asks for") {
         return choose_recomputed(job.spec, strategy, sizes, limit, byte_costs_of_processor, memory_of);
       };
       CAPTURE(task.name, mesh.data, mesh.pipeline);
-      const std::int64_t whole = most({});
+      const std::int64_t whole = largest_memory({});
       CHECK(choose(0).empty());
       CHECK(choose(whole).empty());
       const std::set<std::string> all = choose(1), one = choose(whole - 1);
-      CHECK(most(all) < whole);
+      CHECK(largest_memory(all) < whole);
       CHECK(one.size() < all.size());
       CHECK_FALSE(one.empty());
       for (int part = 0; part <= 4; ++part) {  // from the least memory to the most
-        const std::int64_t limit = most(all) + (whole - most(all)) * part / 4;
+        const std::int64_t limit = largest_memory(all) + (whole - largest_memory(all)) * part / 4;
         const std::set<std::string> chosen = choose(limit);
-        CHECK(most(chosen) <= limit);
+        CHECK(largest_memory(chosen) <= limit);
         for (const std::string& name : chosen) {
           std::set<std::string> fewer = chosen;
           fewer.erase(name);
           CAPTURE(part, name);
-          if (mesh.ranks() == 1) CHECK(most(fewer) > limit);  // none is needless
+          if (mesh.ranks() == 1) CHECK(largest_memory(fewer) > limit);  // every chosen block is needed
         }
       }
     }

@@ -1,5 +1,5 @@
-// Stages: the costliest is as cheap as any cut can make it, by hand they are what the config says, and what cannot be
-// is refused with its line.
+// Tests the stages of pipelines: balanced stages have the lowest maximum cost, stages given in the config are used, and
+// impossible ones are refused with their line.
 #include "parallel/strategies/pipeline/stages.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Stages stages_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("layers in front of all that trains cost a stage their forward pass alone") {
+TEST_CASE("layers in front of all trainable layers cost a stage their forward pass only") {
   std::string layers = "layers:\n";
   for (int i = 1; i <= 6; ++i) layers += format("  - dense: {{name: d{}, units: 512}}\n", i);
   const auto first_stage = [&](const std::string& freeze) {
@@ -74,10 +74,10 @@ TEST_CASE("layers in front of all that trains cost a stage their forward pass al
     return std::count_if(stages.begin(), stages.end(), [](const auto& stage) { return stage.second == 0; });
   };
   CHECK(first_stage("") == 3);
-  CHECK(first_stage("freeze: [d1, d2, d3]\n") == 4);  // 3 * 1 + 3 and 2 * 3
+  CHECK(first_stage("freeze: [d1, d2, d3]\n") == 4);  // stages that cost 3 * 1 + 3 and 2 * 3
 }
 
-TEST_CASE("layers come to their stages by their names, and by those of their blocks") {
+TEST_CASE("strategy.place assigns layers to stages by their names and by those of their blocks") {
   const Stages expected = {{"c1", 0},   {"block/c2", 0}, {"block/n2", 0}, {"block", 0},
                            {"pool", 1}, {"flat", 1},     {"d1", 1},       {"d2", 1}};
   CHECK(stages_of("place: {0: [c1, block], 1: [pool, flat, d*]}") == expected);
@@ -87,7 +87,7 @@ TEST_CASE("layers come to their stages by their names, and by those of their blo
   CHECK(stages_of("place: {0: [c1, block/c2], 1: [block, pool, flat, 'd*']}") == inside);
 }
 
-TEST_CASE("what a config places wrongly is refused with its line") {
+TEST_CASE("an invalid strategy.place is refused with its line") {
   const auto refuses = [](const std::string& text, const std::string& message) {
     const std::string errors = errors_of(text);
     CAPTURE(text, errors);
@@ -120,7 +120,7 @@ TEST_CASE("sizes of the mesh must multiply to the ranks") {
   reader.throw_if_failed();
 }
 
-// Every cut of a chain of layers into stages is tried.
+// The test tries every cut of a chain of layers into stages.
 TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
   std::mt19937 random(8);
   for (int round = 0; round < 12; ++round) {
@@ -132,8 +132,8 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
     whole.spec.inputs[0].sample = {16};
     const Graph graph = graph_of(whole);
     Reader reader;
-    const auto cost = [&](const Stages& stages) {  // by the rule, written anew
-      double most = 0;
+    const auto cost = [&](const Stages& stages) {  // of the costliest stage, computed independently
+      double largest = 0;
       for (int s = 0; s < 3; ++s) {
         double sum = 0;
         for (const Op& op : graph.ops) {
@@ -150,9 +150,9 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
             if (reads && from != to && (from == s || to == s)) sum += 200 * static_cast<double>(out[0].bytes());
           }
         }
-        most = std::max(most, sum);
+        largest = std::max(largest, sum);
       }
-      return most;
+      return largest;
     };
     const std::vector<std::string> names = layers_of(graph);
     double best = 0;
@@ -168,7 +168,7 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
   }
 }
 
-TEST_CASE("stages know which of them share a parameter, and are not cut between uses of a batch normalization") {
+TEST_CASE("stages know which of them share a parameter, and all uses of a batch normalization are in one stage") {
   const TestJob job(R"(
 layers:
   - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same}
@@ -199,7 +199,7 @@ layers:
   }
 }
 
-TEST_CASE("a stage holds its own layers, and exchanges what others read with those alone") {
+TEST_CASE("a stage holds its own layers, and exchanges only the tensors that other stages read") {
   const TestJob job(network);
   const Graph whole = graph_of(job);
   Strategy strategy{{1, 3, 1}, {}, false};

@@ -1,4 +1,5 @@
-// Replicas with synchronised batch normalisation learn what one rank learns from all of their samples at once.
+// Tests that replicas with synchronised batch normalisation learn what one rank learns from all of their samples at
+// once.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,14 +13,14 @@
 namespace trainctl::synchronized_test {
 namespace {
 
-// The last ones leave some ranks without samples.
+// The smaller batches leave some ranks without samples.
 constexpr std::int64_t batches[] = {12, 12, 7, 12, 2};
 constexpr std::int64_t largest = 12;
 constexpr std::int64_t width = 8 * 8 * 2;
 constexpr int steps = 30;
 
-// A residual network whose normalisations are fused in all ways: with relu, with residual and relu by bits and by y
-// (16 and 12 channels), alone, and of rows.
+// A residual network whose normalisations are fused in all ways: with relu; with residual and relu, whose mask is
+// stored as bits (16 channels) or read from the output (12 channels); alone; and of rows.
 std::string network(bool synchronized, const std::string& activation = "relu") {
   const std::string own = synchronized ? ", synchronized: true" : "";
   return R"(layers:
@@ -61,14 +62,15 @@ struct Samples {
   std::vector<std::int32_t> targets;
   std::vector<std::int64_t> numbers;
 
-  // `order`: of the samples within the batch.
+  // `order` is the order of the samples within the batch.
   explicit Samples(bool weighs, const std::vector<std::int64_t>& order = {}) {
     std::mt19937 random(11);
     std::normal_distribution<float> normal;
     std::vector<std::vector<float>> images(largest);
     std::vector<std::int32_t> classes;
     for (std::vector<float>& image : images) {
-      const float spread = 0.5f + static_cast<float>(random() % 4), middle = normal(random);  // ranks differ
+      // The statistics of ranks differ.
+      const float spread = 0.5f + static_cast<float>(random() % 4), middle = normal(random);
       for (std::int64_t k = 0; k < width; ++k) image.push_back(middle + spread * normal(random));
       classes.push_back(static_cast<std::int32_t>(random() % 3));
     }
@@ -76,9 +78,9 @@ struct Samples {
       const auto from = static_cast<std::size_t>(order.empty() ? i : order[static_cast<std::size_t>(i)]);
       inputs.insert(inputs.end(), images[from].begin(), images[from].end());
       targets.push_back(classes[from]);
-      // Samples of weight 0 count in statistics: all of a rank's, where there are three ranks.
-      const bool nothing = from >= 4 && from < 8;
-      weights.push_back(!weighs ? 1.0f : nothing ? 0.0f : 0.5f + 0.25f * static_cast<float>(from % 3));
+      // Samples of weight 0 count in statistics; with three ranks, all samples of one rank have weight 0.
+      const bool weightless = from >= 4 && from < 8;
+      weights.push_back(!weighs ? 1.0f : weightless ? 0.0f : 0.5f + 0.25f * static_cast<float>(from % 3));
       numbers.push_back(static_cast<std::int64_t>(from));
     }
   }
@@ -101,13 +103,13 @@ struct Setting {
   bool overlap = false;
   Shard shard = Shard::none;
   std::vector<std::int64_t> order = {};
-  bool full_alone = false;  // no batches but full ones
-  bool weighs = true;       // samples have weights other than 1
+  bool full_only = false;  // only full batches
+  bool weighs = true;      // samples have weights other than 1
 };
 
 struct Outcome {
   std::vector<double> losses;
-  WholeTensors weights;  // running statistics among them
+  WholeTensors weights;  // including running statistics
 };
 
 Outcome train(const Setting& setting) {
@@ -120,15 +122,15 @@ Outcome train(const Setting& setting) {
     strategy.options.tensor.value = setting.mesh.tensor;
     strategy.options.first_bucket_size.bytes = strategy.options.bucket_size.bytes = 2000;
     const BatchSizes sizes{.training = batches[0],
-                           .training_last = setting.full_alone ? 0 : batches[2],
-                           .training_resumed_last = setting.full_alone ? 0 : batches[4],
+                           .training_last = setting.full_only ? 0 : batches[2],
+                           .training_resumed_last = setting.full_only ? 0 : batches[4],
                            .gradient_accumulation = setting.accumulation};
     RankOfMesh rank(job, with_stages(job, std::move(strategy)), sizes, world, 3);
     Samples samples(setting.weighs, setting.order);
     StepResult result;
     std::vector<double> losses;
     for (int step = 0; step < steps; ++step) {
-      const std::int64_t batch = setting.full_alone ? largest : batches[step % 5];
+      const std::int64_t batch = setting.full_only ? largest : batches[step % 5];
       const Batch part = samples.share(share_of(batch, rank.programs.rank()));
       rank.engine.run(rank.programs.training(batch), part, {0.02, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
@@ -192,11 +194,11 @@ TEST_CASE("replicas with synchronised statistics learn what one rank learns from
 }
 
 TEST_CASE("synchronised statistics of a micro-batch are those of all replicas' samples in it") {
-  // Two replicas in two micro-batches: of one rank that takes the same samples together.
+  // Two replicas with two micro-batches, compared with one rank that has the same samples in each micro-batch.
   const std::vector<std::int64_t> order{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11};
-  const Outcome reference = train({.synchronized = false, .accumulation = 2, .order = order, .full_alone = true});
-  check_same(train({.mesh = {2, 1, 1}, .accumulation = 2, .full_alone = true}), reference);
-  check_same(train({.mesh = {2, 2, 1}, .accumulation = 2, .full_alone = true}), reference);
+  const Outcome reference = train({.synchronized = false, .accumulation = 2, .order = order, .full_only = true});
+  check_same(train({.mesh = {2, 1, 1}, .accumulation = 2, .full_only = true}), reference);
+  check_same(train({.mesh = {2, 2, 1}, .accumulation = 2, .full_only = true}), reference);
 }
 
 TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
@@ -211,7 +213,7 @@ TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
     StepResult result;
     const auto loss = [&] {
       engine.upload();
-      engine.run(0, part, {}, result);  // learning rate 0: nothing moves
+      engine.run(0, part, {}, result);  // with learning rate 0 the weights stay the same
       return static_cast<double>(result.sums[0]);
     };
     loss();

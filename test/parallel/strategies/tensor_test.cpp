@@ -1,4 +1,4 @@
-// Ranks that share layers exchange what they must and no more, and hold parts that make the whole.
+// Tests that ranks that split layers communicate no more than necessary, and hold shards that make up whole parameters.
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 #include "parallel/mesh/axes.h"
@@ -29,7 +29,7 @@ Program training_of(const std::string& layers, int ranks, int rank = 0, const st
   return program;
 }
 
-// "forward all_reduce", "backward all_reduce", ...: what the layers' ops exchange.
+// The communications of the layers' ops, such as "forward all_reduce NAME".
 std::vector<std::string> exchanges(const Program& program) {
   std::vector<std::string> found;
   for (const Communication& communication : communications_of(program)) {
@@ -76,7 +76,7 @@ TEST_CASE("a product of activations is split by heads") {
   CHECK(shape_of(gathered, "product/output/gathered") == "4x8x2x12");
 }
 
-TEST_CASE("what needs all channels gathers them, once") {
+TEST_CASE("channels are gathered once for all layers that need all of them") {
   constexpr const char* layers = R"(layers:
   - conv2d: {name: c, filters: 16, kernel_size: 5, padding: same}
   - global_average_pooling2d: {name: mean}
@@ -84,18 +84,18 @@ TEST_CASE("what needs all channels gathers them, once") {
   - concatenate: {from: [mean, norm]}
   - dense: {units: 3}
 )";
-  // The convolution's input needs no gradient; that of what was gathered is its own part.
+  // The convolution's input needs no gradient; the gradient of the gathered tensor is that of the rank's own shard.
   CHECK(exchanges(training_of(layers, 4)) == std::vector<std::string>{"forward all_gather_columns mean"});
 }
 
-TEST_CASE("a cross-entropy of split classes gathers sums of each row and no logits") {
+TEST_CASE("a cross-entropy of split classes gathers sums of each row instead of the logits") {
   const Program program = training_of(classes, 4);
   CHECK(shape_of(program, "last/kernel") == "127x20");
   CHECK(exchanges(program) ==
         std::vector<std::string>{"backward all_gather_columns class_sums", "backward all_reduce last"});
   CHECK(shape_of(program, "class_sums/gathered") == "4x20");
   CHECK(shape_of(program, "last/output/gathered") == "none");
-  // What is not computed from sums gathers the logits: another metric, and predictions.
+  // A metric that is not computed from sums, and predictions, gather the logits.
   const TestJob job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
   Reader reader;
   const Parallelism half = parallelism(strategy_of({1, 1, 2}), 1);
@@ -109,7 +109,7 @@ TEST_CASE("a cross-entropy of split classes gathers sums of each row and no logi
   CHECK(predicted.tensor(predicted.step.predictions[0]).type.shape == Shape{4, 80});
 }
 
-TEST_CASE("layers that are not worth it, or that the ranks do not divide, are whole on every rank") {
+TEST_CASE("layers that are too small to be split, or not divisible by the ranks, are whole on every rank") {
   constexpr const char* layers = R"(layers:
   - conv2d: {name: thin, filters: 4, kernel_size: 1}
   - layer_normalization
@@ -125,7 +125,7 @@ TEST_CASE("layers that are not worth it, or that the ranks do not divide, are wh
   CHECK(shape_of(program, "last/kernel") == "32x2");
 }
 
-TEST_CASE("a layer that does not take parts of channels meets whole ones, whatever its rule of shapes says of parts") {
+TEST_CASE("a layer that cannot work on split channels gets all of them, even if its shape rule accepts shards") {
   const auto network = [](const std::string& layer) {
     return "layers:\n"
            "  - conv2d: {name: first, filters: 35, kernel_size: 3, padding: same}\n"  // no number of ranks divides 35
@@ -137,7 +137,7 @@ TEST_CASE("a layer that does not take parts of channels meets whole ones, whatev
            "  - flatten\n"
            "  - dense: {units: 2}\n";
   };
-  // Parts of 12, 8, 6 and 4 channels, of which 24, 8, 3 or 5 groups or channels are no multiple or part.
+  // Shards of 12, 8, 6 or 4 channels, which do not fit the groups or channels of these layers.
   for (const int ranks : {2, 3, 4, 6}) {
     for (const char* layer : {"group_normalization: {groups: 24}",
                               "group_normalization: {groups: 8}",
@@ -181,7 +181,7 @@ TEST_CASE("a layer that does not take parts of channels meets whole ones, whatev
   CHECK(shape_of(grouped, "norm/output") == shape_of(grouped, "wide/output/gathered"));
 }
 
-TEST_CASE("parts of all ranks make the whole, and each gradient counts once in the norm") {
+TEST_CASE("the shards of all ranks make up the whole parameter, and their placement is split") {
   for (const int rank : {0, 1, 2}) {
     const Program program = training_of(mlp, 3, rank);
     for (const FlatEntry& entry : program.flat.parameters) {
@@ -213,7 +213,7 @@ TEST_CASE("a network or an optimizer that cannot be split is refused with the co
   CHECK(refused(mlp) == "accepted");
 }
 
-TEST_CASE("the mesh leaves to data what layers are not shared by, and layers stay on one host") {
+TEST_CASE("the data axis gets the ranks that the tensor axis leaves over, and layers stay on one host") {
   StrategyOptions options;
   options.tensor.value = 2;
   CHECK(mesh_of(options, 2) == Mesh{1, 1, 2});

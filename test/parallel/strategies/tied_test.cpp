@@ -1,5 +1,5 @@
-// A table that an embedding reads, and transposed the product at the end of the network (tied embeddings), on ranks
-// that hold parts of it, against sums in float64.
+// Tests tied embeddings, compared with sums in float64: a table that is read by an embedding and, transposed, by the
+// product at the end of the network, on ranks that hold shards of it.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -58,7 +58,7 @@ struct Tied {
     return graph;
   }
 
-  // The gradients by table and kernel, by name.
+  // The gradients of table and kernel, by name.
   std::map<std::string, std::vector<double>> gradients() const {
     std::vector<double> hidden(rows * width), dhidden(rows * width), by_table(table.size()), by_kernel(kernel.size());
     const auto at = [](const auto& values, std::int64_t i) { return double(values[static_cast<std::size_t>(i)]); };
@@ -90,15 +90,15 @@ struct Tied {
   }
 };
 
-// Copies the part of a tensor that the rank holds.
-void copy_part(const Shape& shape, const TensorExtent& extent, const std::vector<float>& whole, const View& part) {
+// Copies the shard of a tensor that the rank holds.
+void copy_shard(const Shape& shape, const TensorExtent& extent, const std::vector<float>& whole, const View& shard) {
   const View view{const_cast<float*>(whole.data()), DType::float32, shape.count()};
-  copy_common(shape, TensorExtent(), view, extent, part);
+  copy_common(shape, TensorExtent(), view, extent, shard);
 }
 
 struct Found {
-  double largest = 0;  // difference from the expected gradient, relative to the largest value of the tensor
-  int in_parts = 0;    // tensors of which the rank holds a part
+  double largest = 0;     // difference from the expected gradient, relative to the largest value of the tensor
+  int split_tensors = 0;  // number of tensors of which the rank holds a shard
 };
 
 Found run(const Tied& tied, Communicator& world) {
@@ -121,7 +121,7 @@ Found run(const Tied& tied, Communicator& world) {
   KernelChoices choices;
   Engine engine(*backend, axes.communicators(), compile({program}, *backend, choices));
   for (const NamedTensor& tensor : engine.weights()) {
-    copy_part(tensor.shape, tensor.extent, tensor.name == "table" ? tied.table : tied.kernel, tensor.view);
+    copy_shard(tensor.shape, tensor.extent, tensor.name == "table" ? tied.table : tied.kernel, tensor.view);
   }
   engine.upload();
   std::vector<std::int32_t> numbers = tied.numbers;
@@ -129,7 +129,7 @@ Found run(const Tied& tied, Communicator& world) {
   batch.inputs = {{numbers.data(), DType::int32, rows}};
   batch.count = samples;
   StepResult result;
-  for (int step = 0; step < 3; ++step) engine.run(0, batch, {}, result);  // the same each time
+  for (int step = 0; step < 3; ++step) engine.run(0, batch, {}, result);  // every step computes the same
 
   Found found;
   const auto expected = tied.gradients();
@@ -137,14 +137,14 @@ Found run(const Tied& tied, Communicator& world) {
     const Tensor& tensor = program.tensor(entry.parameter);
     const Shape whole = tensor.shard ? tensor.shard->whole : tensor.type.shape;
     const TensorExtent extent = tensor.shard ? tensor.shard->extent : TensorExtent();
-    found.in_parts += tensor.shard.has_value();
+    found.split_tensors += tensor.shard.has_value();
     std::vector<std::byte> bytes;
     engine.read_tensor(0, entry.gradient, bytes);
     std::vector<float> gradient(static_cast<std::size_t>(entry.count)), wanted(gradient.size());
     std::memcpy(gradient.data(), bytes.data(), gradient.size() * sizeof(float));
     const std::vector<double>& values = expected.at(tensor.name);
     const std::vector<float> rounded(values.begin(), values.end());
-    copy_part(whole, extent, rounded, {wanted.data(), DType::float32, entry.count});
+    copy_shard(whole, extent, rounded, {wanted.data(), DType::float32, entry.count});
     double scale = 0;
     for (const double value : values) scale = std::max(scale, std::abs(value));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -156,7 +156,7 @@ Found run(const Tied& tied, Communicator& world) {
 
 }  // namespace
 
-TEST_CASE("a table that is read twice, once transposed, is split for both and gets the sum of both gradients") {
+TEST_CASE("a table that is read twice, once transposed, is split for both uses and gets the sum of both gradients") {
   const Tied tied;
   for (const int ranks : {1, 2, 4}) {
     std::vector<Found> found(static_cast<std::size_t>(ranks));
@@ -166,7 +166,7 @@ TEST_CASE("a table that is read twice, once transposed, is split for both and ge
     for (const Found& of_rank : found) {
       CAPTURE(ranks, of_rank.largest);
       CHECK(of_rank.largest < tolerance);
-      CHECK(of_rank.in_parts == (ranks == 1 ? 0 : 2));
+      CHECK(of_rank.split_tensors == (ranks == 1 ? 0 : 2));
     }
   }
 }

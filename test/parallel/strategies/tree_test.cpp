@@ -1,4 +1,4 @@
-// The order of the sums of logical shards against its definition: the recursive sum over the nodes of a tree.
+// Compares the order of the sums of logical shards with its definition: the recursive sum over the nodes of a tree.
 #include "parallel/strategies/reproducible/tree.h"
 
 #include <bit>
@@ -12,7 +12,8 @@
 namespace trainctl::tree_test {
 namespace {
 
-// The value of a node of so many leaves as an expression.
+// The value, as an expression, of a tree node that spans `size` leaves from `first` on, of which only those below
+// `leaves` exist.
 std::string whole_tree(int first, int size, int leaves) {
   if (size == 1) return std::to_string(first);
   const int half = size / 2;
@@ -20,7 +21,7 @@ std::string whole_tree(int first, int size, int leaves) {
   return "(" + whole_tree(first, half, leaves) + "+" + whole_tree(first + half, half, leaves) + ")";
 }
 
-// What a rank's slots hold after its steps.
+// The contents of a rank's slots after its steps.
 std::map<int, std::string> run(const LeafSums& sums, int first) {
   std::map<int, std::string> slots;
   for (std::size_t i = 0; i < sums.steps.size(); ++i) {
@@ -69,7 +70,7 @@ TEST_CASE("the sums of any number of ranks make the same tree") {
   }
 }
 
-TEST_CASE("where the ranks are a power of two, a rank forms one sum and needs a slot for each level and one more") {
+TEST_CASE("with a power of two of ranks, a rank forms one sum and needs a slot for each level and one more") {
   for (int levels = 0; levels <= 6; ++levels) {
     const int shards = 1 << levels;
     for (int replicas = 1; replicas <= shards; replicas *= 2) {
@@ -85,7 +86,7 @@ TEST_CASE("where the ranks are a power of two, a rank forms one sum and needs a 
 
 namespace {
 
-// The value of a sum of sums in slots and, behind them, of what was received in parts.
+// The value of a sum of slots, followed by received parts.
 std::string value_of(const SlotSum& sum, const std::map<int, std::string>& slots,
                      const std::function<std::string(int)>& received = {}) {
   std::vector<std::string> values;
@@ -110,22 +111,22 @@ TEST_CASE("the sums of leaves that are interleaved over any number of replicas m
     for (int replicas = 1; replicas <= leaves + 3; ++replicas) {
       CAPTURE(leaves, replicas);
       std::map<int, std::string> stack;
-      int first = 0, most = 0;
+      int first = 0, used_slots = 0;
       for (const std::vector<SlotSum>& round : sums_of_rounds(leaves, replicas)) {
         for (const SlotSum& sum : round) {
           if (!sum.slots.empty()) CHECK(sum.slot == sum.slots.front());
           stack[sum.slot] = value_of(sum, stack, [&](int part) { return std::to_string(first + part); });
-          most = std::max(most, sum.slot + 1);
+          used_slots = std::max(used_slots, sum.slot + 1);
         }
         first += replicas;
       }
       CHECK(stack.at(0) == expected);
-      CHECK(most <= static_cast<int>(std::bit_width(static_cast<unsigned>(leaves))));
+      CHECK(used_slots <= static_cast<int>(std::bit_width(static_cast<unsigned>(leaves))));
     }
   }
 }
 
-TEST_CASE("the sums of compute streams are those of one stream") {
+TEST_CASE("the sums of several compute streams equal those of one stream") {
   for (int leaves = 1; leaves <= 33; ++leaves) {
     for (int first = 0; first < leaves; first += 1 + leaves / 7) {
       for (int end = first + 1; end <= leaves; end += 1 + leaves / 5) {
