@@ -1,4 +1,4 @@
-// The ceilings that bench ops measures an op against.
+// Tests the ceilings with which `bench ops` compares an op.
 #include "parallel/bench/ceilings.h"
 
 #include "test/catch.h"
@@ -14,7 +14,7 @@ TEST_CASE("products of either half type are measured against half precision's ce
 
 TEST_CASE("an op that fits in cache has the ceiling of copies of its size") {
   const Ceilings ceilings{{100, 1000, 20}, 30, {{1000, 200}, {4000, 250}, {16000, 100}, {64000, 25}}};
-  CHECK(ceilings.gb_per_s(100) == 250);  // smaller than any: the fastest there is
+  CHECK(ceilings.gb_per_s(100) == 250);  // smaller than all sizes: the fastest rate
   CHECK(ceilings.gb_per_s(5000) == 250);
   CHECK(ceilings.gb_per_s(20000) == 100);
   CHECK(ceilings.gb_per_s(1'000'000) == 30);  // in memory: the large copy or the triad

@@ -1,4 +1,4 @@
-// The benchmark's rows: sizes, bandwidths that follow from the time, and no wrong value.
+// Tests the rows of the benchmark of collectives: sizes, bandwidths computed from times, and no wrong values.
 #include "parallel/bench/collectives.h"
 
 #include "core/backend/immediate_stream.h"
@@ -38,7 +38,7 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
   CHECK(errors == std::vector<std::string>(4));
 }
 
-TEST_CASE("a link has a rate where there are neighbours") {
+TEST_CASE("a link has a rate if there are neighbours") {
   for (const int ranks : {1, 2, 3}) {
     const auto errors = on_threads(ranks, [&](Communicator& communicator) {
       ImmediateStream stream;

@@ -1,4 +1,4 @@
-// bench step's figures from the times of single steps.
+// Tests the figures that `bench step` computes from the times of single steps.
 #include "parallel/bench/step.h"
 
 #include "test/catch.h"
@@ -23,14 +23,14 @@ TEST_CASE("bench step counts the waits between bursts of prefetched batches") {
   CHECK(figures.other == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("bench step's rate passes over one stalled window") {
+TEST_CASE("bench step's rate ignores one stalled window") {
   std::vector<StepTime> steps(50, step(2));
   steps[17].seconds = 1000;
   CHECK(figures_of(steps).samples_per_second == Approx(32));
 }
 
-TEST_CASE("bench step: waiting that the device did not notice is none of the step's parts") {
-  const StepFigures figures = figures_of({step(1.5, 1.25), step(1.5, 1.25)});  // the device works for 1 of 1.5
+TEST_CASE("bench step does not count waiting during which the device works") {
+  const StepFigures figures = figures_of({step(1.5, 1.25), step(1.5, 1.25)});  // the device works for 1 of 1.5 s
   CHECK(figures.idle == Approx(0.5));
   CHECK(figures.waited == Approx(1.25));
   CHECK(figures.data == Approx(0.125 + 0.5));
@@ -39,7 +39,7 @@ TEST_CASE("bench step: waiting that the device did not notice is none of the ste
         Approx(figures.mean));
 }
 
-TEST_CASE("bench step: the short batch at an epoch's end counts in the rate alone") {
+TEST_CASE("bench step counts the short batch at an epoch's end in the rate only") {
   std::vector<StepTime> steps;
   for (int i = 0; i < 20; ++i) steps.push_back(step(1));
   for (std::size_t i = 1; i < steps.size(); i += 2) steps[i] = {0.5, 32, 0, {}};

@@ -44,7 +44,7 @@ class MemoryStore final : public SnapshotStore, public SnapshotSink {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !holds_; });
     if (target.path == fails_at_)
-      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: no room");
+      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: disk full");
     const std::string name =
         format("{} {} of {}", file.content == SnapshotContent::weights ? "weights" : "state", file.number, file.count);
     for (const NamedTensor& part : parts) {

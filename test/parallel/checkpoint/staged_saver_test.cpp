@@ -1,4 +1,4 @@
-// Checkpoints that a thread writes while training goes on, on ranks of one process that hold random parts.
+// Tests checkpoints that a thread writes during training, on ranks of one process that hold random shards.
 #include "parallel/checkpoint/staged_saver.h"
 
 #include <atomic>
@@ -10,8 +10,8 @@
 #include "test/catch.h"
 #include "test/parallel/checkpoint/held_engine.h"
 #include "test/parallel/checkpoint/memory_store.h"
-#include "test/support/snapshots.h"
 #include "test/parallel/comm/on_threads.h"
+#include "test/support/snapshots.h"
 
 namespace trainctl::test::staged_saver_test {
 namespace {
@@ -50,9 +50,9 @@ struct Saving {
   StagedSaver saver;
 };
 
-std::vector<std::string> nobody_fails(int ranks) { return std::vector<std::string>(static_cast<std::size_t>(ranks)); }
+std::vector<std::string> no_errors_on(int ranks) { return std::vector<std::string>(static_cast<std::size_t>(ranks)); }
 
-// What is wrong with a snapshot of a step; "" if nothing is.
+// Describes a wrong value in a snapshot; empty if there is none.
 std::string wrong_values(const KeptSnapshot& snapshot) {
   std::size_t elements = 0, expected = 0;
   for (const auto& [file, parts] : snapshot.files) {
@@ -60,8 +60,8 @@ std::string wrong_values(const KeptSnapshot& snapshot) {
       std::size_t next = 0;
       for (std::int64_t i = 0; i < part.shape.count(); ++i) {
         if (!holds(part.extent, part.shape, i)) continue;
-        const float right = value_of(part.name, i) + static_cast<float>(snapshot.step);
-        if (part.values.at(next++) != right) return format("{} of step {}", part.name, snapshot.step);
+        const float expected_value = value_of(part.name, i) + static_cast<float>(snapshot.step);
+        if (part.values.at(next++) != expected_value) return format("{} of step {}", part.name, snapshot.step);
       }
       elements += next;
     }
@@ -74,7 +74,7 @@ void check(bool holds, const std::string& what) {
   if (!holds) throw Error(ErrorKind::internal, what);
 }
 
-// Lets what is held go after a time.
+// Releases a held store after a time.
 struct Later {
   Later(MemoryStore& store, std::chrono::milliseconds time)
       : thread([&store, time] {
@@ -87,7 +87,7 @@ struct Later {
 
 }  // namespace
 
-TEST_CASE("training goes on during a save, which holds the values of its own step") {
+TEST_CASE("training continues during a save, which holds the values of its own step") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 4);
     CAPTURE(seed, ranks);
@@ -96,26 +96,26 @@ TEST_CASE("training goes on during a save, which holds the values of its own ste
     const auto errors = on_threads(ranks, [&](Communicator& world) {
       Saving rank(world, store, seed);
       rank.stage(10);
-      for (std::int64_t step = 11; step < 60; ++step) {  // each a step with its collective
+      for (std::int64_t step = 11; step < 60; ++step) {  // each step has a collective
         rank.engine.train_to(step);
         rank.meet();
-        check(rank.committed().empty(), "nothing is saved while the sink holds it");
+        check(rank.committed().empty(), "nothing is saved while the store is held");
       }
-      check(!rank.saver.is_idle(), "the save is under way");
+      check(!rank.saver.is_idle(), "the save has not ended");
       rank.meet();
       if (world.rank() == 0) store.release();
       rank.saver.wait();
-      check(rank.committed() == std::vector<std::int64_t>{10}, "now it is saved");
-      check(rank.committed().empty(), "it is told of once");
+      check(rank.committed() == std::vector<std::int64_t>{10}, "it is saved after the release");
+      check(rank.committed().empty(), "it is returned once");
     });
-    CHECK(errors == nobody_fails(ranks));
+    CHECK(errors == no_errors_on(ranks));
     REQUIRE(store.steps() == std::vector<std::int64_t>{10});
     CHECK(wrong_values(store.kept().front()) == "");
     CHECK(store.kept().front().metadata.at("of") == "10");
   }
 }
 
-TEST_CASE("without a thread a save is whole when stage returns") {
+TEST_CASE("without a thread a save is complete when stage() returns") {
   for (unsigned seed = 0; seed < 4; ++seed) {
     MemoryStore store;
     const auto errors = on_threads(3, [&](Communicator& world) {
@@ -123,17 +123,17 @@ TEST_CASE("without a thread a save is whole when stage returns") {
       rank.stage(10);
       check(rank.committed() == std::vector<std::int64_t>{10}, "it is saved");
       rank.stage(20);
-      check(rank.saver.is_idle(), "nothing is under way");
+      check(rank.saver.is_idle(), "no save is running");
       rank.saver.wait();
       check(rank.committed() == std::vector<std::int64_t>{20}, "it is saved");
     });
-    CHECK(errors == nobody_fails(3));
+    CHECK(errors == no_errors_on(3));
     REQUIRE(store.steps() == std::vector<std::int64_t>{10, 20});
     for (const KeptSnapshot& snapshot : store.kept()) CHECK(wrong_values(snapshot) == "");
   }
 }
 
-TEST_CASE("a save that comes due during another waits for it and says so, and a third keeps training waiting") {
+TEST_CASE("a second save waits for the first and logs it, and a third one makes training wait") {
   const TemporaryFolder folder;
   const std::string lines = folder / "log.txt";
   log::add_file(lines, log::Level::info);
@@ -150,9 +150,9 @@ TEST_CASE("a save that comes due during another waits for it and says so, and a 
     rank.meet();
     check(rank.committed().empty(), "neither is saved");
     if (world.rank() == 0) {
-      const std::string said = read_text(lines);
-      check(contains(said, "the checkpoint of step 20 waits: that of step 10 is still being written"), said);
-      check(!contains(said, "training waits"), said);
+      const std::string logged = read_text(lines);
+      check(contains(logged, "the checkpoint of step 20 waits: that of step 10 is still being written"), logged);
+      check(!contains(logged, "training waits"), logged);
     }
     rank.meet();
     std::optional<std::thread> opener;
@@ -169,13 +169,13 @@ TEST_CASE("a save that comes due during another waits for it and says so, and a 
     rank.saver.wait();
     check(rank.committed() == std::vector<std::int64_t>{10, 20, 30}, "in their order");
   });
-  CHECK(errors == nobody_fails(2));
+  CHECK(errors == no_errors_on(2));
   CHECK(contains(read_text(lines), "training waits until the checkpoint of step 10 is written"));
   REQUIRE(store.steps() == std::vector<std::int64_t>{10, 20, 30});
   for (const KeptSnapshot& snapshot : store.kept()) CHECK(wrong_values(snapshot) == "");
 }
 
-TEST_CASE("a save that fails on one rank is the error of all, and nothing is saved after it") {
+TEST_CASE("a save that fails on one rank fails on all ranks, and nothing is saved after it") {
   for (unsigned seed = 0; seed < 8; ++seed) {
     MemoryStore store;
     store.fail_at(20);
@@ -197,13 +197,13 @@ TEST_CASE("a save that fails on one rank is the error of all, and nothing is sav
       rank.stage(40);
       rank.saver.wait();
     });
-    for (const std::string& error : errors) CHECK(contains(error, "step 20: cannot write: no room"));
+    for (const std::string& error : errors) CHECK(contains(error, "step 20: cannot write: disk full"));
     CHECK(std::set<std::string>(errors.begin(), errors.end()).size() == 1);
     CHECK(store.steps() == std::vector<std::int64_t>{10});
   }
 }
 
-TEST_CASE("what is staged is written before the saver ends") {
+TEST_CASE("staged snapshots are written before the saver is destroyed") {
   MemoryStore store;
   store.hold();
   const Later later(store, 100ms);
@@ -212,11 +212,11 @@ TEST_CASE("what is staged is written before the saver ends") {
     rank.stage(10);
     rank.stage(20);
   });
-  CHECK(errors == nobody_fails(2));
+  CHECK(errors == no_errors_on(2));
   CHECK(store.steps() == std::vector<std::int64_t>{10, 20});
 }
 
-TEST_CASE("a rank whose peers do not come to a save has their absence as its error") {
+TEST_CASE("a rank whose peers do not take part in a save reports that they did not arrive") {
   MemoryStore store;
   const auto errors = on_threads(
       2,
@@ -235,7 +235,7 @@ TEST_CASE("a rank whose peers do not come to a save has their absence as its err
   CHECK(store.steps().empty());
 }
 
-TEST_CASE("the hash of gathered parts is that of the whole tensors") {
+TEST_CASE("the hash of gathered shards is that of the whole tensors") {
   std::vector<std::vector<float>> memory;
   std::vector<NamedTensor> whole;
   for (const ShapeOf& one : test_tensors()) {
@@ -254,7 +254,7 @@ TEST_CASE("the hash of gathered parts is that of the whole tensors") {
       const std::string hash = gathered_sha256(plan, engine.weights(), world, stream);
       check(hash == (world.rank() == 0 ? expected : ""), "rank 0 has the hash");
     });
-    CHECK(errors == nobody_fails(3));
+    CHECK(errors == no_errors_on(3));
   }
 }
 

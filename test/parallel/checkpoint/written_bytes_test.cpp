@@ -1,5 +1,5 @@
-// The bytes that each rank writes to a checkpoint, from its program alone, are those of the parts that all ranks agree
-// on (ShardPlan).
+// Tests that the bytes that each rank writes to a checkpoint, computed from its program only, are those of the shards
+// that all ranks agree on (ShardPlan).
 #include "parallel/checkpoint/written_bytes.h"
 
 #include "core/exec/named_tensors.h"
@@ -30,7 +30,7 @@ struct Case {
   const char* optimizer;
 };
 
-// What a rank holds, without values.
+// The tensors of a rank, without values.
 struct Held {
   Program program;
   std::vector<float> memory;
@@ -47,7 +47,7 @@ struct Held {
   }
 };
 
-TEST_CASE("each rank knows the bytes of its parts of a checkpoint") {
+TEST_CASE("each rank knows the number of bytes that it writes to a checkpoint") {
   const Case each =
       GENERATE(Case{{1, 1, 1}, Shard::none, true, "adam"}, Case{{3, 1, 1}, Shard::none, false, "adam"},
                Case{{3, 1, 1}, Shard::optimizer, true, "adam"},

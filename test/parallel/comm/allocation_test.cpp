@@ -1,4 +1,4 @@
-// In the steady state a collective allocates nothing: counts operator new on the calling thread.
+// Tests that collectives allocate nothing, by counting operator new on the calling thread.
 #include <cstdlib>
 #include <new>
 

@@ -1,4 +1,4 @@
-// The conformance cases on one rank alone and on threads, and what happens when a rank stays away.
+// Runs the conformance cases on one rank and on threads, and tests the errors if a rank does not take part.
 #include "core/backend/immediate_stream.h"
 #include "core/backend/select.h"
 #include "core/base/error.h"
@@ -10,7 +10,7 @@
 namespace trainctl::communicator_test {
 namespace {
 
-// What is wrong on the host's memory; "" where nothing is.
+// The error of a case on the host's memory; empty if there is none.
 std::string conforms(const conformance::Case& one, Communicator& communicator) {
   const auto backend = make_backend("cpu");
   const auto stream = backend->compute_stream();
@@ -53,7 +53,7 @@ TEST_CASE("threads conform") {
   }
 }
 
-TEST_CASE("data staged through the hosts conforms") {
+TEST_CASE("a staged communicator conforms") {
   const int ranks = GENERATE(1, 2, 3);
   for (const conformance::Case& one : conformance::cases()) {
     INFO(one.name << " on " << ranks << " ranks");
@@ -66,7 +66,7 @@ TEST_CASE("data staged through the hosts conforms") {
   }
 }
 
-TEST_CASE("a missed deadline names the rank that did not come") {
+TEST_CASE("a missed deadline names the rank that did not arrive") {
   const auto errors = on_threads(
       3,
       [](Communicator& communicator) {
@@ -85,8 +85,7 @@ TEST_CASE("a missed deadline names the rank that did not come") {
   }
 }
 
-// Rank 0 waits for rank 1, which waits for rank 3 in another group, as rank 2 does in a third one: rank 3 alone is
-// late.
+// Rank 0 waits for rank 2; ranks 1 and 2 wait for rank 3, each in another group: only rank 3 is late.
 TEST_CASE("a chain of waits in split communicators names the rank at its end") {
   const bool by_messages = GENERATE(false, true);
   const auto errors = on_threads(
@@ -97,7 +96,8 @@ TEST_CASE("a chain of waits in split communicators names the rank at its end") {
         ImmediateStream stream;
         float value = 1;
         if (rank == 3) return;
-        Communicator& first = rank == 2 ? *rows : *columns;  // with rank 3; rank 0 waits for rank 2 then
+        Communicator& first =
+            rank == 2 ? *rows : *columns;  // shared with rank 3 for ranks 1 and 2, with rank 2 for rank 0
         if (by_messages) {
           first.receive({&value, DType::float32, 1}, 1 - first.rank(), stream);
         } else {
@@ -112,7 +112,7 @@ TEST_CASE("a chain of waits in split communicators names the rank at its end") {
   }
 }
 
-TEST_CASE("a rank that has missed a deadline waits for no other communicator") {
+TEST_CASE("after a missed deadline a rank waits for no other communicator") {
   const auto errors = on_threads(
       2,
       [](Communicator& world) {
@@ -148,7 +148,7 @@ TEST_CASE("an abort of one rank ends the others' waits") {
   CHECK(errors[1].find("rank 2 has given up") != std::string::npos);
 }
 
-TEST_CASE("ranks that make different calls are told so") {
+TEST_CASE("different calls of the ranks are reported") {
   const auto errors = on_threads(2, [](Communicator& communicator) {
     ImmediateStream stream;
     std::vector<float> values(8);

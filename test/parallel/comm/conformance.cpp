@@ -1,4 +1,5 @@
-// The cases. Values are functions of rank and index whose sums are exact, so that a loop in double is the reference.
+// The conformance cases. Values are functions of rank and index whose sums are exact, so that a loop in double is the
+// reference.
 #include "test/parallel/comm/conformance.h"
 
 #include <bit>
@@ -87,7 +88,7 @@ double load(View view, std::int64_t index) {
   return 0;
 }
 
-// A subject with memory that cannot be read in place: values pass through the host.
+// A subject whose memory cannot be read directly: values are copied through the host.
 class Rank {
  public:
   explicit Rank(const Subject& subject)
@@ -105,7 +106,7 @@ class Rank {
     stream.synchronize();
   }
 
-  // After all that was queued on the stream.
+  // Reads a view after all work that was queued on the stream.
   std::vector<std::byte> read(View view) const {
     std::vector<std::byte> values(static_cast<std::size_t>(view.bytes()));
     backend.copy(values.data(), view.data, view.bytes(), stream);
@@ -124,7 +125,7 @@ class Rank {
     }
   }
 
-  // The same on memory of the communicator and on the backend's, at an odd offset.
+  // Runs a test on memory of the communicator and of the backend, at an offset of 8 bytes.
   void on_both_kinds_of_memory(std::int64_t bytes, const std::function<void(std::byte*)>& test) const {
     constexpr std::int64_t offset = 8;
     const Memory shared = communicator.allocate(bytes + offset);
@@ -167,7 +168,7 @@ void all_reduce(const Subject& subject) {
   });
 }
 
-// Sums that depend on the order: all ranks must still hold the same bits, and the same in every kind of memory.
+// Sums that depend on the order of additions: they must have the same bits on all ranks and in both kinds of memory.
 void same_bits(const Subject& subject) {
   const Rank self(subject);
   std::vector<std::int64_t> hashes;
@@ -192,12 +193,12 @@ void same_bits(const Subject& subject) {
   }
   const auto count = static_cast<std::int64_t>(hashes.size());
   const Memory memory = self.communicator.allocate(2 * count * 8);
-  const View least{memory.get(), DType::int64, count};
-  const View most = View{memory.get(), DType::int64, 2 * count}.slice(count, count);
-  for (const View view : {least, most}) self.backend.copy(view.data, hashes.data(), view.bytes(), self.stream);
-  self.communicator.all_reduce(least, Reduction::minimum, self.stream);
-  self.communicator.all_reduce(most, Reduction::maximum, self.stream);
-  expect(self.read(least) == self.read(most), "equal bits on all ranks");
+  const View minima{memory.get(), DType::int64, count};
+  const View maxima = View{memory.get(), DType::int64, 2 * count}.slice(count, count);
+  for (const View view : {minima, maxima}) self.backend.copy(view.data, hashes.data(), view.bytes(), self.stream);
+  self.communicator.all_reduce(minima, Reduction::minimum, self.stream);
+  self.communicator.all_reduce(maxima, Reduction::maximum, self.stream);
+  expect(self.read(minima) == self.read(maxima), "equal bits on all ranks");
 }
 
 void reduce_scatter(const Subject& subject) {
@@ -289,8 +290,8 @@ void send_and_receive(const Subject& subject) {
   }
 }
 
-// Messages of many sizes behind each other, one of them larger than any memory between the ranks: each rank passes on
-// what it has received.
+// Messages of many sizes one after the other, one of them larger than any memory between the ranks; each rank passes on
+// the received messages.
 void many_messages(const Subject& subject) {
   const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
   const Rank self({subject.communicator, subject.backend, *stream});
@@ -319,7 +320,7 @@ void many_messages(const Subject& subject) {
   }
 }
 
-// Many calls queued at once beside the host: more than the communicator keeps descriptors for.
+// Many calls queued at once while the host continues, more than the communicator has descriptors for.
 void asynchronous(const Subject& subject) {
   const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
   const Rank self({subject.communicator, subject.backend, *stream});
@@ -336,7 +337,7 @@ void asynchronous(const Subject& subject) {
       all, [&](std::int64_t i) { return reduced(Reduction::sum, self.size(), i); }, "asynchronous all_reduce");
 }
 
-// Recorded once and run again: twice the sum of the sum.
+// A recorded call that is run again: a sum of sums of sums.
 void recorded(const Subject& subject) {
   const Rank self(subject);
   if (!self.communicator.recordable()) return;

@@ -1,4 +1,4 @@
-// What every communicator must do: a list of cases, run on each implementation and number of ranks.
+// The requirements of every communicator: a list of cases, run on each implementation and number of ranks.
 #pragma once
 
 #include <stdexcept>
@@ -10,15 +10,15 @@
 
 namespace trainctl::conformance {
 
-// What a rank brings: its communicator, the backend whose memory that works on, and the stream for its calls.
+// The objects of a rank: its communicator, the backend that owns the memory, and the stream for its calls.
 struct Subject {
   Communicator& communicator;
   Backend& backend;
   Stream& stream;
 };
 
-// A case is called by every rank and throws where something is wrong: the assertions of the test framework are not made
-// for several threads.
+// A case is called by every rank and throws if a check fails, since the assertions of the test framework do not support
+// several threads.
 struct Case {
   std::string name;
   void (*run)(const Subject& subject);
@@ -27,7 +27,7 @@ struct Case {
 const std::vector<Case>& cases();
 
 inline void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error("not so: " + what);
+  if (!condition) throw std::runtime_error("failed: " + what);
 }
 
 }  // namespace trainctl::conformance

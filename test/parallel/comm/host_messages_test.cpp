@@ -1,4 +1,5 @@
-// Rings of messages between ranks that are threads: all sizes, in all directions, and messages that do not come.
+// Tests message rings between ranks that are threads: all sizes, all directions, and messages that are never sent or
+// received.
 #include "parallel/comm/host_messages.h"
 
 #include <cstring>
@@ -20,7 +21,7 @@ struct Message {
   std::int64_t bytes = 0;
 };
 
-// What message `number` says, and only it.
+// The unique content of message `number`.
 Bytes text_of(std::size_t number, std::int64_t bytes) {
   std::mt19937 random(static_cast<std::uint32_t>(number));
   Bytes text(static_cast<std::size_t>(bytes));
@@ -32,13 +33,13 @@ Call call_of(CallKind kind, Bytes& data) {
   return {.kind = kind, .data = {data.data(), DType::uint8, static_cast<std::int64_t>(data.size())}};
 }
 
-// Runs a function on ranks that are threads; what each threw, and of which kind.
+// Runs a function on ranks that are threads; returns the kind and text of each rank's error.
 template <class Run>
 std::vector<std::pair<ErrorKind, std::string>> on_ranks(int ranks, Run run,
                                                         std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
   std::vector<Memory> memory;
   std::vector<std::byte*> bases;
-  std::vector<int> world_ranks;  // other than the ranks of the group
+  std::vector<int> world_ranks;  // they differ from the ranks of the group
   for (int rank = 0; rank < ranks; ++rank) {
     bases.push_back(memory.emplace_back(allocate_host(HostMessages::base_bytes(ranks))).get());
     world_ranks.push_back(10 + rank);
@@ -88,7 +89,7 @@ void trade(int ranks, const std::vector<Message>& list) {
 
 }  // namespace
 
-TEST_CASE("random messages of all sizes arrive whole and in order") {
+TEST_CASE("random messages of all sizes arrive complete and in order") {
   const int ranks = GENERATE(2, 3, 4);
   std::mt19937 random(static_cast<std::uint32_t>(ranks));
   std::vector<Message> list;
@@ -110,7 +111,7 @@ TEST_CASE("messages grow beyond the largest ring, and shrink again") {
   trade(2, list);
 }
 
-TEST_CASE("a sender goes on before its message is received, and no further than the ring holds") {
+TEST_CASE("a sender continues before its message is received, until the ring is full") {
   const auto errors = on_ranks(
       2,
       [](int rank, HostMessages& messages) {

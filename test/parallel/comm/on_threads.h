@@ -1,4 +1,4 @@
-// Runs a function on N ranks that are threads, and gathers what they throw.
+// Runs a function on n ranks that are threads, and returns their errors.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// What each rank threw; empty where it threw nothing. `deadline`: of all waits for other ranks.
+// Returns the error of each rank; empty if it threw nothing. `deadline` limits all waits for other ranks.
 inline std::vector<std::string> on_threads(int ranks, const std::function<void(Communicator&)>& run,
                                            std::chrono::milliseconds deadline = std::chrono::seconds(60)) {
   const auto communicators = thread_communicators(ranks, deadline);

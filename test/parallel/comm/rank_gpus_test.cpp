@@ -1,4 +1,4 @@
-// How ranks find out about each other's GPUs, and what follows.
+// Tests how ranks exchange info of their GPUs, and the choices that follow from it.
 #include "parallel/comm/rank_gpus.h"
 
 #include "core/backend/immediate_stream.h"
@@ -14,7 +14,7 @@ RankGpu gpu(const std::string& host, const std::string& uuid, int numa_node = 0)
   return {.host = host, .uuid = uuid, .model = "NVIDIA H100", .numa_node = numa_node};
 }
 
-// Kind and words of what is thrown.
+// The kind and the text of an error.
 struct Refusal {
   ErrorKind kind = ErrorKind::stopped;
   std::string words;
@@ -31,7 +31,7 @@ Refusal refusal_of(Call call) {
 
 bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
-TEST_CASE("ranks exchange what they know of their GPUs") {
+TEST_CASE("ranks exchange the info of their GPUs") {
   const auto errors = on_threads(3, [](Communicator& world) {
     ImmediateStream stream;
     RankGpu own = gpu("node" + std::to_string(world.rank()), "GPU-" + std::to_string(world.rank()), 7 - world.rank());
@@ -49,7 +49,7 @@ TEST_CASE("ranks exchange what they know of their GPUs") {
   CHECK(errors == std::vector<std::string>(3));
 }
 
-TEST_CASE("ranks with GPUs and ranks without do not go together") {
+TEST_CASE("a mix of ranks with GPUs and ranks without is refused") {
   CHECK(all_have_gpus({gpu("a", "1"), gpu("a", "2")}));
   CHECK_FALSE(all_have_gpus({gpu("a", ""), gpu("b", "")}));
   RankGpu none = gpu("b", "");
@@ -59,7 +59,7 @@ TEST_CASE("ranks with GPUs and ranks without do not go together") {
   CHECK(contains(refusal.words, "rank 0 on a has a GPU, rank 2 on b has none: there is no NVIDIA driver"));
 }
 
-TEST_CASE("NCCL where every rank has a GPU of its own") {
+TEST_CASE("NCCL is chosen if every rank has a GPU of its own") {
   const std::vector<RankGpu> apart = {gpu("a", "1"), gpu("a", "2"), gpu("b", "1")};
   for (const Transport asked : {Transport::automatic, Transport::nccl}) {
     CHECK(choose_transport(asked, apart).transport == Transport::nccl);

@@ -1,4 +1,4 @@
-// Facts compared over ranks: equal ones pass, others are named alike on all ranks.
+// Tests values that must be the same on all ranks: equal ones pass, and all ranks report the same differences.
 #include "parallel/comm/same_on_all.h"
 
 #include "core/backend/immediate_stream.h"
@@ -29,7 +29,7 @@ std::vector<std::string> hosts(int ranks) {
   return names;
 }
 
-// What each rank says of the values that `of` gives it.
+// The error of each rank, whose values are of(rank).
 std::vector<std::string> compare(int ranks, const std::function<RankValues(int)>& of) {
   return on_threads(ranks, [&](Communicator& world) {
     ImmediateStream stream;
@@ -39,7 +39,7 @@ std::vector<std::string> compare(int ranks, const std::function<RankValues(int)>
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("a document becomes its values with their paths") {
+TEST_CASE("a document is turned into values with their key paths") {
   RankValues values;
   add_document(values, config("0.1", "/data/mnist"));
   CHECK(values == RankValues{{"train.optimizer.name", "sgd"},
@@ -49,7 +49,7 @@ TEST_CASE("a document becomes its values with their paths") {
                              {"path", "a path"}});
 }
 
-TEST_CASE("equal facts pass, wherever the files lie") {
+TEST_CASE("equal values pass, whatever the paths of files are") {
   for (int ranks = 1; ranks <= 5; ++ranks) {
     const auto errors = compare(ranks, [](int rank) {
       RankValues values;
@@ -60,7 +60,7 @@ TEST_CASE("equal facts pass, wherever the files lie") {
   }
 }
 
-TEST_CASE("the first rank that differs is named with the key and both values, on all ranks alike") {
+TEST_CASE("all ranks name the first rank that differs, with the key and both values") {
   for (int odd = 0; odd < 4; ++odd) {
     const auto errors = compare(4, [odd](int rank) {
       RankValues values;
@@ -78,7 +78,7 @@ TEST_CASE("the first rank that differs is named with the key and both values, on
   }
 }
 
-TEST_CASE("facts that one side lacks, and long lists of differences") {
+TEST_CASE("missing values are reported, and long lists of differences are cut") {
   const RankValues first = {{"a", "1"}, {"b", "2"}}, other = {{"b", "2"}, {"c", "3"}};
   CHECK(describe_differences(first, other, 1, "n1") ==
         std::vector<std::string>{"a is 1 on rank 0 and absent on rank 1 (n1)",

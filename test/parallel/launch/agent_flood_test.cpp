@@ -1,4 +1,4 @@
-// A launch agent among strangers: connections that prove nothing neither keep the chief out nor end it.
+// Tests a launch agent with foreign connections: those without the secret neither keep the chief out nor end the agent.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -41,7 +41,7 @@ TfConfig two_tasks(int port, std::size_t own) {
   return {{{"worker", 0, "127.0.0.1", 1}, {"worker", 1, "127.0.0.1", port}}, own};
 }
 
-TEST_CASE("a chief reaches an agent all of whose places strangers hold") {
+TEST_CASE("a chief reaches an agent whose connections are all taken by strangers") {
   const int port = free_port();
   const pid_t agent = fork();
   if (agent == 0) {
@@ -57,7 +57,7 @@ TEST_CASE("a chief reaches an agent all of whose places strangers hold") {
   CHECK(strangers.back() >= 0);
   const auto begin = Clock::now();
   Leases leases(two_tasks(port, 0), secret, 30s);
-  CHECK(Clock::now() - begin < 8s);  // before the strangers' time is up
+  CHECK(Clock::now() - begin < 8s);  // before the strangers' connections time out
   leases.end(7);
   int status = 0;
   CHECK(waitpid(agent, &status, 0) == agent);
@@ -80,7 +80,7 @@ TEST_CASE("a chief whose connection is closed before the agent has proven itself
   close(listener);
 }
 
-TEST_CASE("a chief without success says by its deadline what it met, and at once that the secrets differ") {
+TEST_CASE("a chief that fails reports the cause by its deadline, and different secrets at once") {
   for (const bool answers : {false, true}) {
     CAPTURE(answers);
     const int port = free_port(), listener = listen_at("127.0.0.1", port);

@@ -1,4 +1,5 @@
-// The connection of a chief and a launch agent: who does not know the secret says and hears nothing.
+// Tests the connection of a chief and a launch agent: a peer that does not know the secret can neither send nor
+// receive.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,11 +32,12 @@ std::array<int, 2> sockets() {
   return ends;
 }
 
-// Both ends of a connection; nothing for one that refuses the other.
+// Both ends of a connection; an end is empty if it refuses the other.
 struct Pair {
   std::optional<AgentChannel> chief, agent;
 };
-Pair connected(const std::string& of_chief, const std::string& of_agent, const std::string& meant = "worker 1") {
+Pair connected(const std::string& of_chief, const std::string& of_agent,
+               const std::string& expected_agent = "worker 1") {
   const std::array<int, 2> ends = sockets();
   const auto open = [](int socket, Side side, const std::string& name,
                        const std::string& secret) -> std::optional<AgentChannel> {
@@ -47,7 +49,7 @@ Pair connected(const std::string& of_chief, const std::string& of_agent, const s
     }
   };
   auto agent = std::async(std::launch::async, [&] { return open(ends[1], Side::agent, "worker 1", of_agent); });
-  Pair pair{open(ends[0], Side::chief, meant, of_chief), {}};
+  Pair pair{open(ends[0], Side::chief, expected_agent, of_chief), {}};
   if (auto other = agent.get()) pair.agent.emplace(std::move(*other));
   return pair;
 }
@@ -62,7 +64,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-TEST_CASE("HMAC-SHA-256 gives the values of RFC 4231") {
+TEST_CASE("HMAC-SHA-256 returns the values of RFC 4231") {
   CHECK(hex(hmac_sha256("Jefe", "what do ya want for nothing?")) ==
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   CHECK(hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")) ==
@@ -73,7 +75,7 @@ TEST_CASE("HMAC-SHA-256 gives the values of RFC 4231") {
   CHECK(random_bytes(32) != random_bytes(32));
 }
 
-TEST_CASE("messages go both ways between those who share a secret") {
+TEST_CASE("messages go both ways between peers that share a secret") {
   Pair pair = connected("0123456789abcdef", "0123456789abcdef");
   REQUIRE(pair.chief);
   REQUIRE(pair.agent);
@@ -91,20 +93,20 @@ TEST_CASE("messages go both ways between those who share a secret") {
   CHECK_FALSE(pair.agent->receive());
 }
 
-TEST_CASE("without the secret neither side is served") {
+TEST_CASE("peers with different secrets refuse each other") {
   const Pair pair = connected("0123456789abcdef", "0123456789abcdeF");
   CHECK_FALSE(pair.chief);
   CHECK_FALSE(pair.agent);
 }
 
-// A relay that knows no secret could else give the chief the agent of another task.
-TEST_CASE("the chief speaks to no other agent than the one that it means") {
+// Otherwise a relay without the secret could connect the chief to the agent of another task.
+TEST_CASE("the chief refuses an agent of another task") {
   const Pair pair = connected("0123456789abcdef", "0123456789abcdef", "worker 2");
   CHECK_FALSE(pair.chief);
   CHECK_FALSE(pair.agent);
 }
 
-TEST_CASE("a chief tells another secret from a connection that was closed") {
+TEST_CASE("a chief distinguishes a wrong secret from a closed connection") {
   for (const bool answers : {true, false}) {
     CAPTURE(answers);
     const std::array<int, 2> ends = sockets();
@@ -129,7 +131,7 @@ TEST_CASE("a chief tells another secret from a connection that was closed") {
   }
 }
 
-TEST_CASE("connections that prove nothing make room for newer ones, the oldest first") {
+TEST_CASE("unauthenticated connections are closed for newer ones, the oldest first") {
   Connections connections(3);
   for (const pid_t process : {11, 12, 13}) {
     CHECK(connections.make_space() == 0);
@@ -142,12 +144,12 @@ TEST_CASE("connections that prove nothing make room for newer ones, the oldest f
   CHECK(connections.make_space() == 14);
   connections.add(15);
   connections.has_proven(15);
-  CHECK_FALSE(connections.make_space());  // all are the chief's
+  CHECK_FALSE(connections.make_space());  // all connections are the chief's
   connections.has_ended(11);
   CHECK(connections.make_space() == 0);
 }
 
-TEST_CASE("refused connections take a line at once, and then ever fewer") {
+TEST_CASE("refused connections are logged at once, and then less and less often") {
   RefusalLog log;
   const auto begin = RefusalLog::Time();
   int lines = 0;
@@ -162,7 +164,7 @@ TEST_CASE("refused connections take a line at once, and then ever fewer") {
   CHECK(lines < 40);
 }
 
-TEST_CASE("who repeats what the agent says, or says nothing, is refused by the deadline") {
+TEST_CASE("a peer that repeats the agent's messages, or sends nothing, is refused by the deadline") {
   const std::array<int, 2> ends = sockets();
   auto agent = std::async(std::launch::async, [&] {
     try {
@@ -181,8 +183,8 @@ TEST_CASE("who repeats what the agent says, or says nothing, is refused by the d
   close(ends[0]);
 }
 
-// A connection with somebody in its middle, who changes what the chief says.
-TEST_CASE("a message that was changed, repeated or made up is noticed") {
+// A connection with an attacker in the middle, who changes the chief's messages.
+TEST_CASE("a message that was changed, repeated or made up is refused") {
   for (const std::string attack : {"none", "changed", "repeated", "made up", "returned"}) {
     CAPTURE(attack);
     const std::array<int, 2> left = sockets(), right = sockets();
@@ -209,25 +211,25 @@ TEST_CASE("a message that was changed, repeated or made up is noticed") {
     const std::size_t size = 5 + 4 + code;
     one.send(MessageKind::command, "true");
     std::string message = pass(left[1], -1, size);
-    const auto give = [&](int to) { CHECK(write(to, message.data(), size) == static_cast<ssize_t>(size)); };
+    const auto deliver = [&](int to) { CHECK(write(to, message.data(), size) == static_cast<ssize_t>(size)); };
     if (attack == "none") {
-      give(right[0]);
+      deliver(right[0]);
       CHECK(other.receive()->text == "true");
     } else if (attack == "changed") {
       message[6] ^= 1;
-      give(right[0]);
+      deliver(right[0]);
       CHECK_THROWS_AS(other.receive(), Error);
     } else if (attack == "repeated") {
-      give(right[0]);
-      give(right[0]);
+      deliver(right[0]);
+      deliver(right[0]);
       CHECK(other.receive());
       CHECK_THROWS_AS(other.receive(), Error);
     } else if (attack == "made up") {
       message.replace(9, code, random_bytes(code));
-      give(right[0]);
+      deliver(right[0]);
       CHECK_THROWS_AS(other.receive(), Error);
     } else {
-      give(left[1]);
+      deliver(left[1]);
       CHECK_THROWS_AS(one.receive(), Error);
     }
     close(left[1]);
@@ -237,7 +239,7 @@ TEST_CASE("a message that was changed, repeated or made up is noticed") {
 
 TfConfig tasks_on(const std::string& other) { return {{{"worker", 0, "localhost", 1}, {"worker", 1, other, 2}}, 0}; }
 
-// A folder that only this user may enter, which goes with its files at the end.
+// A folder that only this user may enter; it is removed with its files at the end.
 struct Folder {
   Folder() { REQUIRE(mkdtemp(path.data()) != nullptr); }
   ~Folder() { std::filesystem::remove_all(path); }
@@ -255,7 +257,7 @@ std::optional<std::string> secret_in(const std::string& file) {
   return given_secret(Variables{{"TRAINCTL_SECRET_FILE", file}});
 }
 
-// The words with which the file is refused.
+// The error with which the file is refused.
 std::string refusal_of(const std::string& file) {
   try {
     secret_in(file);
@@ -295,7 +297,7 @@ TEST_CASE("a file of a secret that another user may have supplied is refused") {
   CHECK(has(refusal_of(folder.path), "not a regular file"));
   REQUIRE(chmod(folder.path.c_str(), 0777) == 0);
   CHECK(has(refusal_of(file), "may replace the files"));
-  REQUIRE(chmod(folder.path.c_str(), 01777) == 0);  // as /tmp: nobody else can put another file there in its place
+  REQUIRE(chmod(folder.path.c_str(), 01777) == 0);  // as /tmp: nobody else can replace the file
   CHECK(refusal_of(file).empty());
   REQUIRE(chmod(folder.path.c_str(), 0755) == 0);
   CHECK(refusal_of(file).empty());
@@ -308,8 +310,8 @@ TEST_CASE("a file of a secret that another user may have supplied is refused") {
   }
 }
 
-TEST_CASE("a secret that can be guessed is none") {
-  const auto taken = [](const std::string& secret) {
+TEST_CASE("a secret that can be guessed is refused") {
+  const auto accepted = [](const std::string& secret) {
     try {
       return given_secret(Variables{{"TRAINCTL_SECRET", secret}}).has_value();
     } catch (const Error&) {
@@ -319,12 +321,12 @@ TEST_CASE("a secret that can be guessed is none") {
   for (const char* weak : {"short", "aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaab", "abababababababab", "12345123451234512345",
                            "password-password-password-", "abcdefghabcdefgh", "aaaabbbbccccddddeeee"}) {
     CAPTURE(weak);
-    CHECK_FALSE(taken(weak));
+    CHECK_FALSE(accepted(weak));
   }
-  for (int i = 0; i < 1000; ++i) CHECK(taken(hex(random_bytes(16))));
+  for (int i = 0; i < 1000; ++i) CHECK(accepted(hex(random_bytes(16))));
 }
 
-TEST_CASE("tasks on one host share a secret of the user's cache, which nobody else can put there") {
+TEST_CASE("tasks on one host share a secret in the user's cache, which no other user can have written") {
   const Folder folder;
   const Variables home{{"HOME", folder.path}};
   for (const char* other : {"h2", "127.evil.example", "localhost.evil.example", "127.0.0.1.example", "128.0.0.1"}) {
@@ -335,7 +337,7 @@ TEST_CASE("tasks on one host share a secret of the user's cache, which nobody el
   CHECK(own.size() == 64);
   CHECK(secret_for(tasks_on("localhost"), home) == own);
   CHECK(secret_for(tasks_on("127.255.0.9"), home) == own);
-  // The working directory is nobody's cache.
+  // The working directory is not used as a cache.
   CHECK_THROWS_AS(secret_for(tasks_on("localhost"), Variables()), Error);
   CHECK_THROWS_AS(secret_for(tasks_on("localhost"), Variables{{"HOME", "."}}), Error);
   CHECK(secret_for(tasks_on("localhost"), Variables{{"XDG_CACHE_HOME", "cache"}, {"HOME", folder.path}}) == own);

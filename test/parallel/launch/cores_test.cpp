@@ -1,4 +1,4 @@
-// Cores are shared out so that ranks never fight for them while there are enough.
+// Tests that each rank gets cores of its own as long as there are enough.
 #include "parallel/launch/host/cores.h"
 
 #include <sched.h>
@@ -50,7 +50,7 @@ TEST_CASE("shares are equal and disjoint while cores suffice") {
   }
 }
 
-TEST_CASE("ranks share the cores close to their GPUs") {
+TEST_CASE("ranks get the cores close to their GPUs") {
   Cores cores;  // two NUMA nodes of four cores; the second hardware threads are 8 to 15
   for (int core = 0; core < 8; ++core) cores.allowed.push_back({core, core + 8});
   cores.usable = cores.online = 8;
@@ -62,19 +62,19 @@ TEST_CASE("ranks share the cores close to their GPUs") {
   CHECK(share(1, 2, rank_of(3, 4)).processors == std::vector<int>{6, 14, 7, 15});
   CHECK(share(1, 2, rank_of(3, 4)).threads == 2);
   CHECK(share(1, 3, rank_of(3, 4)).threads == 1);
-  CHECK(share(0, 1, Situation{}).processors.size() == 8);  // alone
-  // More ranks than cores there: as without GPUs.
+  CHECK(share(0, 1, Situation{}).processors.size() == 8);  // a single rank
+  // More ranks than cores near the GPUs: the same shares as without GPUs.
   CHECK(share(4, 5, rank_of(4, 5)).processors == core_share_of(cores, rank_of(4, 5)).processors);
-  // The user's launcher has bound them, or was told not to.
+  // The user's launcher has bound the ranks, or was told not to.
   CHECK(share(0, 2, rank_of(2, 4, false)).processors.empty());
   Situation bound = rank_of(2, 4);
   bound.bound = true;
   CHECK(share(0, 2, bound).processors.empty());
-  // Nothing is known of the GPU's place.
+  // The NUMA node of the GPU is unknown.
   CHECK(core_share_near(cores, rank_of(1, 2), {}, 1, 2).processors == core_share_of(cores, rank_of(1, 2)).processors);
 }
 
-TEST_CASE("an unknown PCI device is close to nothing") {
+TEST_CASE("an unknown PCI device has no NUMA node and no processors") {
   CHECK(numa_node_of("ffff:ff:ff.7") == -1);
   CHECK(processors_near("ffff:ff:ff.7").empty());
 }
@@ -88,7 +88,7 @@ TEST_CASE("a rank binds to all hardware threads of its cores") {
   CHECK(share.processors == std::vector<int>{2, 6, 3, 7});
 }
 
-TEST_CASE("nobody is bound who is alone, has too few cores, or shares them with others") {
+TEST_CASE("a rank is not bound if it is alone, has too few cores, or shares them with other jobs") {
   CHECK(core_share_of(plain_cores(4), rank_of(0, 1)).processors.empty());
   CHECK(core_share_of(plain_cores(4), rank_of(0, 1)).threads == 4);
   CHECK(core_share_of(plain_cores(2), rank_of(2, 3)).processors.empty());
@@ -113,7 +113,7 @@ TEST_CASE("a user's binding stays, but threads do not add up to more than the co
   CHECK(core_share_of(socket, situation).processors.empty());
 }
 
-TEST_CASE("this host has cores, as many as the affinity of the process allows") {
+TEST_CASE("this host's cores are those that the affinity of the process allows") {
   cpu_set_t set;
   REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
   const Cores cores = find_cores(Variables());

@@ -1,4 +1,4 @@
-// The status file and the folders for temporary files.
+// Tests the status file and the folders for temporary files.
 #include <unistd.h>
 
 #include <array>
@@ -22,7 +22,7 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
-TEST_CASE("the first status counts, and comes back as it was") {
+TEST_CASE("the first status that is written counts, and is read back unchanged") {
   const Folder folder;
   const std::string path = folder.path + "/status";
   CHECK_FALSE(read_status(path));
@@ -46,7 +46,7 @@ TEST_CASE("the first status counts, and comes back as it was") {
   CHECK(read_status(folder.path + "/early") == early);
 }
 
-TEST_CASE("ranks say once that they listen") {
+TEST_CASE("a marked run is ready, and the path of its log is read back") {
   const Folder folder;
   CHECK_FALSE(is_ready(folder.path + "/status"));
   mark_ready(folder.path + "/status");
@@ -56,7 +56,7 @@ TEST_CASE("ranks say once that they listen") {
   CHECK(read_log_path(folder.path + "/status") == "/runs/a b/log.txt");
 }
 
-TEST_CASE("what a rank says without the supervisor's folder comes to it by standard error") {
+TEST_CASE("without access to the supervisor's folder a rank reports through standard error") {
   const Folder folder;
   const std::string path = folder.path + "/status", nowhere = folder.path + "/elsewhere/status";
   std::array<int, 2> ends{};
@@ -84,7 +84,7 @@ TEST_CASE("what a rank says without the supervisor's folder comes to it by stand
   CHECK(read_status(path) == RankStatus{75, "", {}, {.rank = 1, .host = "n2", .step = 1234}});
 }
 
-TEST_CASE("a scratch folder goes with its owner, and so do those of owners that were killed") {
+TEST_CASE("a scratch folder is removed with its owner, and so are those of owners that were killed") {
   const Folder folder;
   const std::string abandoned = folder.path + "/trainctl-" + std::to_string(geteuid()) + "-aaaaaa";
   const std::string other = folder.path + "/something-else";
@@ -96,7 +96,7 @@ TEST_CASE("a scratch folder goes with its owner, and so do those of owners that 
     CHECK_FALSE(fs::exists(abandoned));
     path = first.path();
     std::ofstream(path + "/file") << 1;
-    const ScratchFolder second(folder.path);  // leaves the one that lives alone
+    const ScratchFolder second(folder.path);  // does not remove the folder of a living owner
     CHECK(fs::exists(path + "/file"));
     CHECK(second.path() != path);
   }

@@ -1,4 +1,4 @@
-// Lists of hosts in each of their forms.
+// Tests the parsers for lists of hosts.
 #include "parallel/launch/hosts.h"
 
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ TEST_CASE("a hostfile reads like OpenMPI's, and errors name the line") {
   CHECK_THROWS_AS(read_hostfile("/nonexistent/hosts"), Error);
 }
 
-TEST_CASE("a hostfile may have each form that OpenMPI reads") {
+TEST_CASE("a hostfile may use every notation that OpenMPI reads") {
   const std::vector<Host> two = {{"n1", 8}, {"n2", 2}};
   CHECK(parse_hostfile("n1 slots = 8\nn2 slots= 2 max_slots =4\n", "hosts") == two);
   CHECK(parse_hostfile("\xef\xbb\xbfn1 slots=8\r\nn2\tslots=2\r\n", "hosts") == two);
@@ -59,7 +59,7 @@ TEST_CASE("a hostfile may have each form that OpenMPI reads") {
   }
 }
 
-TEST_CASE("a user may stand in front of a host's name, and means the same host") {
+TEST_CASE("a user name may precede a host's name") {
   CHECK(parse_hosts("me@n1:8,n2") == std::vector<Host>{{"me@n1", 8}, {"n2", 1}});
   CHECK(without_user("me@n1") == "n1");
   CHECK(without_user("n1") == "n1");
@@ -69,7 +69,7 @@ TEST_CASE("a user may stand in front of a host's name, and means the same host")
   }
 }
 
-TEST_CASE("a hostfile that is no regular file is refused, not waited for") {
+TEST_CASE("a hostfile that is not a regular file is refused without waiting for it") {
   std::string folder = "/tmp/trainctl-hosts-XXXXXX";
   REQUIRE(mkdtemp(folder.data()) != nullptr);
   const std::string pipe = folder + "/pipe";
@@ -88,7 +88,7 @@ TEST_CASE("a hostfile that is no regular file is refused, not waited for") {
   rmdir(folder.c_str());
 }
 
-TEST_CASE("SLURM's counts expand") {
+TEST_CASE("SLURM's counts are expanded") {
   CHECK(expand_counts("2(x3),1") == std::vector<int>{2, 2, 2, 1});
   CHECK(expand_counts("16") == std::vector<int>{16});
   for (const char* wrong : {"", "2(x", "2(x0)", "a", "2,,3"}) {
@@ -97,7 +97,7 @@ TEST_CASE("SLURM's counts expand") {
   }
 }
 
-TEST_CASE("a SLURM job tells its tasks") {
+TEST_CASE("the tasks of a SLURM job are read from its variables") {
   CHECK_FALSE(find_slurm_job(Variables()));
   const auto job = find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_TASKS_PER_NODE", "2(x2),1"}});
   REQUIRE(job);
@@ -114,7 +114,7 @@ TEST_CASE("slots add up without overflow") {
   CHECK_THROWS_AS(total_slots(parse_hosts(many)), Error);
 }
 
-TEST_CASE("names of hosts in a config are those of --hosts and hostfiles") {
+TEST_CASE("host names in a config follow the rules of --hosts and hostfiles") {
   const auto errors = [](const std::string& name) {
     Reader reader;
     Node hosts = map_node(), cluster = map_node();
@@ -138,7 +138,7 @@ TEST_CASE("names of hosts in a config are those of --hosts and hostfiles") {
   }
 }
 
-TEST_CASE("SLURM's names are expanded, and what is no list of names gives none") {
+TEST_CASE("SLURM's names are expanded, and an invalid list returns no names") {
   using Names = std::vector<std::string>;
   CHECK(expand_names("n1") == Names{"n1"});
   CHECK(expand_names("a,b.c") == Names{"a", "b.c"});
@@ -149,7 +149,7 @@ TEST_CASE("SLURM's names are expanded, and what is no list of names gives none")
   }
 }
 
-TEST_CASE("SLURM's variables that ask for more than a job can have are refused, in no time") {
+TEST_CASE("SLURM's variables with more than a job can have are refused quickly") {
   const auto begin = std::chrono::steady_clock::now();
   CHECK_FALSE(expand_counts("1(x1048576),1(x1048576),1(x1048576)"));
   CHECK_FALSE(expand_counts("1048576(x2)"));

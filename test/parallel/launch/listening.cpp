@@ -1,4 +1,4 @@
-// Reads /proc.
+// Finds processes and their listening sockets in /proc.
 #include "test/parallel/launch/listening.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ pid_t parent_of(const std::string& pid) {
   return parent;
 }
 
-// "socket:[1234]" of every open socket.
+// The names of all open files; a socket is named "socket:[1234]".
 std::set<std::string> sockets_of(const std::vector<pid_t>& processes) {
   std::set<std::string> sockets;
   std::error_code ignored;
@@ -58,7 +58,7 @@ std::vector<std::string> listening_addresses(const std::vector<pid_t>& processes
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream file(table);
     std::string line;
-    std::getline(file, line);  // the titles
+    std::getline(file, line);  // the header line
     while (std::getline(file, line)) {
       std::istringstream words(line);
       std::string number, local, remote, state, queues, timer, retransmitted, user, timeout, inode;

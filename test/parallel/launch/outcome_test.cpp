@@ -1,4 +1,4 @@
-// What mpirun's messages mean, by table: texts of OpenMPI 4.1 and 5.0 and of MPICH 4.0.
+// Tests how mpirun's messages are interpreted, with texts of OpenMPI 4.1 and 5.0 and of MPICH 4.0.
 #include "parallel/launch/supervisor/outcome.h"
 
 #include <signal.h>
@@ -65,7 +65,7 @@ TEST_CASE("the first cause is read from mpirun's messages") {
   CHECK(contains(status_of({}, rank, 255), "h2 cannot connect to h3"));
 }
 
-TEST_CASE("OpenMPI 5 says the same in other words") {
+TEST_CASE("the messages of OpenMPI 5 are understood") {
   const auto report = [](const std::string& text) { return mpirun_of(MpiLibrary::openmpi5)->report(text); };
   const MpirunReport dead = report(line + "prterun noticed that process rank 1 with PID 65 on node n2 exited on\n" +
                                    "signal 9 (Killed).\n" + line);
@@ -81,7 +81,7 @@ TEST_CASE("OpenMPI 5 says the same in other words") {
                                        "  Proc: [[25397,1],1]\n  Errorcode: 5\n\nNOTE: invoking MPI_ABORT causes\n");
   CHECK(aborting.rank == 2);
   CHECK(aborting.exit_code == 5);
-  // It says so among the ranks' own words on standard error.
+  // Its messages appear between the ranks' messages on standard error.
   const std::string two = line + "prterun noticed something\n" + line + line + "MPI_ABORT was invoked\n\nNOTE\n" + line;
   std::string errors = "one\n" + two + "two\n" + line;
   const std::string said = mpirun_of(MpiLibrary::openmpi5)->take_own_messages(errors);
@@ -92,7 +92,7 @@ TEST_CASE("OpenMPI 5 says the same in other words") {
   CHECK(mpirun_of(MpiLibrary::openmpi4)->take_own_messages(of_4).empty());
 }
 
-TEST_CASE("MPICH frames its words among the output of the ranks, and names a process in the place of a rank") {
+TEST_CASE("MPICH prints its messages into the output of the ranks, and names a process instead of a rank") {
   const std::unique_ptr<Mpirun> mpich = mpirun_of(MpiLibrary::mpich);
   const std::string bar = std::string(83, '=') + "\n";
   const std::string frame = "\n" + bar + "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n" +
@@ -101,7 +101,7 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
                             "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n" +
                             "This typically refers to a problem with your application.\n" +
                             "Please see the FAQ page for debugging suggestions\n";
-  const std::size_t piece = GENERATE(1, 7, 4096);  // it comes in any pieces
+  const std::size_t piece = GENERATE(1, 7, 4096);  // the text arrives in pieces of any size
   const std::string all = "step 12\n== a title ==\n=\n" + frame;
   std::string output, said;
   for (std::size_t at = 0; at < all.size(); at += piece) {
@@ -120,11 +120,12 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   found.rank = 1;
   CHECK(contains(outcome_of({{}, found, said, "", 9}).end, "rank 1 on n2 was killed by signal 9 (Killed)"));
 
-  // Of ranks that end by themselves the first is the cause, not one that mpiexec has killed for it.
+  // The first rank that ended by itself is the cause, not a rank that mpiexec has killed afterwards.
   const MpirunReport own = mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,1536,9\n");
   CHECK(own.rank == 1);
   CHECK(own.exit_code == 6);
-  CHECK(mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,9,1280\n").signal == 9);  // rank 2 saw another go
+  CHECK(mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,9,1280\n").signal ==
+        9);  // rank 2 saw that rank 1 was gone
 
   std::string errors =
       "before\nAbort(5) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 1\n"
@@ -135,7 +136,7 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   CHECK(mpich->report(told).exit_code == 5);
 }
 
-TEST_CASE("the ranks' status decides, whatever mpirun says") {
+TEST_CASE("the status of the ranks decides, whatever mpirun prints") {
   CHECK(status_of(RankStatus{75, "stopped"}, ended, 1) == Failure{75, "stopped"});
   CHECK(status_of(RankStatus{0, ""}, killed, 139) == Failure{0, ""});
   CHECK(status_of(RankStatus{5, "replicas differ"}, aborted, 5) == Failure{5, "replicas differ"});
@@ -145,7 +146,7 @@ TEST_CASE("the ranks' status decides, whatever mpirun says") {
   CHECK(contains(both, "no answer from rank 3"));
 }
 
-TEST_CASE("mpirun that was killed is told by its signal") {
+TEST_CASE("the signal that killed mpirun is named") {
   const Failure killed_by_user = status_of({}, "", 128 + 9);
   CHECK(killed_by_user.exit_code == 5);
   CHECK(killed_by_user.message == "mpirun was killed by signal 9 (Killed), and the ranks ended with it");
@@ -170,7 +171,7 @@ TEST_CASE("without a status mpirun's messages decide") {
   CHECK(contains(status_of({}, "", 127), "code 127"));
 }
 
-TEST_CASE("a run that was asked to stop before it trains is known by its first rank that ended") {
+TEST_CASE("the first rank that ended shows whether a run was stopped before it trained") {
   const auto stopped_unstarted = [](const std::optional<RankStatus>& status, const MpirunReport& report, int code) {
     const AttemptTraces traces{
         .status = status, .report = report, .messages = {}, .mpirun_code = code, .asked_to_stop = true, .step = {}};
@@ -184,18 +185,18 @@ TEST_CASE("a run that was asked to stop before it trains is known by its first r
   };
   CHECK(unstarted({}, 75, {}));
   CHECK(unstarted({}, {}, SIGUSR1));                          // it did not handle requests yet
-  CHECK(unstarted(RankStatus{5, "rank 1 is gone"}, 75, {}));  // what another saw of it
+  CHECK(unstarted(RankStatus{5, "rank 1 is gone"}, 75, {}));  // the error of another rank that noticed it
   CHECK(stopped_unstarted({}, {}, 75));
   CHECK(stopped_unstarted({}, {}, 0));  // MPICH's launcher
   CHECK_FALSE(stopped_unstarted({}, {}, 1));
   CHECK_FALSE(stopped_unstarted({}, {.signal = SIGKILL}, 0));
   CHECK_FALSE(unstarted({}, 3, {}));
   CHECK_FALSE(unstarted({}, {}, SIGKILL));
-  CHECK_FALSE(unstarted(RankStatus{75, ""}, 75, {}));  // it has saved
+  CHECK_FALSE(unstarted(RankStatus{75, ""}, 75, {}));  // it has saved a checkpoint
   CHECK_FALSE(unstarted(RankStatus{5, "no answer"}, 5, {}));
 }
 
-// An outcome, beside what led to it.
+// What an attempt left, and the expected outcome.
 struct Case {
   std::optional<RankStatus> status;
   std::string messages;
@@ -207,7 +208,7 @@ struct Case {
   std::optional<int> signal = {};
 };
 
-TEST_CASE("every end of an attempt has its kind, and names rank, host and signal as far as they are known") {
+TEST_CASE("the outcome of every attempt has its kind, and rank, host and signal if they are known") {
   const std::string cannot_connect =
       line +
       "A process or daemon was unable to complete a TCP connection\nto another process:\n"
@@ -259,8 +260,7 @@ TEST_CASE("every end of an attempt has its kind, and names rank, host and signal
   }
 }
 
-TEST_CASE(
-    "whatever an attempt leaves, its outcome has an exit code of trainctl's and a message or a rank's own words") {
+TEST_CASE("every outcome has an exit code of trainctl, and a message unless a rank has printed its own") {
   std::mt19937 random(5);
   const std::vector<std::string> texts = {"",   killed,      aborted, ended,
                                           lost, unreachable, unknown, "no words of mpirun\n"};
@@ -283,12 +283,12 @@ TEST_CASE(
     CHECK((outcome.kind != OutcomeKind::stopped_unstarted || traces.asked_to_stop));
     CHECK((outcome.kind != OutcomeKind::rank_killed || outcome.signal));
     CHECK((outcome.kind != OutcomeKind::host_lost || !outcome.host.empty()));
-    // Without a status an outcome has words, unless a code of trainctl's says that a rank has had its own.
+    // Without a status an outcome has a message, unless an exit code of trainctl shows that a rank has printed its own.
     if (!traces.status && outcome.end.message.empty()) CHECK((traces.report.exit_code || traces.mpirun_code > 1));
   }
 }
 
-TEST_CASE("an outcome is told in one line") {
+TEST_CASE("an outcome is described in one line") {
   CHECK(to_string(Outcome{}) == "completed (exit code 0)");
   CHECK(to_string(Outcome{OutcomeKind::rank_killed, {5}, 1, "n2", 9, 120}) ==
         "rank_killed (exit code 5): rank 1 on n2, signal 9, step 120");
@@ -297,7 +297,7 @@ TEST_CASE("an outcome is told in one line") {
   CHECK(name_of(OutcomeKind::launcher_suspended) == "launcher_suspended");
 }
 
-TEST_CASE("a run has one attempt, whatever came of it") {
+TEST_CASE("a run has one attempt, whatever its outcome") {
   const std::vector<OutcomeKind> kinds = {OutcomeKind::completed, OutcomeKind::rank_killed, OutcomeKind::host_lost};
   std::vector<Outcome> outcomes;
   for (const OutcomeKind kind : kinds) {
@@ -306,7 +306,7 @@ TEST_CASE("a run has one attempt, whatever came of it") {
   }
 }
 
-TEST_CASE("the last lines of a rank are those of its own log, or else of what all ranks have written") {
+TEST_CASE("the last lines of a rank are those of its own log, or else of the output of all ranks") {
   namespace fs = std::filesystem;
   std::string name = fs::temp_directory_path() / "outcome-test-XXXXXX";
   const fs::path folder = mkdtemp(name.data());
@@ -328,7 +328,7 @@ TEST_CASE("the last lines of a rank are those of its own log, or else of what al
   fs::remove_all(folder);
 }
 
-TEST_CASE("the newest checkpoint of a run is named by the place of its log") {
+TEST_CASE("the newest checkpoint of a run is found from the path of its log") {
   namespace fs = std::filesystem;
   std::string name = fs::temp_directory_path() / "outcome-test-XXXXXX";
   const fs::path folder = mkdtemp(name.data());
@@ -341,7 +341,7 @@ TEST_CASE("the newest checkpoint of a run is named by the place of its log") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {
+TEST_CASE("a shortage is recognized from messages of MPI, PMIx and the loader, and described in our words") {
   const auto shortage = [](const std::string& text) { return find_shortage(text).value_or(Failure{}); };
   const Failure processes = shortage(
       line + "mpirun was unable to launch the specified application as it encountered an error:\n\n" +
@@ -364,7 +364,7 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
   CHECK_FALSE(find_shortage(killed + aborted + ended + lost + unreachable + unknown));
 }
 
-TEST_CASE("of words that nobody knows the first lines are told") {
+TEST_CASE("the first lines of an unknown message are reported") {
   std::string long_winded = line + "Something odd came up.\nIt is like this:\n\n  and like that\n";
   for (int i = 0; i < 30; ++i) long_winded += "more of it\n";
   const Failure told = status_of({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);

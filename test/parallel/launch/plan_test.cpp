@@ -1,4 +1,4 @@
-// Launch plans by table: ranks, slots, threads and mpirun's command line.
+// Tests launch plans: ranks, slots, threads and mpirun's command line.
 #include "parallel/launch/plan.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ ErrorKind kind_of_failure(const LaunchRequest& request) {
   return ErrorKind::internal;
 }
 
-TEST_CASE("auto takes a rank for each GPU, else for each core") {
+TEST_CASE("auto starts a rank for each GPU, else for each core") {
   CHECK(plan_launch(on_cores(6)).ranks == 6);
   CHECK(plan_launch(on_cores(6)).threads == 1);
   LaunchRequest request = on_cores(6);
@@ -45,7 +45,7 @@ TEST_CASE("auto takes a rank for each GPU, else for each core") {
   CHECK(plan_launch(request).threads == 3);
 }
 
-TEST_CASE("auto takes no more ranks than the strategy goes with, and stated ranks stay") {
+TEST_CASE("auto starts no more ranks than the strategy allows, and a given number of ranks stays") {
   LaunchRequest request = on_cores(6);
   request.max_ranks = 4;
   CHECK(plan_launch(request).ranks == 4);
@@ -69,7 +69,7 @@ TEST_CASE("one rank needs no mpirun and has all cores") {
   CHECK_FALSE(plan.oversubscribed);
 }
 
-TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
+TEST_CASE("ranks on this host use only shared memory and bind themselves") {
   LaunchRequest request = on_cores(5);
   request.ranks = 2;
   const LaunchPlan plan = plan_launch(request);
@@ -84,7 +84,7 @@ TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
         "--mca btl vader,self --mca oob_tcp_if_include lo --mca plm isolated");
 }
 
-TEST_CASE("threads of a rank spin briefly, unless the user has said how they wait") {
+TEST_CASE("threads of a rank spin briefly, unless the user has set how they wait") {
   LaunchRequest request = on_cores(4);
   request.ranks = 1;
   CHECK(plan_launch(request).environment == Variables::Map{{"GOMP_SPINCOUNT", "4000"}});
@@ -105,7 +105,7 @@ TEST_CASE("root needs OpenMPI's permission, and a user's settings stay") {
   CHECK(has(plan, "--mca btl"));
 }
 
-TEST_CASE("more ranks than cores: warned, oversubscribed, yielding") {
+TEST_CASE("more ranks than cores lead to a warning, oversubscription and yielding") {
   LaunchRequest request = on_cores(2);
   request.ranks = 3;
   const LaunchPlan plan = plan_launch(request);
@@ -115,7 +115,7 @@ TEST_CASE("more ranks than cores: warned, oversubscribed, yielding") {
   CHECK(has(plan, "--oversubscribe --mca mpi_yield_when_idle 1"));
 }
 
-TEST_CASE("more ranks than stated slots are refused before anything starts") {
+TEST_CASE("more ranks than given slots are refused before anything starts") {
   LaunchRequest request = on_cores(16);
   request.hosts = {{"localhost", 2}};
   CHECK(plan_launch(request).ranks == 2);
@@ -128,12 +128,12 @@ TEST_CASE("more ranks than stated slots are refused before anything starts") {
   LaunchRequest gpus = on_cores(16);
   gpus.gpus = 2;
   gpus.ranks = 3;
-  CHECK(plan_launch(gpus).ranks == 3);  // which say that they share GPUs
+  CHECK(plan_launch(gpus).ranks == 3);  // the ranks log that they share GPUs
   gpus.communication = Transport::nccl;
   CHECK(kind_of_failure(gpus) == ErrorKind::config);
 }
 
-TEST_CASE("stated slots may outnumber cores without a warning") {
+TEST_CASE("given slots may outnumber cores without a warning") {
   LaunchRequest request = on_cores(2);
   request.hosts = {{"desk", 4}};
   const LaunchPlan plan = plan_launch(request);
@@ -144,7 +144,7 @@ TEST_CASE("stated slots may outnumber cores without a warning") {
   CHECK(has(plan, "-H localhost:4"));
 }
 
-TEST_CASE("several hosts: their slots, MPI's choice of network, and the variables that ranks need") {
+TEST_CASE("a plan for several hosts has their slots, MPI's choice of network, and the variables that ranks need") {
   LaunchRequest request = on_cores(4);
   request.hosts = {{"desk", 2}, {"n2", 2}};
   request.forwarded = {"IMAGES", "ABSENT"};
@@ -166,17 +166,17 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
   CHECK(has(plan_launch(request), "-H n2:1"));
 }
 
-TEST_CASE("MPI reaches and listens on loopback on one host, and on the network that joins several") {
+TEST_CASE("MPI uses loopback on one host, and the network that joins several hosts") {
   LaunchRequest request = on_cores(4);
   CHECK(plan_launch(request).listen_on == "lo");
   CHECK(plan_launch(request).ranks_listen_on.empty());  // they do not listen
   request.hosts = {{"desk", 2}, {"n2", 2}};
-  CHECK(plan_launch(request).listen_on.empty());  // it is not known
+  CHECK(plan_launch(request).listen_on.empty());  // the network is not known
   request.network = "10.1.0.0/16";
   CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
   CHECK(plan_launch(request).ranks_listen_on == "10.1.0.0/16");
   CHECK(has(plan_launch(request), "--mca oob_tcp_if_include 10.1.0.0/16 --mca btl_tcp_if_include 10.1.0.0/16"));
-  request.variables = Variables{{"OMPI_MCA_oob_tcp_if_include", "ib0"}};  // the user's word
+  request.variables = Variables{{"OMPI_MCA_oob_tcp_if_include", "ib0"}};  // the user's choice
   CHECK(plan_launch(request).listen_on == "ib0");
   CHECK(plan_launch(request).ranks_listen_on == "10.1.0.0/16");
   CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
@@ -185,7 +185,7 @@ TEST_CASE("MPI reaches and listens on loopback on one host, and on the network t
   CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
 }
 
-TEST_CASE("OpenMPI 5 has its runtime's settings by options of their own") {
+TEST_CASE("OpenMPI 5 gets the settings of its runtime by other options") {
   LaunchRequest request = on_cores(2);
   request.mpi = MpiLibrary::openmpi5;
   request.ranks = 3;
@@ -202,7 +202,7 @@ TEST_CASE("OpenMPI 5 has its runtime's settings by options of their own") {
   CHECK_FALSE(has(plan_launch(request), "prte_if_include"));
 }
 
-TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and networks") {
+TEST_CASE("MPICH's ranks get all variables, and other options for hosts and networks") {
   LaunchRequest request = on_cores(2);
   request.mpi = MpiLibrary::mpich;
   request.ranks = 3;
@@ -224,7 +224,7 @@ TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and n
   CHECK(plan_launch(request).listen_on == "ib0");
 }
 
-TEST_CASE("ranks of an MPI that nobody knows are the user's to start") {
+TEST_CASE("ranks of an unknown MPI must be started by the user") {
   LaunchRequest request = on_cores(2);
   request.mpi = MpiLibrary::other;
   CHECK(kind_of_failure(request) == ErrorKind::config);
@@ -236,7 +236,7 @@ TEST_CASE("ranks of an MPI that nobody knows are the user's to start") {
   CHECK(mpi_library_of("Intel(R) MPI Library 2021.9") == MpiLibrary::other);
 }
 
-TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the nodes by itself") {
+TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the nodes itself") {
   LaunchRequest request = on_cores(2);
   request.slurm = SlurmJob{{2, 1}};
   const LaunchPlan plan = plan_launch(request);
@@ -253,7 +253,7 @@ TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the node
   CHECK(plan_launch(request).one_host);
   CHECK(has(plan_launch(request), "-H localhost:2"));
   CHECK(has(plan_launch(request), "--mca ras ^slurm"));
-  request.hosts = {{"n1", 1}, {"n2", 1}};  // stated hosts win
+  request.hosts = {{"n1", 1}, {"n2", 1}};  // hosts that are given win
   CHECK(has(plan_launch(request), "-H n1:1,n2:1"));
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("the command line wins over the config") {
   }
 }
 
-TEST_CASE("hosts keep their domains, and users go into a file of hosts") {
+TEST_CASE("hosts keep their domains, and user names are passed in a hostfile") {
   LaunchRequest request = on_cores(2);
   request.hosts = {{"desk", 1}, {"10.1.0.2", 1}};
   CHECK(has(plan_launch(request), "-H desk:1,10.1.0.2:1"));
@@ -292,7 +292,7 @@ TEST_CASE("hosts keep their domains, and users go into a file of hosts") {
   CHECK(plan_launch(request).one_host);
 }
 
-TEST_CASE("networks that join no hosts are kept out where no other is known") {
+TEST_CASE("networks that join no hosts are excluded if no other network is known") {
   LaunchRequest request = on_cores(2);
   request.hosts = {{"desk", 1}, {"n2", 1}};
   request.useless_networks = {"172.17.0.0/16", "10.88.0.0/16"};

@@ -1,4 +1,4 @@
-// What a rank needs before it begins.
+// Tests the requirements of a rank before it begins.
 #include "parallel/launch/ranks/run_rank.h"
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 namespace trainctl::rank_test {
 namespace {
 
-TEST_CASE("threads that cannot be started are a shortage with a remedy, and those that can are gone again") {
+TEST_CASE("threads that cannot be started are an error with a remedy") {
   require_threads(1);
   require_threads(8);
   const pid_t child = fork();

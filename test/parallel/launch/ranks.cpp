@@ -1,4 +1,4 @@
-// What the ranks of the supervisor's tests do: hidden cases, run by mpirun in this same program.
+// The ranks of the supervisor's tests: hidden test cases, which mpirun runs in this same program.
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 namespace trainctl {
 namespace {
 
-// A rank as cmd makes one.
+// A rank that is set up as in cmd.
 struct Rank {
   Variables variables = Variables::of_process();
   Situation situation = find_situation(variables);
@@ -33,7 +33,7 @@ struct Rank {
     if (mpi.rank() == 0) mark_ready(situation.status_file, mpi.processes());
   }
 
-  // From now on the test may send signals.
+  // Tells the test that it may send signals from now on.
   void announce() const {
     if (!variables.has("LAUNCH_TEST_FOLDER")) return;
     const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
@@ -51,7 +51,7 @@ struct Rank {
   }
 };
 
-// All that `trainctl run` does, but for the training: LAUNCH_TEST_TRAIN=1 waits to be stopped in its place.
+// Does all that `trainctl run` does except for the training; with LAUNCH_TEST_TRAIN=1 it waits to be stopped instead.
 int run_like_trainctl() {
   const Variables variables = Variables::of_process();
   const Situation situation = find_situation(variables);

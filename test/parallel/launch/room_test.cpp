@@ -1,4 +1,4 @@
-// What is found out about this host before ranks start.
+// Tests the checks of this host's resources before ranks start.
 #include "parallel/launch/host/resources.h"
 
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 namespace trainctl::room_test {
 namespace {
 
-// What a process of its own throws: its kind as exit code, 0 for nothing.
+// Runs a function in a process of its own; returns the kind of its error as an exit code, 0 without an error.
 int in_a_process(const std::function<void()>& run) {
   const pid_t child = fork();
   if (child == 0) {
@@ -32,7 +32,7 @@ int in_a_process(const std::function<void()>& run) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_CASE("room is what the file system has left") {
+TEST_CASE("disk space is what the file system has left") {
   const std::string folder = std::filesystem::temp_directory_path();
   struct statvfs status {};
   REQUIRE(statvfs(folder.c_str(), &status) == 0);
@@ -40,10 +40,10 @@ TEST_CASE("room is what the file system has left") {
   CHECK(disk_space_problem(folder, left / 2).empty());
   CHECK(disk_space_problem(folder, left * 2).find(folder + " has ") == 0);
   CHECK(disk_space_problem("/nonexistent", 1).find("/nonexistent: No such file") == 0);
-  CHECK(disk_space_problem("/proc", 1).empty());  // which counts nothing
+  CHECK(disk_space_problem("/proc", 1).empty());  // a file system that reports no space
 }
 
-TEST_CASE("ranks that cannot all start are refused before any does") {
+TEST_CASE("if not all ranks can start, none is started") {
   const auto start = [](int ranks, int seconds) {
     return in_a_process([=] { require_ranks_can_start({ranks, 1, 2}, std::chrono::seconds(seconds)); });
   };
@@ -55,9 +55,9 @@ TEST_CASE("ranks that cannot all start are refused before any does") {
   CHECK(start_seconds({64, 1, 2}) > 2);
   CHECK(start_seconds({64, 1, 2}) < 12);
   CHECK(start_text({1000, 1, 2}) == "1000 ranks on 2 cores take about 375 s to start");
-  const auto limited = [](int ranks, rlim_t most) {
+  const auto limited = [](int ranks, rlim_t limit) {
     return in_a_process([=] {
-      const rlimit both{most, most};
+      const rlimit both{limit, limit};
       if (setrlimit(RLIMIT_NPROC, &both) != 0 || setuid(65534) != 0) _exit(99);
       require_ranks_can_start({ranks, 1, 2}, std::chrono::seconds(0));
     });
@@ -67,7 +67,7 @@ TEST_CASE("ranks that cannot all start are refused before any does") {
   CHECK(limited(40, 100) == 6);
 }
 
-TEST_CASE("a working directory that was deleted is an error of resources") {
+TEST_CASE("a deleted working directory is a resource error") {
   CHECK(in_a_process([] { require_working_directory(); }) == 0);
   CHECK(in_a_process([] {
           std::string folder = std::filesystem::temp_directory_path() / "room-test-XXXXXX";
@@ -76,7 +76,7 @@ TEST_CASE("a working directory that was deleted is an error of resources") {
         }) == 6);
 }
 
-TEST_CASE("files that may not grow as large as mpirun's are a shortage") {
+TEST_CASE("a limit of file sizes below those of mpirun's files is a resource error") {
   const auto with_limit = [](rlim_t limit) {
     return in_a_process([=] {
       const rlimit both{limit, limit};

@@ -1,4 +1,4 @@
-// How a process was started, by table of what launchers leave in the environment.
+// Tests how a process finds out what started it, from the variables that launchers set.
 #include "parallel/launch/situation.h"
 
 #include "core/base/error.h"
@@ -7,20 +7,20 @@
 namespace trainctl::situation_test {
 namespace {
 
-// As a program that runs with OpenMPI sees it.
+// The situation of a program that is linked with OpenMPI.
 Situation situation_of(const Variables& variables) { return find_situation(variables, MpiLibrary::openmpi4); }
 void require_launcher(const Situation& situation, const Variables& variables) {
   require_known_launcher(situation, variables, MpiLibrary::openmpi4);
 }
 
-TEST_CASE("a process outside MPI is the user's") {
+TEST_CASE("a process outside MPI was started by the user") {
   const Situation situation = situation_of(Variables{{"PATH", "/usr/bin"}});
   CHECK(situation.started_by == StartedBy::user);
   CHECK_FALSE(situation.is_rank());
   CHECK(situation.ranks == 1);
 }
 
-TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it") {
+TEST_CASE("a rank of mpirun knows its number, and whether trainctl supervises it") {
   Variables::Map values = {{"OMPI_COMM_WORLD_RANK", "5"},
                            {"OMPI_COMM_WORLD_SIZE", "8"},
                            {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
@@ -42,7 +42,7 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
   values["TRAINCTL_OUTPUT_TERMINAL"] = "0";
   situation = situation_of(Variables(values));
   CHECK(situation.supervised);
-  CHECK_FALSE(situation.bound);  // by the supervisor's mpirun: ranks bind themselves
+  CHECK_FALSE(situation.bound);  // under the supervisor ranks bind themselves
   CHECK(situation.status_file == "/tmp/x/status");
   CHECK(situation.terminal_columns == 120);
   CHECK(situation.terminal == "/dev/pts/7");
@@ -51,7 +51,7 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
   CHECK(situation_of(Variables(values)).output_on_terminal);
 }
 
-TEST_CASE("ranks that are asked for and ranks that the user's own launcher starts must agree") {
+TEST_CASE("the requested ranks and the ranks that the user's own launcher starts must agree") {
   Variables::Map values = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
   const Situation own = situation_of(Variables(values));
   CHECK_NOTHROW(require_requested_ranks(own, {}));
@@ -63,12 +63,12 @@ TEST_CASE("ranks that are asked for and ranks that the user's own launcher start
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()).find("2 ranks are asked for, but mpirun has started 3") == 0);
   }
-  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables{}), 2));  // which trainctl will start
+  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables{}), 2));  // trainctl will start them
   values["TRAINCTL_STATUS_FILE"] = "/tmp/x/status";
-  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables(values)), 2));  // it has decided
+  CHECK_NOTHROW(require_requested_ranks(situation_of(Variables(values)), 2));  // the supervisor has decided
 }
 
-TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launcher") {
+TEST_CASE("srun starts ranks with PMIx, and without it processes of an unknown launcher") {
   Variables::Map values = {{"SLURM_JOB_ID", "7"},
                            {"SLURM_STEP_ID", "0"},
                            {"SLURM_STEP_NUM_TASKS", "5"},
@@ -101,7 +101,7 @@ TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launc
   CHECK_THROWS_AS(require_world_size(rank, 1), Error);
 }
 
-TEST_CASE("a batch script, an interactive shell and a step of one task are the user's") {
+TEST_CASE("batch scripts, interactive shells and steps of one task count as started by the user") {
   for (const char* step : {"", "4294967290", "4294967291"}) {
     const Variables variables({{"SLURM_JOB_ID", "7"},
                                {"SLURM_NTASKS", "4"},
@@ -120,7 +120,7 @@ TEST_CASE("the mpirun of another MPI is refused") {
   CHECK_THROWS_AS(require_launcher(situation, variables), Error);
 }
 
-TEST_CASE("MPICH's ranks are those of its mpiexec, and of srun by PMI-2") {
+TEST_CASE("MPICH's ranks are started by its mpiexec, or by srun with PMI-2") {
   const auto mpich = MpiLibrary::mpich;
   Variables::Map values = {
       {"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"PMI_FD", "8"}};
@@ -169,7 +169,7 @@ std::string refusal_of(const Variables& variables) {
   return "";
 }
 
-TEST_CASE("torchrun's processes are told the command that starts the same job") {
+TEST_CASE("the error for torchrun's processes names the command that starts the same job") {
   Variables::Map values = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}};
   CHECK(refusal_of(Variables(values)).find("trainctl run CONFIG --ranks 8") != std::string::npos);
   values["LOCAL_WORLD_SIZE"] = "4";
@@ -180,7 +180,7 @@ TEST_CASE("torchrun's processes are told the command that starts the same job") 
   CHECK(refusal_of(Variables(values)).find("--hosts HOST1:4") != std::string::npos);
 }
 
-TEST_CASE("torchrun's variables mean nothing to a lone process or to a rank of mpirun, srun or SLURM") {
+TEST_CASE("torchrun's variables are ignored by a single process and by a rank of mpirun, srun or SLURM") {
   using Map = Variables::Map;
   CHECK(situation_of(Variables{{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).started_by ==
         StartedBy::user);

@@ -1,4 +1,4 @@
-// Batch scripts and what scontrol tells, and the names of an array's runs.
+// Tests batch scripts, the output of scontrol, and the names of an array's runs.
 #include <array>
 #include <cstdio>
 #include <string>
@@ -28,7 +28,7 @@ BatchJob some_job() {
   return job;
 }
 
-// What a shell prints for a script.
+// The output of a script in a shell.
 std::string printed_by_shell(const std::string& script) {
   std::string text;
   FILE* shell = popen(script.c_str(), "r");
@@ -38,7 +38,7 @@ std::string printed_by_shell(const std::string& script) {
   return text;
 }
 
-TEST_CASE("a word for a shell comes back from it as it was") {
+TEST_CASE("a shell reads a quoted word back unchanged") {
   for (const std::string word : {"plain", "two words", "it's", "$HOME `id` \"x\" \\ *", "", "a\nb", "train.lr=1e-3"}) {
     CAPTURE(word);
     CHECK(printed_by_shell("printf %s. " + shell_line({word, "end"})) == word + ".end.");
@@ -59,7 +59,8 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   }
   CHECK_FALSE(has(script, "cpus-per-task"));
   CHECK_FALSE(has(script, "--array"));
-  CHECK(has(script, "# trainctl launch slurm 'my flowers.yaml'\n"));  // in one line: the rest would be commands
+  CHECK(has(script,
+            "# trainctl launch slurm 'my flowers.yaml'\n"));  // on one line, since further lines would be commands
 
   BatchJob other = some_job();
   other.ranks = 3;
@@ -72,12 +73,12 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   CHECK(has(array, "#SBATCH --array=1-8\n"));
   CHECK(has(array, "#SBATCH --output=flowers-%A_%a.log\n"));
   CHECK(has(array, "#SBATCH --ntasks=3\n"));
-  CHECK_FALSE(has(array, "ntasks-per-node"));  // they do not divide
+  CHECK_FALSE(has(array, "ntasks-per-node"));  // 3 ranks cannot be divided among 2 nodes
   CHECK_FALSE(has(array, "gpus"));
   CHECK_FALSE(has(array, "--time"));
 }
 
-TEST_CASE("time limits in each of SLURM's forms") {
+TEST_CASE("time limits are read in every notation of SLURM") {
   CHECK(slurm_seconds("90") == 5400);
   CHECK(slurm_seconds("90:30") == 5430);
   CHECK(slurm_seconds("1:30:05") == 5405);
@@ -90,7 +91,7 @@ TEST_CASE("time limits in each of SLURM's forms") {
   }
 }
 
-TEST_CASE("the signal to save comes early enough, and a job is longer than that") {
+TEST_CASE("the signal to save comes early enough, and a job must be longer than this lead time") {
   CHECK(lead_from(0.1, 0.2, "runs/a").seconds == 60);
   CHECK(lead_from(4, 30, "runs/a").seconds == 130);  // 30 + 2 x 4 + 3 x 30 = 128
   CHECK(lead_from(1e9, 1, "runs/a").seconds == 86400);
@@ -98,7 +99,7 @@ TEST_CASE("the signal to save comes early enough, and a job is longer than that"
   job.lead = lead_from(4, 30, "runs/a");
   CHECK(has(batch_script(job), "--signal=B:USR1@130\n"));
   CHECK(has(batch_script(job), "in runs/a a step takes 4 s and a checkpoint 30 s"));
-  job.time = "3:10";  // the signal may come 60 s earlier: at the very beginning
+  job.time = "3:10";  // the signal may come 60 s earlier, at the beginning of the job
   CHECK_THROWS_AS(batch_script(job), Error);
   job.time = "3:11";
   CHECK_NOTHROW(batch_script(job));
@@ -118,7 +119,7 @@ TEST_CASE("the state of a job is read from scontrol's line") {
   CHECK(exit_code_of(*failed) == 75);
   CHECK(exit_code_of(*read_job_state("JobState=COMPLETED ExitCode=0:0")) == 0);
   CHECK(exit_code_of(*read_job_state("JobState=FAILED ExitCode=0:9")) == 137);
-  // A job that SLURM ended, and that saved before it left; then those that say nothing of their own.
+  // Jobs that SLURM ended: first with exit codes of their own, then without.
   for (const std::string state : {"CANCELLED", "PREEMPTED", "TIMEOUT", "DEADLINE", "NODE_FAIL"}) {
     INFO(state);
     CHECK(exit_code_of(*read_job_state("JobState=" + state + " ExitCode=75:0")) == 75);

@@ -1,4 +1,4 @@
-// Requests to stop, in this process and in a copy of it.
+// Tests requests to stop, in copies of this process.
 #include "parallel/launch/ranks/stop.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 namespace trainctl::stop_test {
 namespace {
 
-// What a copy of this process ends with: its exit code, or -signal.
+// Runs `work` in a copy of this process; returns its exit code, or -signal.
 int of_copy(void (*work)()) {
   const pid_t child = fork();
   if (child == 0) {
@@ -25,7 +25,7 @@ int of_copy(void (*work)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-TEST_CASE("each of the signals asks once, and afterwards nothing is to be stopped") {
+TEST_CASE("each of the signals requests a stop while a StopRequest exists, and has no effect afterwards") {
   CHECK(of_copy([] {
           for (int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT}) {
             {
@@ -35,12 +35,12 @@ TEST_CASE("each of the signals asks once, and afterwards nothing is to be stoppe
               if (!stop.pending()) _exit(2);
             }
             raise(signal);
-            ::signal(SIGHUP, SIG_DFL);  // it would stay ignored
+            ::signal(SIGHUP, SIG_DFL);  // otherwise it would stay ignored
           }
         }) == 7);
 }
 
-TEST_CASE("a second SIGINT ends the process at once, other repetitions do not") {
+TEST_CASE("a second SIGINT ends the process at once, other repeated signals do not") {
   CHECK(of_copy([] {
           const StopRequest stop;
           raise(SIGTERM);
@@ -55,12 +55,12 @@ TEST_CASE("a second SIGINT ends the process at once, other repetitions do not") 
         }) == 7);
 }
 
-TEST_CASE("outside training a request ends the process at once, with a word, whatever it waits for") {
+TEST_CASE("outside training a request ends the process at once with a message, whatever it waits for") {
   static int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
   for (void (*work)() : {+[] { raise(SIGTERM); },
                          +[] {
-                           alarm(20);  // ends the wait below where nothing else does
+                           alarm(20);  // ends the wait below if nothing else does
                            if (fork() == 0) {
                              usleep(50000);
                              kill(getppid(), SIGUSR1);
@@ -93,7 +93,7 @@ TEST_CASE("outside training a request ends the process at once, with a word, wha
           raise(SIGINT);
         }) == 130);
   CHECK(of_copy([] {
-          sigset_t requests;  // as a launcher leaves them that is shielded from them
+          sigset_t requests;  // blocked, as by a launcher that shields its ranks from signals
           sigemptyset(&requests);
           sigaddset(&requests, SIGTERM);
           sigprocmask(SIG_BLOCK, &requests, nullptr);

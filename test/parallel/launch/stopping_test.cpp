@@ -1,4 +1,4 @@
-// What a request to stop does at which time, by table.
+// Tests the effect of requests to stop over time.
 #include "parallel/launch/supervisor/stopping.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@ struct Stopping {
   AskedRanks ranks;
 };
 
-// Ranks that run since `start`, and were asked by these signals, each so many milliseconds later.
+// Ranks that have run since `start`, with requests as pairs of a signal and milliseconds after `start`.
 Stopping asked(const std::vector<std::pair<int, int>>& signals) {
   Stopping stopping;
   stopping.ranks.started = start;
@@ -32,18 +32,20 @@ StopAction action(const Stopping& stopping, int after) {
   return stop_action(stopping.requests, stopping.ranks, start + milliseconds(after));
 }
 
-TEST_CASE("without a request nothing is done") {
+TEST_CASE("without a request the supervisor waits") {
   CHECK(action(asked({}), 0) == StopAction::wait);
   CHECK(action(asked({}), 1'000'000) == StopAction::wait);
 }
 
-TEST_CASE("a request goes to ranks that handle it; ranks that do not yet have trained nothing") {
+TEST_CASE(
+    "a request is relayed to ranks that handle it; ranks that do not yet handle it are ended, as they have not "
+    "trained") {
   Stopping stopping = asked({{SIGTERM, 100}});
   stopping.ranks.relayed = false;
   CHECK(action(stopping, 100) == StopAction::relay);
   stopping.ranks.ready = false;
   CHECK(action(stopping, 100) == StopAction::end_unstarted);
-  stopping.ranks.sees_ranks = false;  // they may handle it: after some seconds they do
+  stopping.ranks.sees_ranks = false;  // unknown; after some seconds it is assumed that they handle it
   CHECK(action(stopping, 100) == StopAction::wait);
   CHECK(action(stopping, 4999) == StopAction::wait);
   CHECK(action(stopping, 5000) == StopAction::relay);
@@ -67,11 +69,11 @@ TEST_CASE("ranks with long steps have twice a step's time, ranks that save clust
   CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(60));
   stopping.ranks.patience = seconds(300);
   CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(300));
-  stopping.ranks.patience = seconds(0);  // for ever; a stop is not
+  stopping.ranks.patience = seconds(0);  // unlimited, but a stop is limited
   CHECK(time_to_stop(stopping.requests, stopping.ranks) == seconds(600));
 }
 
-TEST_CASE("the time counts from when ranks began or ended to save") {
+TEST_CASE("the time to stop starts again when ranks begin or end to save") {
   Stopping stopping = asked({{SIGTERM, 0}});
   stopping.ranks.needs_changed = start + seconds(15);
   CHECK(action(stopping, 34'999) == StopAction::wait);
@@ -95,7 +97,7 @@ TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s
   CHECK(action(stopping, 55'000) == StopAction::end_at_once);
 }
 
-TEST_CASE("requests outlive the ranks that they reached: those of a later attempt are asked at once") {
+TEST_CASE("requests outlive the ranks that they reached: ranks of a later attempt are asked at once") {
   Stopping stopping = asked({{SIGTERM, 100}});
   stopping.ranks = {.started = start + seconds(30)};
   CHECK(action(stopping, 30'000) == StopAction::end_unstarted);
@@ -103,7 +105,7 @@ TEST_CASE("requests outlive the ranks that they reached: those of a later attemp
   CHECK(action(stopping, 30'000) == StopAction::relay);
 }
 
-TEST_CASE("the ranks that did not arrive or answer are read from the error of a communicator") {
+TEST_CASE("ranks that did not arrive or answer are read from the error of a communicator") {
   CHECK(unresponsive_ranks("all_reduce: rank 3 on h3 did not arrive within 6 s") == std::vector<int>{3});
   CHECK(unresponsive_ranks("rank 0 on h1, rank 1 on h1, rank 12 on h2 did not arrive within 6 s") ==
         std::vector<int>{0, 1, 12});
@@ -112,7 +114,7 @@ TEST_CASE("the ranks that did not arrive or answer are read from the error of a 
   CHECK(unresponsive_ranks("rank 3 has given up").empty());
 }
 
-TEST_CASE("the hosts of silent ranks are named, and a host that hears of no other is suspected itself") {
+TEST_CASE("hosts of unresponsive ranks are named, and a host that no other host answers may be cut off itself") {
   const std::vector<std::string> hosts{"h1", "h1", "h2", "h3"};
   CHECK(unresponsive_hosts("all_reduce: rank 3 on h3 did not arrive within 6 s", 0, hosts, true).empty());
   CHECK(

@@ -1,4 +1,4 @@
-// Forking a supervisor, and watching it and its ranks from outside.
+// Forks a supervisor, and watches it and its ranks from outside.
 #include "test/parallel/launch/supervised_run.h"
 
 #include <fcntl.h>
@@ -123,7 +123,7 @@ void SupervisedRun::send_to_all(int signal) const {
   for (const pid_t pid : family_of(supervisor_)) kill(pid, signal);
 }
 
-// The one child of the supervisor.
+// The only child of the supervisor.
 pid_t SupervisedRun::mpirun() const {
   std::ifstream file(format("/proc/{0}/task/{0}/children", supervisor_));
   pid_t pid = -1;

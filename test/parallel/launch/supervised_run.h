@@ -12,22 +12,21 @@
 
 namespace trainctl {
 
-// run_supervised(); reports what went wrong on standard error, and returns the exit code.
+// Calls run_supervised(), logs its error, and returns the exit code.
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Policy& policy = end_always);
 
 class SupervisedRun {
  public:
-  // Starts supervise() with `ranks` ranks, more than there are cores where need be; `behaviour` is the name of a case
-  // in ranks.cpp, or a shell script where it begins with "sh: ".
-  // `timeout` is cluster.timeout in seconds.
+  // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
+  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds.
   SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Policy& policy = end_always);
-  ~SupervisedRun();  // ends what is left of it
+  ~SupervisedRun();  // ends all processes that are left
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;
 
   // Waits until the supervisor has begun; false after the time limit, like those below.
   bool supervises() const;
-  // Waits until all ranks say that they run.
+  // Waits until all ranks have announced themselves.
   bool ranks_run();
   // Waits until no rank is left.
   bool ranks_gone() const;
@@ -38,10 +37,10 @@ class SupervisedRun {
   void send_to_rank(int rank, int signal) const;
   void send_to_all(int signal) const;  // to the supervisor, mpirun and all that it has started
   pid_t mpirun() const;
-  // The supervisor's exit code; -signal where one has ended it, -1000 after the time limit.
+  // The supervisor's exit code; -signal if a signal has ended it, -1000 after the time limit.
   int wait();
   std::string output() const;  // what supervisor and ranks have printed
-  bool left_nothing() const;   // in the folder for temporary files
+  bool left_nothing() const;   // whether the folder for temporary files is empty
 
  private:
   std::vector<pid_t> rank_pids() const;

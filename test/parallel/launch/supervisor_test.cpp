@@ -1,4 +1,4 @@
-// The supervisor with real ranks: how runs end, how they are stopped, and that nothing is left.
+// Tests the supervisor with real ranks: how runs end and are stopped, and that no processes or files are left.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace trainctl::supervisor_test {
 namespace {
 
-// The end of a script that says that the run is done, as rank 0 does.
+// The end of a script: reports that the run is done, as rank 0 does.
 const std::string done = "; printf '0\n[]\n' > $TRAINCTL_STATUS_FILE";
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("a run that ends well: its output passes through, and the exit code is 0") {
+TEST_CASE("the output of a successful run passes through, and its exit code is 0") {
   SupervisedRun run(2, "rank that is done");
   CHECK(run.wait() == 0);
   CHECK(contains(run.output(), "rank 0 of 2 prints\n"));
@@ -26,7 +26,7 @@ TEST_CASE("a run that ends well: its output passes through, and the exit code is
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("SIGINT, SIGTERM and SIGUSR1 let all ranks finish, and their status is the exit code") {
+TEST_CASE("after SIGINT, SIGTERM, SIGUSR1 or SIGHUP all ranks finish, and their status is the exit code") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGUSR1, SIGHUP);
   SupervisedRun run(2, "rank that trains until it is stopped");
   REQUIRE(run.ranks_run());
@@ -38,7 +38,7 @@ TEST_CASE("SIGINT, SIGTERM and SIGUSR1 let all ranks finish, and their status is
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a request that comes before the ranks listen ends them: they are to be started again") {
+TEST_CASE("a request before the ranks handle it ends them with the exit code for starting again") {
   SupervisedRun run(3, "rank that trains until it is stopped");
   REQUIRE(run.supervises());
   run.send(GENERATE(SIGTERM, SIGINT, SIGUSR1));
@@ -47,7 +47,7 @@ TEST_CASE("a request that comes before the ranks listen ends them: they are to b
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a rank that is asked before it trains ends the run as one that is to be started again") {
+TEST_CASE("a request before the first step ends the run with the exit code for starting again") {
   SupervisedRun run(2, "rank that loads its data");
   REQUIRE(run.ranks_run());
   run.send(SIGTERM);
@@ -58,7 +58,7 @@ TEST_CASE("a rank that is asked before it trains ends the run as one that is to 
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("SIGTERM, SIGINT or SIGHUP to all processes at once: the ranks save, and mpirun leaves them the time") {
+TEST_CASE("after a signal to all processes at once the ranks save, and mpirun waits for them") {
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   SupervisedRun run(2, "rank that saves for three seconds");
   REQUIRE(run.ranks_run());
@@ -69,7 +69,7 @@ TEST_CASE("SIGTERM, SIGINT or SIGHUP to all processes at once: the ranks save, a
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("ranks that do not stop in time are ended, and one that a signal has stopped is named") {
+TEST_CASE("ranks that do not stop in time are ended, and a suspended rank is named") {
   SupervisedRun run(2, "rank that never stops");
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
@@ -98,7 +98,7 @@ TEST_CASE("a second SIGTERM, some seconds after the first, ends ranks that do no
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("mpirun that a signal has stopped is named, and the run ends after cluster.timeout") {
+TEST_CASE("a suspended mpirun is named, and the run ends after cluster.timeout") {
   SupervisedRun run(2, "rank that trains until it is stopped", 5);
   REQUIRE(run.ranks_run());
   const std::string name = "mpirun (process " + std::to_string(run.mpirun()) + ")";
@@ -110,7 +110,7 @@ TEST_CASE("mpirun that a signal has stopped is named, and the run ends after clu
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a run whose mpirun was stopped by a signal is stopped in order") {
+TEST_CASE("a run whose mpirun is suspended can be stopped") {
   SupervisedRun run(2, "rank that trains until it is stopped");
   REQUIRE(run.ranks_run());
   kill(run.mpirun(), SIGSTOP);
@@ -119,7 +119,7 @@ TEST_CASE("a run whose mpirun was stopped by a signal is stopped in order") {
   CHECK(contains(run.output(), "stopped at step 12"));
 }
 
-TEST_CASE("an mpirun that lives on after a rank has told of its failure is not waited for") {
+TEST_CASE("mpirun is not waited for after a rank has reported its failure") {
   SupervisedRun run(2,
                     "sh: printf '5\n[]\nno answer from rank 1' > $TRAINCTL_STATUS_FILE; trap '' TERM; "
                     "while :; do sleep 1; done");
@@ -141,13 +141,13 @@ TEST_CASE("a second Ctrl-C ends everything at once") {
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a rank that is killed: exit code 5, with the rank, the host and the signal") {
+TEST_CASE("a killed rank leads to exit code 5 and a message with the rank, the host and the signal") {
   SupervisedRun run(3, "rank that never stops");
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
   run.send_to_rank(1, SIGKILL);
   CHECK(run.wait() == 5);
-  // MPICH ends the others so fast that which was the first is not always seen.
+  // MPICH ends the other ranks so fast that the first one is not always known.
   const bool unseen = mpi_library() == MpiLibrary::mpich && contains(run.output(), "a rank on ");
   CHECK((unseen || contains(run.output(), "rank 1 on ")));
   CHECK(contains(run.output(), "was killed by signal 9"));
@@ -156,7 +156,7 @@ TEST_CASE("a rank that is killed: exit code 5, with the rank, the host and the s
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("the cause comes before what the survivors saw of it") {
+TEST_CASE("the cause is reported before its effects on the other ranks") {
   SupervisedRun run(2, "rank that sees its peer go");
   CHECK(run.wait() == 5);
   const std::string output = run.output();
@@ -164,7 +164,7 @@ TEST_CASE("the cause comes before what the survivors saw of it") {
   CHECK(contains(output, "no answer from rank 1"));
 }
 
-TEST_CASE("an error of one rank alone ends all with its code and its message, once") {
+TEST_CASE("an error of one rank ends all ranks with its exit code and its message, once") {
   SupervisedRun run(3, "rank of which number 1 has an error");
   CHECK(run.wait() == 3);
   CHECK(contains(run.output(), "image.jpg cannot be decoded"));
@@ -172,17 +172,17 @@ TEST_CASE("an error of one rank alone ends all with its code and its message, on
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("a rank that leaves no status: its exit code counts") {
+TEST_CASE("the exit code of a rank counts if it leaves no status") {
   SupervisedRun run(2, "rank that ends without a word");
   CHECK(run.wait() == 6);
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("nothing of a run on one host listens beyond loopback") {
+TEST_CASE("all sockets of a run on one host listen on loopback only") {
   SupervisedRun run(2, "rank that trains until it is stopped");
   REQUIRE(run.ranks_run());
   const std::vector<std::string> addresses = listening_addresses(family_of(run.supervisor()));
-  CHECK_FALSE(addresses.empty());  // mpirun does listen, and is looked at
+  CHECK_FALSE(addresses.empty());  // mpirun listens and is among the processes
   for (const std::string& address : addresses) {
     CAPTURE(address);
     CHECK(is_loopback(address));
@@ -194,11 +194,11 @@ TEST_CASE("nothing of a run on one host listens beyond loopback") {
 TEST_CASE("ranks see the user's preloaded libraries, not those of mpirun") {
   SupervisedRun run(2, "sh: echo preloaded: [$LD_PRELOAD] [$TRAINCTL_LISTEN_ON]" + done);
   CHECK(run.wait() == 0);
-  const bool mpich = mpi_library() == MpiLibrary::mpich;  // whose ranks may listen on one host, too
+  const bool mpich = mpi_library() == MpiLibrary::mpich;  // its ranks may listen on one host, too
   CHECK(contains(run.output(), mpich ? "preloaded: [] [lo]" : "preloaded: [] []"));
 }
 
-TEST_CASE("what MPI says while ranks start is not seen where a shortage explains it, else it is") {
+TEST_CASE("messages of MPI during the start are hidden if a shortage explains them, else they are shown") {
   SupervisedRun shortage(2, "sh: echo 'fork: Resource temporarily unavailable' >&2; exit 1");
   CHECK(shortage.wait() == 6);
   CHECK(contains(shortage.output(), "no more processes or threads can be started"));
@@ -208,7 +208,7 @@ TEST_CASE("what MPI says while ranks start is not seen where a shortage explains
   CHECK(contains(other.output(), "odd words"));
 }
 
-TEST_CASE("what MPI says while ranks start is not seen beside the error that a rank has left") {
+TEST_CASE("messages of MPI during the start are hidden if a rank has left an error") {
   SupervisedRun run(2,
                     "sh: echo 'a paragraph of MPI' >&2; printf '6\\n[]\\nthe error of a rank' > $TRAINCTL_STATUS_FILE; "
                     "sleep 0.3; exit 6");
@@ -217,8 +217,8 @@ TEST_CASE("what MPI says while ranks start is not seen beside the error that a r
   CHECK_FALSE(contains(run.output(), "a paragraph of MPI"));
 }
 
-TEST_CASE("how many processes mpirun has taken down is not for standard output") {
-  if (mpi_library() == MpiLibrary::mpich) return;  // which does not count them
+TEST_CASE("mpirun's count of failed processes does not appear on standard output") {
+  if (mpi_library() == MpiLibrary::mpich) return;  // it does not count them
   SupervisedRun run(2, "sh: printf 'first\\n2 total processes failed to start\\nlast\\n'" + done);
   CHECK(run.wait() == 0);
   CHECK(contains(run.output(), "first\nlast\n"));
@@ -228,7 +228,7 @@ TEST_CASE("how many processes mpirun has taken down is not for standard output")
   CHECK_FALSE(contains(missing.output(), "total processes"));
 }
 
-TEST_CASE("a signal that would end the supervisor leaves neither ranks nor files behind") {
+TEST_CASE("a signal that ends the supervisor leaves neither ranks nor files behind") {
   for (const int signal : {SIGUSR2, SIGQUIT, SIGALRM, SIGXCPU, SIGRTMIN + 3}) {
     CAPTURE(signal);
     SupervisedRun run(2, "rank that never stops");
@@ -248,8 +248,8 @@ TEST_CASE("a supervisor that is killed leaves no rank behind") {
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("an mpirun that does not end after its ranks have is not waited for") {
-  if (mpi_library() == MpiLibrary::mpich) return;  // whose process behind the ranks is another than mpiexec
+TEST_CASE("mpirun is not waited for if it does not end after its ranks") {
+  if (mpi_library() == MpiLibrary::mpich) return;  // the parent of its ranks is not mpiexec
   SupervisedRun run(2, "rank that leaves mpirun stuck");
   CHECK(run.wait() == 3);
   CHECK(contains(run.output(), "the data ends"));
@@ -257,19 +257,20 @@ TEST_CASE("an mpirun that does not end after its ranks have is not waited for") 
   CHECK(run.left_nothing());
 }
 
-// Starts the ranks again after an attempt that failed, twice at most, unless a stop is asked for.
+// Starts the ranks again after a failed attempt, at most twice, unless a stop is requested.
 NextAction twice_again(const std::vector<Outcome>& outcomes, const StopRequests& requests) {
   const bool goes_on = outcomes.back().end.exit_code != 0 && outcomes.size() < 3 && !requests.asked;
   return goes_on ? NextAction::again : NextAction::end;
 }
 
-// Notes an attempt, and lets rank 0 ask how many there were; the folder of the first is gone by the second.
+// Records an attempt in a file, from which rank 0 reads their number; fails if the folder of an earlier attempt still
+// exists.
 const std::string counts_attempts =
     "sh: f=$LAUNCH_TEST_FOLDER; [ $OMPI_COMM_WORLD_RANK$PMI_RANK = 0 ] || exec sleep 9; "
     "echo $TRAINCTL_STATUS_FILE >> $f/attempts; for s in $(sed '$d' $f/attempts); do [ ! -e $(dirname $s) ] || exit 2; "
     "done; ";
 
-TEST_CASE("a policy may start the ranks again: each attempt has files of its own, and the last one counts") {
+TEST_CASE("a policy may start the ranks again; each attempt has its own files, and the last one counts") {
   SupervisedRun run(1 + 1,
                     counts_attempts +
                         "[ $(wc -l < $f/attempts) = 3 ] || kill -9 $$; "
@@ -284,24 +285,24 @@ TEST_CASE("a policy may start the ranks again: each attempt has files of its own
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a request to stop outlives the attempt that it came in") {
+TEST_CASE("a request to stop outlives the attempt in which it came") {
   const auto always_again = [](const std::vector<Outcome>& outcomes, const StopRequests&) {
     return outcomes.size() < 2 ? NextAction::again : NextAction::end;
   };
   SupervisedRun run(2, "rank that loads its data", 600, always_again);
   REQUIRE(run.ranks_run());
-  run.send(SIGTERM);  // the ranks of the first attempt end by it, those of the second before they train
+  run.send(SIGTERM);  // ends the ranks of the first attempt, and those of the second before they train
   CHECK(run.wait() == 75);
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("programs without MPI: exit codes and standard input") {
+TEST_CASE("programs without MPI have their exit codes reported and no standard input") {
   // MPICH leaves the standard input of all ranks but the first open.
   const std::string reads = mpi_library() == MpiLibrary::mpich ? "" : "read line && echo 'a line came'; ";
   SupervisedRun fine(2, "sh: " + reads + "true" + done);
   CHECK(fine.wait() == 0);
   CHECK_FALSE(contains(fine.output(), "a line came"));
-  SupervisedRun silent(2, "sh: exit 0");  // it trained nothing, as far as anyone knows
+  SupervisedRun silent(2, "sh: exit 0");  // no rank reported that it has trained
   CHECK(silent.wait() == 5);
   CHECK(contains(silent.output(), "no rank has reported the end of the run"));
   SupervisedRun strange(2, "sh: exit 42");

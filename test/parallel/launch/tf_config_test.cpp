@@ -1,4 +1,4 @@
-// TF_CONFIG as users of TensorFlow have it.
+// Tests TF_CONFIG as users of TensorFlow set it.
 #include "parallel/launch/tf_config/tf_config.h"
 
 #include <string>
@@ -34,7 +34,7 @@ TEST_CASE("TF_CONFIG names its tasks, the chief first") {
   CHECK(config->hosts(4) == std::vector<Host>{{"a", 4}, {"b", 4}, {"c", 4}});
 }
 
-TEST_CASE("without a chief worker 0 is it, and tasks of one host share it") {
+TEST_CASE("without a chief worker 0 is the chief, and tasks of one host share it") {
   const auto config = find_tf_config(
       with(R"({"cluster": {"worker": ["a:1", "a:2", "b:1"]}, "task": {"type": "worker", "index": "0"}})"));
   REQUIRE(config);
@@ -50,7 +50,7 @@ TEST_CASE("a TF_CONFIG without a cluster is one process") {
   CHECK_FALSE(find_tf_config(Variables()));
 }
 
-TEST_CASE("what has no counterpart in TF_CONFIG is refused with what to do") {
+TEST_CASE("tasks without a counterpart are refused with a remedy") {
   CHECK(
       refusal(R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "evaluator", "index": 0}})").find("trainctl eval") !=
       std::string::npos);
