@@ -1,4 +1,4 @@
-// What is wrong with a config, in exact words and places.
+// Tests the exact texts and locations of the errors of configs.
 #include <algorithm>
 
 #include "test/catch.h"
@@ -7,7 +7,7 @@
 namespace trainctl::testing::bad_config_test {
 namespace {
 
-// What is changed in the good config, and what is said then.
+// A change of the good config, and the expected errors.
 struct Case {
   std::string from;
   std::string to;
@@ -23,9 +23,9 @@ void check_all(const std::vector<Case>& cases) {
 
 }  // namespace
 
-TEST_CASE("the config that the cases change is right") { CHECK(config_errors(good_config).empty()); }
+TEST_CASE("the config that the cases change has no errors") { CHECK(config_errors(good_config).empty()); }
 
-TEST_CASE("unknown keys and names, with the nearest one") {
+TEST_CASE("unknown keys and names are reported with the nearest known one") {
   check_all({
       {"seed: 1", "sede: 1", "c.yaml:2:1: unknown key 'sede'; did you mean 'seed'?"},
       {"seed: 1", "colour: red", "c.yaml:2:1: unknown key 'colour'"},
@@ -75,7 +75,7 @@ TEST_CASE("unknown keys and names, with the nearest one") {
   });
 }
 
-TEST_CASE("keys of what does not exist yet are unknown") {
+TEST_CASE("keys of features that do not exist are unknown") {
   check_all({
       {"  epochs: 2", "  epochs: 2\n  on_nan: skip", "c.yaml:14:3: unknown key 'on_nan' in train"},
       {"seed: 1", "faults: []", "c.yaml:2:1: unknown key 'faults'"},
@@ -84,7 +84,7 @@ TEST_CASE("keys of what does not exist yet are unknown") {
   });
 }
 
-TEST_CASE("repeated keys name the first place") {
+TEST_CASE("a repeated key names the location of the first one") {
   check_all({
       {"seed: 1", "name: again", "c.yaml:2:1: repeated key 'name' (first at 1:1)"},
       {"  epochs: 2", "  epochs: 2\n  loss: mean_squared_error", "c.yaml:15:3: repeated key 'loss' (first at 14:3)"},
@@ -93,7 +93,7 @@ TEST_CASE("repeated keys name the first place") {
   });
 }
 
-TEST_CASE("wrong types") {
+TEST_CASE("values of a wrong type are refused") {
   check_all({
       {"epochs: 2", "epochs: ten", "c.yaml:13:11: epochs must be a whole number or none, not 'ten'"},
       {"epochs: 2", "epochs: 2.5", "c.yaml:13:11: epochs must be a whole number or none, not '2.5'"},
@@ -137,7 +137,7 @@ TEST_CASE("wrong types") {
   });
 }
 
-TEST_CASE("wrong ranges") {
+TEST_CASE("values out of range are refused") {
   check_all({
       {"epochs: 2", "epochs: 0", "c.yaml:13:11: epochs must be at least 1 and at most 1000000000, not 0"},
       {"batch_size: 32", "batch_size: -4", "c.yaml:12:15: batch_size must be at least 1 and at most 16777216, not -4"},
@@ -153,7 +153,7 @@ TEST_CASE("wrong ranges") {
   });
 }
 
-TEST_CASE("amounts that no clock or counter holds") {
+TEST_CASE("amounts that overflow clocks or counters are refused") {
   check_all({
       {"warmup: 1 epoch", "warmup: 1e300 epochs", "c.yaml:17:36: warmup must be at most 1e12, not '1e300 epochs'"},
       {"epochs: 2", "max_time: 1e300 s", "c.yaml:13:13: max_time must be at most 1e9 s, not '1e300 s'"},
@@ -168,7 +168,7 @@ TEST_CASE("amounts that no clock or counter holds") {
   });
 }
 
-TEST_CASE("what a run would find out only after its start") {
+TEST_CASE("errors that a run could find only after its start are found in the config") {
   check_all({
       {"  epochs: 2", "  max_time: 5 s",
        "c.yaml:17:13: the cosine schedule needs to know how many steps the run has: set epochs or max_steps, with or "
@@ -190,7 +190,7 @@ TEST_CASE("what a run would find out only after its start") {
         "c.yaml:19:23: monitor 'val_acc' is not a result of this run; use loss, accuracy, val_loss or val_accuracy");
 }
 
-TEST_CASE("more errors than anybody reads are counted") {
+TEST_CASE("errors beyond the first 100 are only counted") {
   std::string text = good_config;
   for (int i = 0; i < 5000; ++i) text += "key" + std::to_string(i) + ": 1\n";
   const std::string errors = config_errors(text);
@@ -198,7 +198,7 @@ TEST_CASE("more errors than anybody reads are counted") {
   CHECK(errors.ends_with("\nc.yaml: and 4900 more"));
 }
 
-TEST_CASE("missing keys and rules across keys") {
+TEST_CASE("missing keys and violated rules across keys are reported") {
   check_all({
       {"  loss: sparse_categorical_crossentropy\n", "",
        "c.yaml:12:3: train needs 'loss': The function that training minimizes; with several outputs, one for each by "
@@ -230,7 +230,7 @@ TEST_CASE("missing keys and rules across keys") {
   });
 }
 
-TEST_CASE("an empty config lacks everything") {
+TEST_CASE("an empty config is missing all required keys") {
   CHECK(config_errors("") ==
         "c.yaml:1:1: the config needs 'data': What the network is trained on.\n"
         "c.yaml:1:1: the config needs 'model': The network.\n"
@@ -238,7 +238,7 @@ TEST_CASE("an empty config lacks everything") {
   CHECK(config_errors("- a\n") == "c.yaml:1:1: the config must be a map, not a list");
 }
 
-TEST_CASE("all errors come at once, in the order of the file") {
+TEST_CASE("all errors are reported at once, in the order of the file") {
   std::string text = replaced(good_config, "seed: 1", "seed: x");
   text = replaced(text, "dataset: synthetic", "dataset: ${NOWHERE}");
   text = replaced(text, "units: 10", "units: none");

@@ -1,4 +1,4 @@
-// Configs as texts, read as a file would be.
+// Reads configs that are given as text.
 #include "test/run/config_support.h"
 
 #include "io/yaml/presets.h"

@@ -1,4 +1,4 @@
-// Configs as texts, read as a file would be.
+// Configs that are given as text and read like files.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace trainctl::testing {
 
-// A config that is right, and that cases change. Line numbers are counted in it.
+// A valid config, which test cases change; expected line numbers refer to it.
 extern const std::string good_config;
 
-// The text with one occurrence of `from` replaced; the test fails where there is none.
+// The text with the first occurrence of `from` replaced; the test fails if there is none.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 
 // Reads a text as the file c.yaml, in a folder of its own; settings are those of --set.
 RunSpec read_config(const std::string& text, const std::vector<std::string>& settings = {});
 
-// What read_config() says is wrong, one line each; empty where nothing is.
+// The errors of read_config(), one on each line; empty if there are none.
 std::string config_errors(const std::string& text, const std::vector<std::string>& settings = {});
 
 }  // namespace trainctl::testing

@@ -1,4 +1,4 @@
-// Configs that are right: what they become, and that the resolved config is the same run.
+// Tests that valid configs are read correctly, and that the resolved config describes the same run.
 #include "run/run_spec.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<fs::path> shipped() {
 
 }  // namespace
 
-TEST_CASE("a config becomes a spec") {
+TEST_CASE("a config is read into a spec") {
   const RunSpec spec = read_config(good_config);
   CHECK(spec.name == "test");
   CHECK(spec.train.batch_size == 32);
@@ -62,11 +62,11 @@ TEST_CASE("settings and variables reach the spec") {
   CHECK(spec.train.metrics.of("").empty());
 }
 
-TEST_CASE("without a name the run is called as the file") {
+TEST_CASE("without a name the run gets the name of the file") {
   CHECK(read_config(replaced(good_config, "name: test\n", "")).name == "c");
 }
 
-TEST_CASE("the resolved config is the same run, from any folder") {
+TEST_CASE("the resolved config describes the same run, from any folder") {
   for (const fs::path& file : shipped()) {
     CAPTURE(file);
     const RunSpec spec = load_run_spec(file.string());
@@ -105,7 +105,7 @@ TEST_CASE("the schema knows every key that the configs use") {
     }
     CHECK(found);
   }
-  // Layers hold layers: by reference.
+  // Nested layers refer to the definition of a layer.
   const Json& residual = schema["$defs"]["layer_item"]["anyOf"][1]["properties"]["residual"];
   CHECK(residual.dump().find("\"$ref\":\"#/$defs/layer_item\"") != std::string::npos);
 }

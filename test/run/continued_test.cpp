@@ -1,4 +1,4 @@
-// A network that is included goes on from one of its layers.
+// Tests configs that include a network and continue it after one of its layers, or replace layers.
 #include "core/layers/model/names.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
@@ -38,7 +38,7 @@ std::string model_of(const std::string& section, std::string& errors) {
 
 }  // namespace
 
-TEST_CASE("a network is cut behind a layer, and others follow") {
+TEST_CASE("a network is cut after a layer, and other layers follow") {
   std::string errors;
   const std::string model = model_of(
       "{include: net.yaml, until: avg_pool, layers: [{dropout: 0.2}, {dense: {name: predictions, units: 5}}]}", errors);
@@ -49,14 +49,14 @@ TEST_CASE("a network is cut behind a layer, and others follow") {
       "{residual: {name: block, layers: [{conv2d: {filters: 4, kernel_size: 3, padding: same}}]}}, "
       "{global_average_pooling2d: {name: avg_pool}}, ";
   CHECK(contains(model, "layers: [" + kept + "{dropout: 0.2}, {dense: {name: predictions, units: 5}}]"));
-  // What is cut or new begins with initial values; "predictions" is both.
+  // Layers that are cut off or new start from initial values; "predictions" is both.
   CHECK(contains(model, "weights: {file: net.safetensors, skip: [hidden/*, predictions/*]}"));
   CHECK(contains(model, "freeze: [conv, predictions]"));
   CHECK_FALSE(contains(model, "until"));
   CHECK_FALSE(contains(model, "train"));
 }
 
-TEST_CASE("a network is cut alone, and patterns of what is gone go, too") {
+TEST_CASE("a network can be cut without new layers, and patterns of removed layers are removed, too") {
   std::string errors;
   const std::string model = model_of("{include: net.yaml, until: hidden, freeze: [conv]}", errors);
   INFO(model);
@@ -82,7 +82,7 @@ TEST_CASE("layers of an included network are replaced, with their names and inpu
   CHECK(contains(model, "weights: {file: net.safetensors, skip: [conv/*, hidden/*]}"));
   CHECK(contains(model, "freeze: [predictions]"));
   CHECK_FALSE(contains(model, "replace"));
-  // With `until`, what is left of the network is cut.
+  // With `until`, the changed network is cut.
   CHECK(contains(model_of("{include: net.yaml, until: conv, replace: {conv: {conv2d: {filters: 2, kernel_size: 1}}}, "
                           "layers: [flatten]}",
                           errors),
@@ -90,7 +90,7 @@ TEST_CASE("layers of an included network are replaced, with their names and inpu
   CHECK(errors.empty());
 }
 
-TEST_CASE("what cannot be replaced is told") {
+TEST_CASE("invalid replacements are reported") {
   std::string errors;
   model_of("{include: net.yaml, replace: {avgpool: flatten}}", errors);
   CHECK(errors == "the included network has no layer 'avgpool'; did you mean 'avg_pool'?\n");
@@ -106,7 +106,7 @@ TEST_CASE("what cannot be replaced is told") {
   CHECK(contains(errors, "leave out one of them"));
 }
 
-TEST_CASE("a layer that an included network lacks is told with the one that may be meant") {
+TEST_CASE("a missing layer of an included network is reported with the most similar one") {
   std::string errors;
   model_of("{include: net.yaml, until: avgpool, layers: [flatten]}", errors);
   CHECK(contains(errors, "the included network has no layer 'avgpool'; did you mean 'avg_pool'?"));

@@ -1,4 +1,4 @@
-// operator new and delete of the test program, counted.
+// Replaces operator new and delete of the test program, and counts calls.
 #include "test/run/count_allocations.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<std::int64_t> count = 0;
 
-// The file that an address was loaded from, as an address in it.
+// The base address of the program or library that contains an address.
 const void* object_of(const void* address) {
   Dl_info info;
   return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;

@@ -1,4 +1,4 @@
-// Measurements come back from their file, and a damaged file is none.
+// Tests that measurements are read back from their file, and that a damaged file is refused.
 #include "parallel/plan/measured/measurements.h"
 
 #include <cmath>
@@ -37,7 +37,7 @@ bool refused(const std::string& text) {
   return false;
 }
 
-// The user's cache in a folder of its own.
+// Moves the user's cache to a temporary folder.
 struct OwnCache {
   std::string path = "/tmp/trainctl-cache-XXXXXX";
   OwnCache() {
@@ -58,7 +58,7 @@ std::string contents(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("measurements come back from their file to the last bit") {
+TEST_CASE("measurements are read back from their file to the last bit") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     Measurements read;
     read.add_file(some(seed).file_text());
@@ -78,7 +78,7 @@ TEST_CASE("a file of measurements that is damaged anywhere is refused") {
   }
 }
 
-TEST_CASE("the user's cache gives what was kept, and sets a damaged file aside") {
+TEST_CASE("the user's cache returns what was stored, and renames a damaged file") {
   const OwnCache cache;
   const CachedFile file{"measurements", "a machine", "measurements", "this machine is measured again"};
   const auto load = [&] {

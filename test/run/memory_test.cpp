@@ -1,4 +1,4 @@
-// The memory that a rank may use: what is available to it, or what the config states where that is less.
+// Tests the memory that a rank may use: the available memory, or the limit of the config if that is less.
 #include "parallel/launch/plan.h"
 #include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
@@ -18,7 +18,7 @@ TEST_CASE("cluster.memory lowers what a rank may use, and never raises it") {
   CHECK((of(0).bytes == 800 && of(0).given));
 }
 
-TEST_CASE("ranks on other hosts have what the config states") {
+TEST_CASE("ranks on other hosts have the memory that the config sets") {
   const auto backend =
       make_backend(ClusterOptions{.device = DeviceChoice::cpu}, TrainOptions{}, StrategyOptions{}, 1, 0);
   ClusterOptions cluster;

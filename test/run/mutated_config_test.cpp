@@ -1,4 +1,4 @@
-// Configs with random damage: each is read or refused with its errors, and nothing else happens.
+// Tests configs with random damage: each is read, or refused with errors.
 #include "core/base/random.h"
 #include "test/catch.h"
 #include "test/run/config_support.h"
@@ -6,7 +6,7 @@
 namespace trainctl::testing::mutated_config_test {
 namespace {
 
-// The text with a few bytes changed, or lines dropped, doubled or moved in.
+// The text with a few bytes changed, or with lines removed or doubled.
 std::string damaged(std::string text, std::uint64_t sample) {
   static const std::string bytes = ":-[]{}'\"#&*!|>%@`,?\n 0a$";
   const RandomKey key{.seed = 5};

@@ -1,5 +1,5 @@
-// The runs that a plan compares: which alternatives a network, a batch and an optimizer take, what shares of a batch
-// and steps alone cost, and that a defect is no refusal.
+// Tests the runs that a plan compares: the alternatives that a network, a batch and an optimizer allow, the costs of
+// unequal shares and of local steps, and that an internal error does not count as a refusal.
 #include "run/planning/planned_runs.h"
 
 #include <algorithm>
@@ -30,9 +30,9 @@ PlanRequest request_of(const std::string& config, int ranks, int ranks_per_node)
   return {spec, known_data(spec, 24, at_hand), ranks, ranks_per_node, {}};
 }
 
-// Where nothing takes time but communication: as many seconds as it has bytes.
+// A target on which only communication takes time: a second for each byte.
 PlanTarget target_for(const PlanRequest& request) {
-  auto costs = std::make_shared<StatedCosts>();
+  auto costs = std::make_shared<GivenCosts>();
   costs->traffic = [](const Traffic& traffic) { return TrafficSeconds{0, static_cast<double>(traffic.bytes)}; };
   PlanTarget target;
   target.nodes.ranks_per_node = request.ranks_per_node;
@@ -51,7 +51,7 @@ std::set<std::string> names_of(const PlanRequest& request) {
   return names;
 }
 
-// What keeps a strategy from being taken, or "accepted".
+// The error with which a strategy is refused, or "accepted".
 std::string refusal(const std::string& config, int ranks) {
   const PlanRequest request = request_of(config, ranks, ranks);
   try {
@@ -67,7 +67,7 @@ std::string refusal(const std::string& config, int ranks) {
 
 }  // namespace
 
-TEST_CASE("alternatives are those that network, batch and optimizer take") {
+TEST_CASE("alternatives are those that network, batch and optimizer allow") {
   const std::set<std::string> all = names_of(request_of(config_of("adam", ""), 4, 4));
   CHECK(all == std::set<std::string>{
                    "data 4 x pipeline 1 x tensor 1", "data 4 x pipeline 1 x tensor 1, shard optimizer",
@@ -83,18 +83,18 @@ TEST_CASE("alternatives are those that network, batch and optimizer take") {
     return names;
   };
   const auto whole = [](const std::string& name) { return name.find("tensor 1") != std::string::npos; };
-  const auto unshared = [](const std::string& name) { return name.find("shard") == std::string::npos; };
-  const auto beside = [](const std::string& name) { return name.find("tensor 4") == std::string::npos; };
+  const auto unsharded = [](const std::string& name) { return name.find("shard") == std::string::npos; };
+  const auto within_nodes = [](const std::string& name) { return name.find("tensor 4") == std::string::npos; };
   const auto of_two = [](const std::string& name) { return name.starts_with("data 2"); };
-  CHECK(names_of(request_of(config_of("adam", ""), 4, 2)) == kept(beside));
+  CHECK(names_of(request_of(config_of("adam", ""), 4, 2)) == kept(within_nodes));
   CHECK(names_of(request_of(config_of("adam", "", 95), 4, 4)) == kept(whole));  // an odd width
   CHECK(names_of(request_of(config_of("lamb", ""), 4, 4)) ==
-        kept([&](const std::string& name) { return whole(name) && unshared(name); }));
-  CHECK(names_of(request_of(config_of("adam", "sync_every: 4"), 4, 4)) == kept(unshared));
+        kept([&](const std::string& name) { return whole(name) && unsharded(name); }));
+  CHECK(names_of(request_of(config_of("adam", "sync_every: 4"), 4, 4)) == kept(unsharded));
   CHECK(names_of(request_of(config_of("adam", "share: [3, 1]"), 4, 4)) == kept(of_two));
 }
 
-TEST_CASE("what refuses a strategy is an error of the config, with the line") {
+TEST_CASE("a refused strategy is a config error with its line") {
   const std::string few = refusal(config_of("adam", "pipeline: 3"), 3);
   CHECK(few.starts_with("c.yaml:4:"));
   CHECK(few.find("the network has 2 layers, too few for 3 stages") != std::string::npos);
@@ -114,9 +114,9 @@ TEST_CASE("what refuses a strategy is an error of the config, with the line") {
   CHECK(refusal(config_of("lamb", "shard: optimizer"), 1) == "accepted");
 }
 
-TEST_CASE("a defect is no refusal") {
+TEST_CASE("an internal error is not a refusal") {
   PlanRequest request = request_of(config_of("adam", ""), 2, 2);
-  request.ranks = 0;  // which no caller asks for
+  request.ranks = 0;  // no caller requests this
   try {
     find_step(request);
     FAIL("a mesh of no ranks");
@@ -125,7 +125,7 @@ TEST_CASE("a defect is no refusal") {
   }
 }
 
-TEST_CASE("an alternative's YAML asks for it, and leaves other keys as they are stated") {
+TEST_CASE("an alternative's YAML describes it, and keeps the other keys of the config") {
   const std::string kept = "schedule: gpipe, gradient_dtype: bfloat16, recompute: blocks, bucket_size: 3 MB";
   const PlanRequest request = request_of(config_of("adam", kept), 4, 4);
   int count = 0;
@@ -141,11 +141,11 @@ TEST_CASE("an alternative's YAML asks for it, and leaves other keys as they are 
   CHECK(count > 5);
 }
 
-TEST_CASE("the step of replicas with unequal shares is that of the one with most samples") {
+TEST_CASE("with unequal shares a step takes as long as that of the replica with the most samples") {
   const auto predicted = [](const std::string& strategy) {
     const PlanRequest request = request_of(config_of("adam", strategy), 2, 2);
     PlanTarget target = target_for(request);
-    auto costs = std::make_shared<StatedCosts>();  // every kernel takes a second for each sample
+    auto costs = std::make_shared<GivenCosts>();  // every kernel takes a second for each sample
     costs->op = [](const PlacedProgram& program, int, int) {
       return static_cast<double>(program.program.micro_batch_samples);
     };
@@ -155,13 +155,14 @@ TEST_CASE("the step of replicas with unequal shares is that of the one with most
   const Prediction equal = predicted(""), first = predicted("share: [3, 1]"), second = predicted("share: [1, 3]");
   CHECK(first.step.seconds == Approx(1.5 * equal.step.seconds));  // 18 samples of 24 against 12
   CHECK(second.step.seconds == Approx(first.step.seconds));
-  CHECK(first.memory() - first.stages[0].memory.staged == second.memory());  // the first replica alone writes
+  CHECK(first.memory() - first.stages[0].memory.staged ==
+        second.memory());  // only the first replica writes checkpoints
   CHECK(first.stages[0].memory.staged > 0);
   CHECK(first.memory() > equal.memory());
   CHECK(predicted("share: auto").step.seconds == equal.step.seconds);
 }
 
-TEST_CASE("an average of replicas costs its bytes, a part of them in each step") {
+TEST_CASE("averaging replicas takes the time of its bytes, divided among the steps") {
   const auto predicted = [](const std::string& strategy, int ranks) {
     const PlanRequest request = request_of(config_of("adam", strategy), ranks, ranks);
     return predict(stated_run(request), target_for(request));
@@ -173,13 +174,13 @@ TEST_CASE("an average of replicas costs its bytes, a part of them in each step")
     CHECK(two.averaging == Approx(first + last));
     CHECK(two.step.seconds == Approx((first + last) / every));
     CHECK(two.step.parts().communication == Approx((first + last) / every));
-    CHECK(two.bytes_sent() == Approx((first + last) / every));  // of a ring of two
+    CHECK(two.bytes_sent() == Approx((first + last) / every));  // in a ring of two
   }
   CHECK(predicted("", 2).averaging == 0);
   CHECK(predicted("", 2).step.seconds > (first + last) / 3);         // all gradients in every step
   CHECK(predicted("sync_every: 4, pipeline: 2", 2).averaging == 0);  // one replica
   const Prediction stages = predicted("sync_every: 4, pipeline: 2", 4);
-  CHECK(stages.averaging == Approx(first));  // the stages average beside each other
+  CHECK(stages.averaging == Approx(first));  // the stages average at the same time
   for (const StepSeconds& parts : stages.step.stages) CHECK(parts.total() == Approx(stages.step.seconds));
 }
 

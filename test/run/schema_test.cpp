@@ -1,4 +1,4 @@
-// The schema and the reference say what the reader accepts.
+// Tests that the schema describes what the reader accepts.
 #include "core/spec/schema.h"
 
 #include "core/base/json.h"

@@ -1,4 +1,4 @@
-// Shares of batches by the speeds of replicas: arithmetic.
+// Tests the arithmetic of shares of a batch by the speeds of replicas.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@
 
 namespace trainctl::shares_test {
 
-TEST_CASE("shares of random speeds follow each other, make the batch, and are in proportion") {
+TEST_CASE("shares of random speeds are consecutive, add up to the batch, and are in proportion") {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> uniform(0.01, 10);
   for (int trial = 0; trial < 500; ++trial) {
@@ -38,7 +38,7 @@ TEST_CASE("shares of random speeds follow each other, make the batch, and are in
   }
 }
 
-TEST_CASE("equal speeds are equal shares, and whole numbers are met exactly") {
+TEST_CASE("equal speeds lead to equal shares, and shares that are whole numbers are exact") {
   for (const std::int64_t batch : {64, 7, 1}) {
     for (int r = 0; r < 4; ++r) {
       const MeshRank rank = replica(r, 4);
@@ -51,7 +51,7 @@ TEST_CASE("equal speeds are equal shares, and whole numbers are met exactly") {
   CHECK(share_of(64, {replica(1, 3), {21, 22, 21}}).count == 22);
 }
 
-TEST_CASE("parts by speed are whole units, make the whole, and leave no replica out") {
+TEST_CASE("parts by speed are multiples of the unit, add up to the whole, and leave no replica out") {
   std::mt19937 random(8);
   std::uniform_real_distribution<double> uniform(0.05, 4);
   for (int trial = 0; trial < 500; ++trial) {
@@ -79,7 +79,7 @@ TEST_CASE("parts by speed are whole units, make the whole, and leave no replica 
   CHECK(parts_by_speed(64, 4, {2, 1}) == std::vector<std::int64_t>{44, 20});
 }
 
-TEST_CASE("logical shards in rows and in turn make the batch, each shard on one replica") {
+TEST_CASE("consecutive and interleaved logical shards make up the batch, each on one replica") {
   for (const bool interleaved : {false, true}) {
     for (int replicas = 1; replicas <= 8; ++replicas) {
       const LogicalShards shards{8, 3, interleaved};
@@ -87,14 +87,14 @@ TEST_CASE("logical shards in rows and in turn make the batch, each shard on one 
         CAPTURE(interleaved, replicas, batch);
         std::vector<int> taken(static_cast<std::size_t>(batch), 0);
         for (int r = 0; r < replicas; ++r) {
-          const BatchDivision who{replica(r, replicas), {}, shards};
-          const Share share = share_of(batch, who);
-          CHECK(share.count <= largest_share(24, who));
+          const BatchDivision division{replica(r, replicas), {}, shards};
+          const Share share = share_of(batch, division);
+          CHECK(share.count <= largest_share(24, division));
           for (std::int64_t i = 0; i < share.count; ++i) {
             REQUIRE(share.at(i) < batch);
             ++taken[static_cast<std::size_t>(share.at(i))];
             if (interleaved) CHECK(share.at(i) / 3 % replicas == r);
-            if (i % 3 > 0) CHECK(share.at(i) == share.at(i - 1) + 1);  // a shard's samples follow each other
+            if (i % 3 > 0) CHECK(share.at(i) == share.at(i - 1) + 1);  // a shard's samples are consecutive
           }
         }
         CHECK(std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; }));
@@ -106,11 +106,11 @@ TEST_CASE("logical shards in rows and in turn make the batch, each shard on one 
 TEST_CASE("a batch of evaluation has one logical shard for each replica") {
   const BatchDivision training{replica(2, 3), {}, {8, 5, true}};
   CHECK(evaluation_batch(40, training) == 15);
-  const BatchDivision who = evaluation_division(training);
-  CHECK(share_of(15, who).first == 10);
-  CHECK(share_of(15, who).count == 5);
-  CHECK(share_of(12, who).count == 2);
-  CHECK(share_of(9, who).count == 0);
+  const BatchDivision division = evaluation_division(training);
+  CHECK(share_of(15, division).first == 10);
+  CHECK(share_of(15, division).count == 5);
+  CHECK(share_of(12, division).count == 2);
+  CHECK(share_of(9, division).count == 0);
   const BatchDivision plain{replica(1, 2), {1, 3}};
   CHECK(evaluation_batch(40, plain) == 40);
   CHECK(share_of(40, evaluation_division(plain)).count == 30);

@@ -1,4 +1,4 @@
-// After the first steps a step of a run, from the data to the update, allocates nothing.
+// Tests that after the first steps a step of a run, from the data to the update, allocates nothing.
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include "io/loader/data.h"
 #include "run/job/job.h"
 #include "run/run_spec.h"
-#include "test/run/count_allocations.h"
 #include "test/catch.h"
+#include "test/run/count_allocations.h"
 #include "test/support/configs.h"
 
 namespace trainctl::test::steady_state_test {
@@ -40,7 +40,7 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
     }
   };
   epoch();  // both sizes of batches, once
-  // On a busy machine a worker may come to its first sample late; what every step allocates shows in every round.
+  // On a busy machine a worker may read its first sample late; an allocation of every step shows up in every round.
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (int round = 0; round < 5 && least > 0; ++round) {
     const std::int64_t before = allocations_of_ours();

@@ -1,4 +1,4 @@
-// What travels to the host after a step: only what it reads, whatever else is summed over the ranks.
+// Tests that only the values that the host reads are copied to it after a step.
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,12 +14,12 @@
 namespace trainctl::test::step_results_test {
 namespace {
 
-// A backend that counts the bytes that are copied in parts.
+// A backend that counts the bytes of copy_all().
 class Counting final : public Backend {
  public:
   explicit Counting(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
 
-  std::int64_t last_copied = 0;  // by one call
+  std::int64_t last_copied = 0;  // bytes of the last call
 
   std::string_view name() const override { return inner_->name(); }
   bool on_host() const override { return inner_->on_host(); }

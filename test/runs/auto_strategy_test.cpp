@@ -1,4 +1,4 @@
-// `strategy: auto` under real ranks: something that fits is chosen, trains, is recorded, and is kept by a resume.
+// Tests `strategy: auto` with real ranks: a strategy that fits is chosen, trained with, recorded, and kept by a resume.
 #include "test/catch.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
@@ -47,12 +47,12 @@ TEST_CASE("strategy: auto chooses, trains, and a resume keeps the choice") {
       folder, {"run", file, "--ranks", "2", "--run-dir", "run", "--set", "train.max_steps=12"});
   CAPTURE(more.errors);
   CHECK(more.code == 0);
-  CHECK((more.errors + more.out).find("strategy: auto takes") == std::string::npos);  // nothing is chosen anew
+  CHECK((more.errors + more.out).find("strategy: auto takes") == std::string::npos);  // the choice is kept
   CHECK(section(read_file(folder / "run/config.yaml"), "strategy") == chosen);
   CHECK(events(folder / "run", "end").back()["step"] == 12);
 }
 
-TEST_CASE("strategy: auto refuses what fits under no strategy") {
+TEST_CASE("strategy: auto refuses a network that fits with no strategy") {
   const Folder folder;
   const std::string file = folder.write("job.yaml", config);
   const Finished run = trainctl::test::trainctl(

@@ -1,4 +1,4 @@
-// Early stopping and plateaus in whole runs: when they act, what they leave, and that a resume changes nothing.
+// Tests early stopping and plateaus in whole runs: when they act, what they save, and that a resume changes nothing.
 #include <algorithm>
 #include <filesystem>
 
@@ -9,7 +9,7 @@
 namespace trainctl::test::callbacks_test {
 namespace {
 
-// Learns fast, and then by heart: the validation loss rises again.
+// A run that learns fast and then overfits: the validation loss rises again.
 std::string overfitting(const std::string& keys) {
   return uneven_data + R"(
 model:
@@ -38,7 +38,7 @@ TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   const std::vector<double> losses = validation_losses(whole);
   REQUIRE(losses.size() < 60);
   const auto best = std::min_element(losses.begin(), losses.end());
-  CHECK(losses.end() - best == 4);  // three epochs behind the best one
+  CHECK(losses.end() - best == 4);  // three epochs after the best one
   const Json end = events(whole, "end").at(0);
   CHECK(end.at("status") == "completed");
   CHECK(end.at("best").at("value") == *best);
@@ -51,7 +51,7 @@ TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   CHECK(kept_best.at("step") < kept_last.at("step"));
   CHECK(end.at("weights_sha256") == kept_best.at("weights_sha256"));
 
-  // In pieces of two epochs it ends at the same step. (The end of a piece would restore its best weights, too.)
+  // Resumed every two epochs, it ends at the same step. (With restore_best each piece would end with its best weights.)
   const std::string pieces = folder / "pieces";
   for (std::size_t epochs = 2; epochs < 60; epochs += 2) {
     const Finished piece = trainctl(
@@ -63,7 +63,7 @@ TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   CHECK(events(pieces, "end").back().at("step") == end.at("step"));
 }
 
-TEST_CASE("on a plateau the learning rate falls, also in the pieces of a run") {
+TEST_CASE("on a plateau the learning rate falls, also in a run that is resumed") {
   const Folder folder;
   const std::string config = folder.write(
       "plateau.yaml", overfitting("reduce_on_plateau: {patience: 2, factor: 0.5, min_learning_rate: 1e-3}"));
@@ -84,7 +84,7 @@ TEST_CASE("on a plateau the learning rate falls, also in the pieces of a run") {
   CHECK(events(pieces, "end").back().at("weights_sha256") == events(whole, "end").back().at("weights_sha256"));
 }
 
-TEST_CASE("what cannot be watched is one error, at its place") {
+TEST_CASE("a metric that cannot be monitored is one error, with its location") {
   const Folder folder;
   const std::string no_validation = R"(
 data: {dataset: synthetic, samples: 40, shape: [4, 4, 1], classes: 3}

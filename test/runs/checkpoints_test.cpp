@@ -1,4 +1,4 @@
-// What a run leaves: checkpoints as asked for, and metrics.jsonl with its fields.
+// Tests what a run saves: checkpoints as configured, and metrics.jsonl with its fields.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -27,7 +27,7 @@ std::set<std::string> keys(const Json& json) {
 const std::string short_run =
     uneven_data + mlp_model + train_section("batch_size: 20, epochs: 4, optimizer: {name: adam, learning_rate: 1e-2}");
 
-TEST_CASE("checkpoints every N steps, the newest K kept, beside the best") {
+TEST_CASE("checkpoints are saved every n steps, and the newest k and the best are kept") {
   const Folder folder;
   const std::string config = folder.write("steps.yaml", short_run + "checkpoint: {every: 5 steps, keep: 2}\n");
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "run"}).code == 0);
@@ -39,35 +39,35 @@ TEST_CASE("checkpoints every N steps, the newest K kept, beside the best") {
         std::set<std::string>{"manifest.json", "state.safetensors", "weights.safetensors"});
 }
 
-TEST_CASE("checkpoints written beside training are those of a run that waits for them") {
+TEST_CASE("checkpoints written in the background equal those of a run that waits for them") {
   const Folder folder;
-  const std::string config = folder.write("beside.yaml", short_run + "checkpoint: {every: 3 steps, keep: 100}\n");
-  const std::vector<std::vector<std::string>> ways = {
+  const std::string config = folder.write("background.yaml", short_run + "checkpoint: {every: 3 steps, keep: 100}\n");
+  const std::vector<std::vector<std::string>> variants = {
       {"--ranks", "1"},
       {"--ranks", "2"},
       {"--ranks", "2", "--set", "strategy.shard=parameters"},
       {"--ranks", "2", "--set", "strategy.shard=optimizer", "--set", "train.moving_average=0.9"},
       {"--ranks", "2", "--set", "checkpoint.weights_only=true"}};
-  for (const std::vector<std::string>& way : ways) {
-    const std::string beside = folder / format("beside-{}", &way - ways.data());
-    const std::string waits = folder / format("waits-{}", &way - ways.data());
-    for (const std::string& directory : {beside, waits}) {
-      std::vector<std::string> command = {"run",     config,  "--run-dir",
-                                          directory, "--set", format("checkpoint.background={}", directory == beside)};
-      command.insert(command.end(), way.begin(), way.end());
+  for (const std::vector<std::string>& variant : variants) {
+    const std::string background = folder / format("background-{}", &variant - variants.data());
+    const std::string waits = folder / format("waits-{}", &variant - variants.data());
+    for (const std::string& directory : {background, waits}) {
+      std::vector<std::string> command = {
+          "run", config, "--run-dir", directory, "--set", format("checkpoint.background={}", directory == background)};
+      command.insert(command.end(), variant.begin(), variant.end());
       const Finished run = trainctl(folder, command);
       INFO(tail(run.errors));
       REQUIRE(run.code == 0);
     }
-    const std::set<std::string> found = names(beside + "/checkpoints");
+    const std::set<std::string> found = names(background + "/checkpoints");
     CHECK(found == names(waits + "/checkpoints"));
     CHECK(found.size() > 8);
     for (const std::string& checkpoint : found) {
-      for (const std::string& file : names(beside + "/checkpoints/" + checkpoint)) {
+      for (const std::string& file : names(background + "/checkpoints/" + checkpoint)) {
         if (!file.ends_with(".safetensors")) continue;
-        CAPTURE(way.back(), checkpoint, file);
+        CAPTURE(variant.back(), checkpoint, file);
         const std::string path = "/checkpoints/" + checkpoint + "/" + file;
-        CHECK(read_file(beside + path) == read_file(waits + path));
+        CHECK(read_file(background + path) == read_file(waits + path));
       }
     }
   }
@@ -92,7 +92,7 @@ TEST_CASE("the best checkpoint is that of the epoch with the best monitored metr
             .ends_with(std::to_string(best->at("step").get<int>())));
 }
 
-TEST_CASE("metrics.jsonl has the fields that it is documented to have") {
+TEST_CASE("metrics.jsonl has the documented fields") {
   const Folder folder;
   const std::string config = folder.write("fields.yaml", short_run);
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "run"}).code == 0);
@@ -116,13 +116,13 @@ TEST_CASE("metrics.jsonl has the fields that it is documented to have") {
   CHECK(start.at("parameters") == 192 * 48 + 48 + 48 * 24 + 24 + 24 * 5 + 5);
   for (const Json& checkpoint : events(folder / "run", "checkpoint")) {
     const std::string saved = folder / checkpoint.at("path").get<std::string>();
-    if (fs::exists(saved)) {  // older ones are gone
+    if (fs::exists(saved)) {  // older checkpoints are deleted
       CHECK(checkpoint.at("bytes").get<std::int64_t>() == 3 * 4 * start.at("parameters").get<std::int64_t>());
     }
   }
 }
 
-TEST_CASE("eval gives what the run's last evaluation gave, on any number of ranks") {
+TEST_CASE("eval reports the values of the run's last evaluation, on any number of ranks") {
   const Folder folder;
   const std::string config = folder.write("eval.yaml", short_run);
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "2"}).code == 0);

@@ -1,4 +1,4 @@
-// More ranks than samples: a rank without a share takes part with zeros, in training, evaluation and a resume.
+// Tests more ranks than samples: a rank without a share takes part with zeros, in training, evaluation and a resume.
 #include <filesystem>
 
 #include "core/base/format.h"
@@ -10,7 +10,8 @@
 namespace trainctl::test::few_samples_test {
 namespace {
 
-// Batches of 4 and a last one of 3: of 6 ranks two have no share of a full batch, one of them has one of the last.
+// Batches of 4 and a last one of 3: two of 6 ranks have no share of a full batch, and one of these two has a share of
+// the last.
 std::string config_of(const Folder& folder) {
   return folder.write("few.yaml", uneven_data + mlp_model +
                                       train_section("batch_size: 4, epochs: 1, optimizer: {name: sgd, "
@@ -52,11 +53,11 @@ TEST_CASE("six ranks share batches of four and learn what one rank learns") {
   const Json one = events(folder / "one", "epoch").back(), six = events(folder / "six", "epoch").back();
   CHECK(six["validation"]["loss"].get<double>() == Approx(one["validation"]["loss"].get<double>()).epsilon(1e-4));
 
-  SECTION("also with reductions beside the backward pass") {
-    train(folder, {"--ranks", "6", "--run-dir", folder / "beside", "--set", "strategy.overlap=true"});
-    check_alike(weights_of(folder / "beside"), weights_of(folder / "one"));
+  SECTION("also with reductions during the backward pass") {
+    train(folder, {"--ranks", "6", "--run-dir", folder / "overlapped", "--set", "strategy.overlap=true"});
+    check_alike(weights_of(folder / "overlapped"), weights_of(folder / "one"));
   }
-  SECTION("also where six ranks go on with what one rank began") {
+  SECTION("also if six ranks resume what one rank began") {
     train(folder, {"--ranks", "1", "--run-dir", folder / "begun", "--set", "train.max_steps=9"});
     train(folder, {"--ranks", "6", "--run-dir", folder / "ended", "--resume", folder / "begun/checkpoints/last"});
     check_alike(weights_of(folder / "ended"), weights_of(folder / "one"));

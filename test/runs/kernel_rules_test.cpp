@@ -1,4 +1,4 @@
-// Kernels of runs that promise their bits: they follow from rules, whatever the user's cache holds.
+// Tests that runs that promise their bits choose kernels by rules, whatever the user's cache holds.
 #include <cstdlib>
 #include <sstream>
 
@@ -13,8 +13,8 @@ namespace trainctl::test::kernel_rules_test {
 namespace {
 
 struct Trained {
-  std::string weights;  // their hash
-  std::string kernels;  // the hash of the kernels, as the run's metrics have it
+  std::string weights;  // hash of the weights
+  std::string kernels;  // hash of the kernels in the run's metrics
   std::string choices, device;
 };
 
@@ -66,7 +66,7 @@ model:
 
 }  // namespace
 
-TEST_CASE("runs that promise their bits give the same with a cache of other kernels") {
+TEST_CASE("runs that promise their bits compute the same bits with a cache of other kernels") {
   const Folder folder;
   const std::string config = folder.write(
       "config.yaml", uneven_data + network + train_section("batch_size: 24, epochs: 1, optimizer: {name: sgd}"));
@@ -85,7 +85,7 @@ TEST_CASE("runs that promise their bits give the same with a cache of other kern
     CHECK(on_two.kernels == fresh.kernels);
     return;
   }
-  // A run that promises nothing takes what the cache holds, and computes other bits.
+  // Any other run uses the kernels in the cache, and computes other bits.
   const Trained timed = train_with_cache(folder, config, "filled", 1, {});
   CHECK(contains(timed.choices, "ref:any"));
   CHECK(timed.weights != fresh.weights);

@@ -1,4 +1,5 @@
-// A last batch that micro-batches of a full one do not divide: it needs no more memory, and is learnt from as a whole.
+// Tests a last batch that cannot be divided into the micro-batches of a full one: it needs no more memory, and all of
+// its samples are used.
 #include <cmath>
 
 #include "io/checkpoint/load.h"
@@ -26,7 +27,7 @@ Arguments with(Arguments arguments, const Arguments& more) {
   return arguments;
 }
 
-// Every way to cut a batch into micro-batches that add to the gradients of those before.
+// All ways to add up gradients over the micro-batches of a batch.
 const std::vector<Arguments> cuts = {
     one_rank,
     with(one_rank, {"--set", "strategy.recompute=blocks"}),
@@ -64,7 +65,7 @@ std::int64_t arena(const Folder& folder, const Arguments& cut, const std::string
   return Json::parse(check.out).at("arena_bytes");
 }
 
-TEST_CASE("a last batch that micro-batches do not divide is learnt from as a whole") {
+TEST_CASE("all samples of a last batch that micro-batches do not divide are used") {
   const Folder folder;
   config_of(folder);
   const std::vector<float> expected = learnt(folder, {"--ranks", "1"});

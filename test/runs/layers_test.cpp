@@ -1,5 +1,5 @@
-// Networks of many kinds of layers as whole runs: the same bits for any number of ranks in reproducible mode, the same
-// losses under other strategies, and something learnt.
+// Tests whole runs of networks with many kinds of layers: the same bits on any number of ranks in reproducible mode,
+// the same losses under other strategies, and a loss that falls.
 #include <cmath>
 
 #include "core/base/format.h"
@@ -73,7 +73,7 @@ TEST_CASE("networks of many kinds of layers have the same bits on any number of 
   }
 }
 
-TEST_CASE("networks of many kinds of layers learn alike under other strategies") {
+TEST_CASE("networks of many kinds of layers have the same losses under other strategies") {
   const Folder folder;
   const std::pair<const char*, std::vector<std::string>> strategies[] = {
       {"data", {}}, {"tensor", {"--set", "strategy.tensor=2"}}, {"pipeline", {"--set", "strategy.pipeline=2"}}};

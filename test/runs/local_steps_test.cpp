@@ -1,5 +1,5 @@
-// Runs whose replicas take steps alone: what is due waits for the next average, and a run goes on from there with the
-// same bits.
+// Tests runs whose replicas take local steps: everything that is due waits for the next average, and a resumed run
+// continues with the same bits.
 #include <signal.h>
 
 #include "core/base/format.h"
@@ -21,7 +21,7 @@ std::vector<std::int64_t> steps_of(const std::vector<Json>& lines) {
   return steps;
 }
 
-TEST_CASE("replicas that take steps alone are compared, logged and saved where they are averaged") {
+TEST_CASE("replicas that take local steps are compared, logged and saved when they are averaged") {
   const Folder folder;
   const std::string config = folder.write("local.yaml", job);
   for (const int ranks : {2, 4}) {
@@ -41,10 +41,10 @@ TEST_CASE("replicas that take steps alone are compared, logged and saved where t
   }
 }
 
-TEST_CASE("a run whose replicas take steps alone goes on with the bits of one that was never stopped") {
+TEST_CASE("a resumed run with local steps ends with the bits of an uninterrupted run") {
   const Folder folder;
   const std::string config = folder.write("local.yaml", job);
-  const std::string whole = folder / "whole", parts = folder / "parts";
+  const std::string whole = folder / "whole", pieces = folder / "pieces";
   const auto until = [&](const std::string& directory, int epochs) {
     const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none",
                                            "--set", format("train.epochs={}", epochs)});
@@ -53,13 +53,13 @@ TEST_CASE("a run whose replicas take steps alone goes on with the bits of one th
     return events(directory, "end").back();
   };
   const Json expected = until(whole, 3);
-  until(parts, 1);
-  const Json end = until(parts, 3);
+  until(pieces, 1);
+  const Json end = until(pieces, 3);
   CHECK(end.at("weights_sha256") == expected.at("weights_sha256"));
   CHECK(end.at("validation") == expected.at("validation"));
 }
 
-TEST_CASE("a stop acts at the next average") {
+TEST_CASE("a stop takes effect at the next average") {
   const Folder folder;
   const std::string config = folder.write("endless.yaml", job);
   Command run(folder, {"run", config, "--ranks", "2", "--set", "train.epochs=100000", "--set", "checkpoint.keep=2"});
@@ -71,7 +71,7 @@ TEST_CASE("a stop acts at the next average") {
   CHECK((step % 4 == 0 || step % 6 == 0));
 }
 
-TEST_CASE("what does not go with steps alone is refused with its line") {
+TEST_CASE("options that cannot be combined with local steps are refused") {
   const Folder folder;
   const auto refused = [&](const std::string& text, const std::string& message) {
     const std::string config = folder.write("bad.yaml", text);

@@ -1,4 +1,4 @@
-// log.callbacks: what commands are told, and that those that fail or hang change nothing.
+// Tests log.callbacks: the variables of the commands, and that commands that fail or hang do not affect the run.
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 
 namespace trainctl::test::log_callbacks_test {
 
-TEST_CASE("callbacks are told what happened, also those that ask trainctl, and bad ones only warn") {
+TEST_CASE("callbacks get the values of their event, may call trainctl, and only warn if they fail") {
   const Folder folder;
   const std::string config = folder.write("told.yaml", format(R"(
 data: {{dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5, validation: {{samples: 37}}}}
@@ -69,7 +69,7 @@ log: {callbacks: [{end: "env >> seen.txt"}]}
   CHECK_FALSE(contains(seen, "0123456789abcdef"));
 }
 
-// Whether a process of the group runs; one that nobody has waited for yet does not.
+// Whether a process of the group is running; zombies do not count.
 bool runs_in(pid_t group) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string stat = read_file(entry.path() / "stat");
@@ -83,7 +83,7 @@ bool runs_in(pid_t group) {
   return false;
 }
 
-TEST_CASE("a command ends with its run, however that ends") {
+TEST_CASE("a command ends with its run, however the run ends") {
   const Folder folder;
   const std::string config = folder.write("killed.yaml", R"(
 data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5}
@@ -99,11 +99,11 @@ log:
   REQUIRE(runs_in(group));
   run.send(SIGKILL);
   run.wait();
-  CHECK(comes_true([&] { return !runs_in(group); }));  // neither the shell nor what it has started
+  CHECK(comes_true([&] { return !runs_in(group); }));  // neither the shell nor its children run
   CHECK(run.left_no_process());
 }
 
-TEST_CASE("a callbacks.log that is a pipe is told of, not waited for") {
+TEST_CASE("a callbacks.log that is a pipe is reported, not waited for") {
   const Folder folder;
   const std::string config = folder.write("pipe.yaml", R"(
 data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5}

@@ -1,11 +1,11 @@
-// Values that are sums over parameters or samples are the same on every mesh: penalties, and R² of targets far from 0.
+// Tests that sums over parameters or samples are the same on every mesh: penalties, and R² of targets far from 0.
 #include <cmath>
 
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::mesh_values_test {
 namespace {
@@ -18,7 +18,7 @@ std::vector<float> targets() {
   return y;
 }
 
-// Two penalised layers, and a last one that always says 250000.5.
+// Penalised layers, and a last layer whose output is always 250000.5.
 std::string config_of(const Folder& folder) {
   std::vector<float> x;
   for (int i = 0; i < samples * 6; ++i) x.push_back(static_cast<float>((i * 5) % 13) / 13 - 0.5f);
@@ -96,7 +96,7 @@ TEST_CASE("penalties and R² on every mesh are those of one rank") {
   }
 }
 
-TEST_CASE("an output that is wider than the number of classes is told once, and one that fits is not") {
+TEST_CASE("an output that is wider than the number of classes is reported once, and one that fits is not") {
   const Folder folder;
   for (const int units : {3, 4, 6}) {
     CAPTURE(units);
@@ -111,9 +111,9 @@ train: {{batch_size: 4, epochs: 1, loss: sparse_categorical_crossentropy, optimi
     CHECK(run.code == 0);
     CHECK(count(run.errors, "never right") == (units > 3 ? 1 : 0));
     const std::string useless = units == 4 ? "1 value is" : "3 values are";
-    const std::string said =
+    const std::string message =
         format("the output has {} values and the data 3 classes, so that {} never right: set 3 units", units, useless);
-    CHECK(contains(run.errors, said) == (units > 3));
+    CHECK(contains(run.errors, message) == (units > 3));
   }
 }
 

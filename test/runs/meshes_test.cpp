@@ -1,4 +1,4 @@
-// Every strategy, every product of two axes of the mesh, and what replicas may share beside them, learns what one rank
+// Tests that every strategy, every combination of two mesh axes, and sharded replicas with them, learn what one rank
 // learns on the same micro-batches.
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,15 @@
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::meshes_test {
 namespace {
 
-constexpr int micro_batches = 4;  // of a global batch, on all replicas together: each has the same samples everywhere
+constexpr int micro_batches =
+    4;  // of a global batch, on all replicas together; each has the same samples on every mesh
 
 struct OnMesh {
   int ranks = 1;
@@ -47,10 +48,10 @@ constexpr OnMesh meshes[] = {
     {4, 1, 2, "parameters"},
 };
 
-// Further ones for small networks.
-const std::vector<OnMesh> shared_layers = {{4, 1, 2, "optimizer"}, {4, 1, 2, "gradients"}, {8, 2, 2, "parameters"}};
+// Further meshes for small networks.
+const std::vector<OnMesh> sharded_meshes = {{4, 1, 2, "optimizer"}, {4, 1, 2, "gradients"}, {8, 2, 2, "parameters"}};
 
-// All weights of the last checkpoint, put together from the ranks' parts.
+// All weights of the last checkpoint, put together from the ranks' shards.
 std::vector<float> weights_of(const std::string& run_directory) {
   const LoadedCheckpoint checkpoint = load_named_checkpoint(run_directory);
   std::vector<float> all;
@@ -72,8 +73,7 @@ std::string train_on(const Folder& folder, const std::string& config, const OnMe
   return directory;
 }
 
-// Trains 30 steps on every mesh. `rounding`: by how much a weight may differ, from the differences in the order of
-// sums.
+// Trains 30 steps on every mesh. `rounding` is the largest difference of a weight that the order of sums may cause.
 void compare(const Folder& folder, const std::string& config, double rounding,
              const std::vector<OnMesh>& further = {}) {
   const std::string one = train_on(folder, config, {});
@@ -108,7 +108,7 @@ TEST_CASE("an MLP learns the same on every mesh") {
   const Folder folder;
   compare(folder,
           folder.write("mlp.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 5, " + momentum)),
-          1e-4, shared_layers);
+          1e-4, sharded_meshes);
 }
 
 TEST_CASE("a CNN with skips learns the same on every mesh") {
@@ -116,7 +116,7 @@ TEST_CASE("a CNN with skips learns the same on every mesh") {
   compare(folder,
           folder.write("skips.yaml", uneven_data + skip_model +
                                          train_section("batch_size: 20, epochs: 5, clip_norm: 1, " + momentum)),
-          1e-4, shared_layers);
+          1e-4, sharded_meshes);
 }
 
 TEST_CASE("layers that share weights learn the same on every mesh") {
@@ -176,7 +176,7 @@ TEST_CASE("a network on sequences of tokens learns the same on every mesh") {
   }
   folder.write("x.npy", npy("<i8", format("({}, {})", sequences, length), raw(x)));
   folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
-  // The ranks have parts of the vectors of so large a table.
+  // The ranks hold shards of the vectors of a table of this size.
   const std::string config = folder.write("sequence.yaml", format(R"(
 data: {{dataset: npy, x: x.npy, y: y.npy}}
 model:
@@ -197,8 +197,8 @@ log: {{every: 1 steps}}
   CHECK(contains(check.out, "[0:600, 0:32]"));
 }
 
-// Twenty layers of batch normalization and rectifiers make a hundred of a rounding error in a few steps: with a rate of
-// 0.02 and momentum one rank on two threads leaves one rank on one thread by 1e-3 within ten steps.
+// Twenty layers of batch normalization and relu amplify a rounding error a hundredfold in a few steps: with a rate of
+// 0.02 and momentum, one rank on two threads differs from one rank on one thread by 1e-3 within ten steps.
 TEST_CASE("ResNet-20 learns the same on every mesh from the same micro-batches") {
   const Folder folder;
   compare(folder, folder.write("resnet.yaml", R"(

@@ -1,21 +1,22 @@
-// What becomes of metrics: those that are not finite, and those at the end of a run that ends within an epoch.
+// Tests the metrics of whole runs: values that are not finite, runs that end within an epoch, confusion matrices and
+// times.
 #include <filesystem>
 #include <limits>
 
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::metrics_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// 48 training samples, and 12 for validation of which one is infinite after the transform. A relu stands between it and
-// the loss.
+// 48 training samples, and 12 for validation, one of which is infinite after the transform. A relu is between this
+// value and the loss.
 std::string spoilt_config(const Folder& folder, const std::string& precision) {
   std::vector<float> x(60 * 8);
   std::vector<std::int64_t> y(60);
@@ -36,7 +37,7 @@ train: {{batch_size: 16, epochs: 6, loss: sparse_categorical_crossentropy, preci
                                             precision));
 }
 
-TEST_CASE("a metric that is not finite is told as such, never the best, and outlives a stop") {
+TEST_CASE("a metric that is not finite is reported as such, is never the best, and does not prevent a resume") {
   for (const std::string precision : {"float32", "bfloat16"}) {
     CAPTURE(precision);
     const Folder folder;
@@ -65,7 +66,7 @@ TEST_CASE("a metric that is not finite is told as such, never the best, and outl
   }
 }
 
-TEST_CASE("a run that max_steps or max_time ends within an epoch is validated and leaves its best") {
+TEST_CASE("a run that max_steps or max_time ends within an epoch is validated and saves its best checkpoint") {
   const Folder folder;
   const std::string config =
       folder.write("short.yaml", uneven_data + mlp_model +
@@ -88,7 +89,7 @@ TEST_CASE("a run that max_steps or max_time ends within an epoch is validated an
   }
 }
 
-TEST_CASE("a run that ended within an epoch and goes on counts every sample of it once") {
+TEST_CASE("a run that is resumed within an epoch counts every sample of the epoch once") {
   const Folder folder;
   const std::string config = folder.write(
       "on.yaml",
@@ -107,7 +108,7 @@ TEST_CASE("a run that ended within an epoch and goes on counts every sample of i
   }
 }
 
-TEST_CASE("auc is that of all samples, on one rank as on two, and of an epoch that a resume goes on in") {
+TEST_CASE("auc covers all samples of an epoch, on one rank, on two, and after a resume within the epoch") {
   const Folder folder;
   std::vector<float> x(90 * 4);
   std::vector<std::int64_t> y(90);
@@ -145,7 +146,7 @@ checkpoint: {monitor: val_auc}
   CHECK(events(folder / "one", "end").back()["best"]["monitor"] == "val_auc");
 }
 
-TEST_CASE("the names of classes are kept with the run, and skipped samples and changed data are warned of once") {
+TEST_CASE("class names are kept with the run, and skipped samples and changed data are reported once") {
   const Folder folder;
   const std::vector<std::string> names{"a big \"cat\"", "dog"};
   for (const std::string& name : names) {
@@ -178,7 +179,7 @@ train: {batch_size: 4, epochs: 4, loss: sparse_categorical_crossentropy, optimiz
   CHECK(count(resumed.errors, "the data has changed") == 1);
 }
 
-TEST_CASE("a confusion matrix has the same counts on any number of ranks, and accuracy on its diagonal") {
+TEST_CASE("a confusion matrix has the same counts on any number of ranks, and its diagonal matches the accuracy") {
   const Folder folder;
   const std::string config = folder.write(
       "table.yaml", uneven_data + mlp_model +
@@ -215,7 +216,7 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and ac
   CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is not a result of this run"));
 }
 
-TEST_CASE("steps tell where their time went, on one rank and on two") {
+TEST_CASE("steps report how their time was spent, on one rank and on two") {
   const Folder folder;
   const std::string config =
       folder.write("told.yaml", uneven_data + mlp_model +

@@ -1,5 +1,5 @@
-// Mixed samples in whole runs: classes for every loss that takes them, the same bits on any number of ranks and in the
-// pieces of a run.
+// Tests mixed samples in whole runs: classes for every loss that accepts them, and the same bits on any number of ranks
+// and after a resume.
 #include "core/base/format.h"
 #include "test/catch.h"
 #include "test/support/command.h"
@@ -35,7 +35,7 @@ Json end_of(const Folder& folder, const std::string& config, const std::string& 
   return events(folder / name, "end").back();
 }
 
-TEST_CASE("a run on mixed samples learns the same bits on any number of ranks, and in pieces") {
+TEST_CASE("a run on mixed samples learns the same bits on any number of ranks, and after a resume") {
   const Folder folder;
   const std::string config = folder.write(
       "mixed.yaml", mixed_data("{random_flip: horizontal}, {mixup: 0.4}, {cutmix: 1.0}") + model +
@@ -54,7 +54,7 @@ TEST_CASE("a run on mixed samples learns the same bits on any number of ranks, a
   CHECK(end.at("train") == whole.at("train"));
 }
 
-TEST_CASE("class numbers of mixed samples train as probabilities do") {
+TEST_CASE("class numbers of mixed samples lead to the same losses as probabilities") {
   const Folder folder;
   const auto losses = [&](const std::string& loss) {
     const std::string text = mixed_data("{mixup: 0.4}") + model +

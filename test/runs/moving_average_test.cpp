@@ -1,5 +1,5 @@
-// The moving average of weights in whole runs: what it is, that it is what validation, eval and checkpoints have, under
-// every strategy and in the pieces of a run.
+// Tests the moving average of weights in whole runs: its values, and its use by validation, eval and checkpoints, under
+// every strategy and after a resume.
 #include <cmath>
 #include <map>
 
@@ -45,7 +45,7 @@ Json end_of(const Folder& folder, const std::string& config, const std::string& 
   return events(folder / name, "end").back();
 }
 
-// The averages of a run in float64, from the weights that each of its checkpoints went on from.
+// Compares the averages of a run with those computed in float64 from the latest weights in each checkpoint.
 void check_averages(const std::string& directory) {
   Values expected;
   for (int step = 1; step <= steps; ++step) {
@@ -70,7 +70,7 @@ void check_averages(const std::string& directory) {
   }
 }
 
-TEST_CASE("the moving average follows the weights, which training goes on from, under every strategy") {
+TEST_CASE("the moving average follows the weights that training updates, under every strategy") {
   const Folder folder;
   const std::string config = folder.write("average.yaml", job());
   const std::string plain = folder.write("plain.yaml", job());
@@ -97,13 +97,13 @@ TEST_CASE("the moving average follows the weights, which training goes on from, 
     CAPTURE(axis);
     const Json end = end_of(folder, config, axis, {"--ranks", "2", "--set", format("strategy.{}=2", axis)});
     check_averages(folder / axis);
-    if (axis == std::string("pipeline")) continue;  // whose micro-batches are normalised by themselves
+    if (axis == std::string("pipeline")) continue;  // its micro-batches are normalised on their own
     CHECK(end.at("validation").at("loss").get<double>() ==
           Approx(one.at("validation").at("loss").get<double>()).epsilon(1e-3));
   }
 }
 
-TEST_CASE("validation, eval and the checkpoint have the averages, also as compute copies") {
+TEST_CASE("validation, eval and the checkpoint use the averages, also as compute copies") {
   const Folder folder;
   for (const char* precision : {"float32", "bfloat16"}) {
     CAPTURE(precision);
@@ -119,7 +119,7 @@ TEST_CASE("validation, eval and the checkpoint have the averages, also as comput
   }
 }
 
-TEST_CASE("in pieces, on other numbers of ranks, averages end with the same bits") {
+TEST_CASE("a run that is resumed on other numbers of ranks ends with the same averages, bit for bit") {
   const Folder folder;
   const std::string config =
       folder.write("pieces.yaml", job() + "strategy: {reproducible: {shards: 4}, shard: optimizer}\n");
@@ -133,7 +133,7 @@ TEST_CASE("in pieces, on other numbers of ranks, averages end with the same bits
   CHECK(end.at("validation") == whole.at("validation"));
 }
 
-TEST_CASE("the plan counts the averages, and Keras' words are answered") {
+TEST_CASE("the memory plan counts the averages, and Keras' names lead to a suggestion") {
   const Folder folder;
   const std::string config = folder.write("average.yaml", job());
   const auto memory = [&](const std::vector<std::string>& more) {

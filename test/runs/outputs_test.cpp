@@ -1,4 +1,4 @@
-// Networks with several inputs and outputs, as a user writes them.
+// Tests networks with several inputs and outputs, as users write them.
 #include <filesystem>
 #include <sstream>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t samples = 240;
 
-// Images one quarter of which is dark, and tables whose sum, with the number of that quarter, is the value to find.
+// Writes images with one dark quarter, whose number is the class, and tables. The target value is the sum of the
+// table's row and a quarter of the class.
 void write_arrays(const Folder& folder) {
   std::vector<std::uint8_t> image;
   std::vector<float> table, size;
@@ -36,7 +37,7 @@ void write_arrays(const Folder& folder) {
   folder.write("size.npy", npy("<f4", format("({}, 1)", samples), raw(size)));
 }
 
-// A network on the image and the table; with both outputs, or with the class alone.
+// A network on the image and the table; with both outputs, or with the class only.
 std::string config_of(const Folder& folder, bool both = true) {
   write_arrays(folder);
   return folder.write(
@@ -123,10 +124,10 @@ TEST_CASE("a network of two inputs and one output stops in an epoch and resumes 
   CHECK(weights("parts", {"--set", "train.epochs=4"}) == whole);
   const std::vector<Json> a = events(folder / "whole", "epoch"), b = events(folder / "parts", "epoch");
   CHECK(a.back()["train"] == b.back()["train"]);
-  CHECK(a.back()["validation"]["accuracy"].is_number());  // the name is for several outputs
+  CHECK(a.back()["validation"]["accuracy"].is_number());  // with one output its name is no prefix
 }
 
-TEST_CASE("predict takes several inputs by name, and tells what each output says") {
+TEST_CASE("predict accepts several inputs by name, and reports every output") {
   const Folder folder;
   const std::string config = config_of(folder);
   train(folder, config, 1, {"--set", "train.epochs=20"});
@@ -184,7 +185,7 @@ TEST_CASE("predict takes several inputs by name, and tells what each output says
   CHECK(contains(uneven.errors, "each input needs a row for every sample"));
 }
 
-TEST_CASE("what does not go with the names of inputs and outputs is said with the place") {
+TEST_CASE("settings that do not fit the inputs and outputs are refused") {
   const Folder folder;
   const std::string config = config_of(folder);
   struct Case {
@@ -213,7 +214,7 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
     CHECK(contains(checked.errors, message));
   }
   for (const char* key : {"data.transform", "data.augment", "data.label_mode", "train.metrics"}) {
-    CAPTURE(key);  // what a resolved config has where nothing is stated
+    CAPTURE(key);  // the values in a resolved config if nothing is set
     const std::string nothing = std::string(key) + (std::string(key) == "data.label_mode" ? "=int" : "=[]");
     CHECK(trainctl(folder, {"check", config, "--quiet", "--set", nothing}).code == 0);
   }

@@ -1,4 +1,4 @@
-// N ranks train as one rank does: the same global batches, the same losses.
+// Tests that n ranks train as one rank does: the same global batches, the same losses.
 #include <cmath>
 
 #include "core/base/format.h"
@@ -72,7 +72,7 @@ TEST_CASE("a CNN with skips and dropout learns the same on 1, 2, 3 and 4 ranks, 
 TEST_CASE("with batch norm, N ranks learn what one rank learns on the same micro-batches") {
   const Folder folder;
   std::string data = uneven_data;
-  data.replace(data.find("103"), 3, "120");  // full batches only: a share's micro-batches divide it
+  data.replace(data.find("103"), 3, "120");  // full batches only, so that micro-batches divide every share
   const std::string config =
       folder.write("norms.yaml", data + batch_norm_model +
                                      train_section("batch_size: 24, epochs: 6, optimizer: {name: sgd, "

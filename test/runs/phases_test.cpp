@@ -1,5 +1,5 @@
-// Frozen layers and phases of a run: what stays bit for bit, what begins anew, what a resume goes on with, and what is
-// saved by it.
+// Tests frozen layers and phases of a run: frozen weights keep their bits, each phase has its own optimizer, runs can
+// be resumed, and frozen layers save memory and time.
 #include <signal.h>
 
 #include <cmath>
@@ -71,7 +71,7 @@ TEST_CASE("frozen weights and statistics keep their bits, and a phase begins wit
     CHECK(tensor_at(run, step, "bn/moving_variance") == std::vector<float>(16, 1.0f));
     CHECK(tensor_at(run, step, "bn/gamma") == std::vector<float>(16, 1.0f));
   }
-  // States are of what trains, by the phase's optimizer.
+  // Only trainable parameters have states, those of the phase's optimizer.
   std::vector<std::string> names;
   for (const NamedTensor& tensor : load_checkpoint(step_folder(run, 8)).snapshot.state) names.push_back(tensor.name);
   CHECK(names == std::vector<std::string>{"momentum/head/bias", "momentum/head/kernel", "momentum/mix/bias",
@@ -87,7 +87,7 @@ TEST_CASE("frozen weights and statistics keep their bits, and a phase begins wit
   CHECK(contains(read_file(run + "/log.txt"), "phase 2 of 2: 2 epochs with adam"));
 }
 
-TEST_CASE("a run in phases goes on in the middle of any with its bits, on any number of ranks") {
+TEST_CASE("a run can be resumed in the middle of any phase with the same bits, on any number of ranks") {
   const Folder folder;
   const std::string config =
       folder.write("phases.yaml", uneven_data + model + two_phases + kept + "strategy: {reproducible: {shards: 4}}\n");
@@ -100,8 +100,8 @@ TEST_CASE("a run in phases goes on in the middle of any with its bits, on any nu
     CHECK(end_of(part).at("weights_sha256") == expected.at("weights_sha256"));
     CHECK(end_of(part).at("validation") == expected.at("validation"));
   }
-  // Cut short and carried on in its own directory: in a phase, and between two. (The length of a run is that of its
-  // schedules.)
+  // Stopped and resumed in its own directory, within a phase and between two. (Other schedules than a constant one
+  // depend on the length of the run.)
   const std::vector<std::string> constant{"--set", "train.schedule=constant"};
   const Json steady = end_of(train(folder, config, "steady", 2, constant));
   for (const int step : {5, 12, 14}) {
@@ -113,7 +113,7 @@ TEST_CASE("a run in phases goes on in the middle of any with its bits, on any nu
   }
 }
 
-TEST_CASE("a signal in the middle of the second phase saves it there, and the bits do not tell") {
+TEST_CASE("a run that a signal stops in its second phase is resumed with the same bits") {
   const Folder folder;
   const std::string config = folder.write(
       "stopped.yaml", uneven_data + model + "strategy: {reproducible: {shards: 4}}\n" +
@@ -195,7 +195,7 @@ TEST_CASE("phases learn the same under every strategy") {
     for (const auto& [step, loss] : found) CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
     CHECK(tensor_at(run, 12, "base/kernel") == base);
   }
-  // Averages of replicas that take steps alone leave frozen weights as they are, too.
+  // Averages of replicas that take local steps do not change frozen weights, either.
   const std::string local = train(folder, config, "local", 3, {"--set", "strategy.sync_every=2"});
   CHECK(tensor_at(local, 12, "base/kernel") == base);
   CHECK(tensor_at(local, 24, "bn/gamma") == std::vector<float>(16, 1.0f));
@@ -209,7 +209,7 @@ Json json_of(const Folder& folder, std::vector<std::string> command) {
   return Json::parse(finished.out);
 }
 
-TEST_CASE("frozen parts cost no gradients, no optimizer state, no communication and no backward pass") {
+TEST_CASE("frozen layers cost no gradients, no optimizer state, no communication and no backward pass") {
   const Folder folder;
   const std::string config = folder.write("phases.yaml", uneven_data + model + two_phases);
   const Json checked = json_of(folder, {"check", config, "--ranks", "2"});
@@ -218,7 +218,7 @@ TEST_CASE("frozen parts cost no gradients, no optimizer state, no communication 
   CHECK(checked.at("phases")[0].at("trainable_parameters") == mix + head);
   CHECK(checked.at("phases")[1].at("trainable_parameters") == bases + mix + head);
   CHECK(checked.at("phases")[0].at("memory_bytes") < checked.at("phases")[1].at("memory_bytes"));
-  CHECK(checked.at("trainable_parameters") == bases + mix + head);  // all else is of the larger one
+  CHECK(checked.at("trainable_parameters") == bases + mix + head);  // all other values are those of the larger phase
   CHECK(checked.at("memory_bytes").at("optimizer state") == 2 * 4 * (bases + mix + 160 + 8));
 
   // The same run without phases, with and without frozen layers.
@@ -255,7 +255,7 @@ TEST_CASE("frozen parts cost no gradients, no optimizer state, no communication 
   }
 }
 
-TEST_CASE("what is wrong with frozen layers and phases is said at once, with its place") {
+TEST_CASE("errors of frozen layers and phases are reported before training") {
   const Folder folder;
   const auto errors_of = [&](const std::string& text, const std::vector<std::string>& sets = {}) {
     std::vector<std::string> command{"check", folder.write("wrong.yaml", text), "--ranks", "1"};

@@ -1,5 +1,5 @@
-// Pipelines as a user runs them: the losses of one rank, checkpoints for any mesh, stops, evaluation and what check
-// says.
+// Tests pipelines in whole runs: the losses of one rank, checkpoints for any mesh, stops, evaluation and the output of
+// check.
 #include <signal.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace trainctl::test::pipeline_test {
 namespace {
 
-// Trains into a folder of its own, on a mesh: "pipeline=2,schedule=gpipe" are keys of `strategy`.
+// Trains into a folder of its own; `settings` are arguments of --set.
 std::string train_on(const Folder& folder, const std::string& config, int ranks,
                      const std::vector<std::string>& settings, const std::vector<std::string>& further = {}) {
   static int number = 0;
@@ -50,7 +50,7 @@ std::string skips_on(const Folder& folder, const std::string& further = "") {
                                         further);
 }
 
-// One tensor travels there, and two from within the block, whose addition is a part of the op before it.
+// One tensor is sent between blocks, but two from within a block, whose addition is fused into the op before it.
 TEST_CASE("balanced stages of a residual network are cut between its blocks") {
   const Folder folder;
   const std::string config = folder.write("resnet20.yaml", R"(
@@ -71,7 +71,7 @@ TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one r
   compare(one, train_on(folder, config, 2, {"strategy.pipeline=2", "strategy.micro_batches=5"}));
   compare(one, train_on(folder, config, 4, {"strategy.pipeline=4", "strategy.schedule=gpipe"}));
   compare(one, train_on(folder, config, 4, {"strategy.pipeline=2", "strategy.micro_batches=5"}));
-  // The first stage feeds the last one past the second.
+  // The first stage sends activations to the last one, too.
   compare(one,
           train_on(folder, config, 3,
                    {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
@@ -101,7 +101,7 @@ model:
   compare(train_on(folder, config, 1, {}), train_on(folder, config, 4, stages));
 }
 
-TEST_CASE("a stage in which nothing trains has nothing to share") {
+TEST_CASE("a stage without trainable layers works with every kind of shard") {
   const Folder folder;
   const std::string config =
       folder.write("mlp.yaml", uneven_data + mlp_model +
@@ -118,7 +118,7 @@ TEST_CASE("a stage in which nothing trains has nothing to share") {
 TEST_CASE("with batch norm, stages learn what one rank learns on the same micro-batches") {
   const Folder folder;
   std::string data = uneven_data;
-  data.replace(data.find("103"), 3, "120");  // full batches only: a share's micro-batches divide it
+  data.replace(data.find("103"), 3, "120");  // full batches only, so that micro-batches divide every share
   const std::string config =
       folder.write("norms.yaml", data + batch_norm_model +
                                      train_section("batch_size: 24, epochs: 6, clip_norm: 1, optimizer: {name: sgd, "
@@ -128,7 +128,7 @@ TEST_CASE("with batch norm, stages learn what one rank learns on the same micro-
   compare(one, train_on(folder, config, 4, {"strategy.pipeline=2", "strategy.micro_batches=3"}));
 }
 
-TEST_CASE("a checkpoint of replicas in stages goes on on any mesh, and is evaluated on any") {
+TEST_CASE("a checkpoint of replicas of stages can be resumed and evaluated on any mesh") {
   const Folder folder;
   const std::string config = skips_on(folder, "checkpoint: {every: 8 steps, keep: 9}\n");
   const std::string whole = train_on(folder, config, 4, {"strategy.pipeline=2"});
@@ -161,7 +161,7 @@ TEST_CASE("a checkpoint of replicas in stages goes on on any mesh, and is evalua
   }
 }
 
-TEST_CASE("stages stop together, and go on to the weights of a run that was not stopped") {
+TEST_CASE("stages stop together, and after a resume end with the weights of an uninterrupted run") {
   const Folder folder;
   const std::string config = folder.write("stop.yaml", R"(
 data: {dataset: synthetic, samples: 1600, shape: [16, 16, 8], classes: 5}
@@ -182,7 +182,7 @@ strategy: {pipeline: 2}
   CHECK(events(directory, "end").back().at("weights_sha256") == events(whole, "end").back().at("weights_sha256"));
 }
 
-TEST_CASE("a stage that diverges ends the run on all, with the tensor that was the first") {
+TEST_CASE("a stage that diverges ends the run on all ranks, and the first tensor that is not finite is named") {
   const Folder folder;
   const std::string config =
       folder.write("diverges.yaml", uneven_data + skip_model +
@@ -194,7 +194,7 @@ TEST_CASE("a stage that diverges ends the run on all, with the tensor that was t
   CHECK_FALSE(contains(run.errors, "written by receive"));
 }
 
-TEST_CASE("stages that share weights save them once, and any mesh goes on from them") {
+TEST_CASE("stages that share weights save them once, and any mesh can resume from them") {
   const Folder folder;
   const std::string config = folder.write(
       "shared.yaml", uneven_data + shared_model +
@@ -228,7 +228,7 @@ TEST_CASE("stages that share weights save them once, and any mesh goes on from t
   CHECK(mesh.at(0).at("parameters").get<int>() + mesh.at(1).at("parameters").get<int>() > parameters);
 }
 
-TEST_CASE("check refuses what stages that share weights cannot keep equal") {
+TEST_CASE("check refuses shared weights that stages cannot keep equal") {
   const Folder folder;
   const std::string config = folder.write("shared.yaml", uneven_data + R"(
 model:
@@ -240,9 +240,9 @@ model:
     - flatten
     - dense: 5
 )" + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
-  const auto refuses = [&](const std::string& place, const std::string& further, const std::string& message) {
+  const auto refuses = [&](const std::string& place, const std::string& sync_every, const std::string& message) {
     const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.place=" + place,
-                                             "--set", "strategy.sync_every=" + further});
+                                             "--set", "strategy.sync_every=" + sync_every});
     INFO(check.errors);
     CHECK(check.code == 2);
     CHECK(contains(check.errors, message));
@@ -259,7 +259,7 @@ model:
                  "most 4 stages"));
 }
 
-TEST_CASE("check shows the stages of a pipeline, and refuses what does not go together with its line") {
+TEST_CASE("check shows the stages of a pipeline, and refuses invalid settings") {
   const Folder folder;
   const std::string config = skips_on(folder, "strategy:\n  pipeline: 2\n");
   const Finished shown = trainctl(folder, {"check", config, "--ranks", "4"});

@@ -1,4 +1,4 @@
-// log.prometheus in whole runs: what is told while they train, on several ranks, over phases and restarts.
+// Tests log.prometheus in whole runs: the metrics during training, on several ranks, over phases and restarts.
 #include <signal.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ double sample(int port, const std::string& name) {
   return found == samples.end() ? -1 : found->second;
 }
 
-// As `promtool check metrics` judges it; true where promtool is not installed.
+// Whether `promtool check metrics` accepts the text; true if promtool is not installed.
 bool promtool_accepts(const Folder& folder, const std::string& text) {
   if (std::system("command -v promtool > /dev/null") != 0) {
     WARN("promtool is not installed");
@@ -40,7 +40,7 @@ bool promtool_accepts(const Folder& folder, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a run on two ranks, reproducible and in phases, tells how it goes until it ends, and counts its restarts") {
+TEST_CASE("a reproducible run in phases on two ranks serves metrics until it ends, and counts its restarts") {
   const Folder folder;
   const int port = free_port();
   const std::string config = folder.write(
@@ -68,7 +68,7 @@ TEST_CASE("a run on two ranks, reproducible and in phases, tells how it goes unt
   }
 }
 
-TEST_CASE("metrics are told on ranks of the user's own mpirun, by rank 0 alone") {
+TEST_CASE("under the user's own mpirun only rank 0 serves metrics") {
   const Folder folder;
   const int port = free_port();
   const std::string config =
@@ -86,7 +86,7 @@ TEST_CASE("metrics are told on ranks of the user's own mpirun, by rank 0 alone")
   CHECK(comes_true([&] { return !is_listened_on(port); }));
 }
 
-TEST_CASE("a port in use is found before training starts, at its line of the config") {
+TEST_CASE("a port in use is reported before training starts, with its line of the config") {
   const Folder folder;
   const int port = free_port();
   const std::string config =
@@ -107,7 +107,7 @@ TEST_CASE("a port in use is found before training starts, at its line of the con
   CHECK(other.code == 0);
   const Finished scaling = trainctl(folder, {"verify-scaling", config, "--ranks", "1,2", "--steps", "2"});
   CHECK_FALSE(contains(scaling.errors, "in use"));
-  // The run that has the port goes on.
+  // The run that has the port continues.
   CHECK(sample(port, "trainctl_steps_total") > 0);
   run.send(SIGINT);
   CHECK(run.wait() == 75);

@@ -1,11 +1,11 @@
-// Reproducible mode: the same weights, bit for bit, for any number of ranks and workers, and across resumes.
+// Tests reproducible mode: the same weights, bit for bit, for any number of ranks and workers, and across resumes.
 #include <random>
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::reproducible_test {
 namespace {
@@ -81,7 +81,7 @@ TEST_CASE("a CNN with skips, dropout and augmentation learns the same bits on an
   compare_ranks(augmented_data + skip_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
 }
 
-TEST_CASE("a rank's threads train on shards side by side and learn the same bits, whatever their number") {
+TEST_CASE("a rank's threads train on shards in parallel and learn the same bits, whatever their number") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", augmented_data + batch_norm_model + eight_shards + train_section(adam));
@@ -101,7 +101,7 @@ TEST_CASE("a rank holds one set of gradients for each level of the tree, and one
   const std::string config = folder.write("config.yaml", augmented_data + R"(
 model: {layers: [flatten, dense: {units: 3000}, dense: {units: 5, activation: softmax}]}
 )" + train_section("batch_size: 48, epochs: 1, optimizer: sgd"));
-  const auto sets = [&](int shards, int ranks, int threads) {  // beyond the one that every run has
+  const auto sets = [&](int shards, int ranks, int threads) {  // sets beyond the one that every run has
     Command check(folder,
                   {"check", config, "--ranks", std::to_string(ranks), "--json", "--set",
                    format("strategy.reproducible.shards={}", shards)},
@@ -122,7 +122,7 @@ model: {layers: [flatten, dense: {units: 3000}, dense: {units: 5, activation: so
   CHECK(sets(8, 1, 4) < 1 + 3 + activations);
 }
 
-TEST_CASE("what replicas receive of shared gradients lies in one place in all rounds") {
+TEST_CASE("replicas receive sharded gradients into the same memory in all rounds") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", uneven_data + mlp_model + train_section("epochs: 1, optimizer: adam"));
@@ -133,10 +133,10 @@ TEST_CASE("what replicas receive of shared gradients lies in one place in all ro
     REQUIRE(check.code == 0);
     return Json::parse(check.out).at("arena_bytes").get<std::int64_t>();
   };
-  CHECK(arena(16) < 1.5 * arena(4));  // more only by what each round's pass reorders
+  CHECK(arena(16) < 1.5 * arena(4));  // larger only by the reordering in the pass of each round
 }
 
-TEST_CASE("a stage in which nothing trains goes with every kind of shard in reproducible mode") {
+TEST_CASE("a stage without trainable layers works with every kind of shard in reproducible mode") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + R"(
 model:
@@ -170,7 +170,7 @@ TEST_CASE("any number of pipelines of the same stages learns the same bits") {
   }
 }
 
-TEST_CASE("replicas that share states, gradients and parameters learn the bits of those that do not") {
+TEST_CASE("replicas that shard states, gradients and parameters learn the bits of those that do not") {
   const Folder folder;
   // Buckets that hold no more than two layers.
   const std::string config = folder.write(
@@ -193,7 +193,7 @@ TEST_CASE("replicas that share states, gradients and parameters learn the bits o
   }
 }
 
-TEST_CASE("batch normalization, bfloat16, accumulation and recomputation keep the bits where gradients are shared") {
+TEST_CASE("batch normalization, bfloat16, accumulation and recomputation keep the bits of sharded replicas") {
   const Folder folder;
   const auto compare = [&](const std::string& name, const std::string& config, const std::string& shard,
                            const std::vector<std::string>& settings) {
@@ -215,7 +215,7 @@ TEST_CASE("batch normalization, bfloat16, accumulation and recomputation keep th
           {"strategy.recompute=blocks"});
 }
 
-TEST_CASE("stages that share layers learn the bits of one replica where replicas share what they hold") {
+TEST_CASE("stages that share weights learn the bits of one replica, also if replicas are sharded") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", R"(
 data: {dataset: synthetic, samples: 40, shape: [16], classes: 5}
@@ -235,7 +235,7 @@ log: {every: 1 steps}
   }
 }
 
-TEST_CASE("eval of a reproducible run gives the same bits on any number of ranks, which are those of the run") {
+TEST_CASE("eval of a reproducible run computes the bits of the run on any number of ranks") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", augmented_data + skip_model + eight_shards + train_section(adam));
@@ -249,10 +249,10 @@ TEST_CASE("eval of a reproducible run gives the same bits on any number of ranks
   }
 }
 
-TEST_CASE("a resume on another instruction set says that the promise does not hold") {
+TEST_CASE("a resume on another instruction set warns that the bits may differ") {
   const Folder folder;
-  // The device tells oneDNN's instruction set by whether it computes in bfloat16, which it does nowhere on such a
-  // processor.
+  // The name of the device depends on oneDNN's instruction set only through bfloat16: on a processor without it the
+  // name stays the same.
   if (contains(trainctl(folder, {"doctor"}).out, "without bfloat16")) return;
   const std::string config = folder.write("config.yaml", uneven_data + mlp_model + eight_shards + train_section(adam));
   learn(folder, config, "run", 1, {"train.max_steps=3"});
@@ -318,7 +318,7 @@ log: {every: 1 steps}
     const Learned one = learn(folder, config, name + "-one", 1, {setting});
     CHECK(one.losses.size() == 6);
     CHECK(learn(folder, config, name + "-three", 3, {setting}) == one);
-    if (optimizer == "lamb") continue;  // which wants whole parameters
+    if (optimizer == "lamb") continue;  // it requires whole parameters
     CHECK(learn(folder, config, name + "-shared", 2, {setting, "strategy.shard=gradients"}) == one);
   }
 }
@@ -390,7 +390,7 @@ TEST_CASE("workers and the cache of samples change no bit of reproducible mode")
   CHECK(learn(folder, config, "cached", 3, {"data.cache=memory"}) == expected);
 }
 
-TEST_CASE("20 runs that go on from a random step with another number of ranks end with the same bits") {
+TEST_CASE("20 runs that are resumed at a random step with another number of ranks end with the same bits") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", augmented_data + batch_norm_model + eight_shards + train_section(adam));
@@ -407,7 +407,7 @@ TEST_CASE("20 runs that go on from a random step with another number of ranks en
   }
 }
 
-TEST_CASE("what has sums that follow from the ranks is refused with reproducible mode") {
+TEST_CASE("options whose sums depend on the ranks are refused in reproducible mode") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + mlp_model + eight_shards + train_section(adam));
   const auto refused = [&](const std::string& setting, const std::string& text, int ranks = 2) {

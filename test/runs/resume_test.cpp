@@ -1,4 +1,4 @@
-// Stopping and going on: the end is that of a run which was never stopped.
+// Tests that a stopped and resumed run ends like an uninterrupted one.
 #include <signal.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ std::string end_hash(const std::string& run_directory) {
   return ends.back().at("weights_sha256");
 }
 
-// Interrupts a run at about a step with a signal, and returns the step that it stopped at.
+// Interrupts a run with a signal at `step` or soon after, and returns the step at which it stopped.
 std::int64_t interrupt(const Folder& folder, const std::vector<std::string>& arguments, const std::string& directory,
                        int step, int signal) {
   Command run(folder, arguments);
@@ -73,7 +73,7 @@ void compare_epochs(const std::string& whole, const std::string& interrupted) {
   }
 }
 
-TEST_CASE("a run that was stopped twice in the middle of epochs ends with the bits of one that was not") {
+TEST_CASE("a run that was stopped twice in the middle of epochs ends with the bits of an uninterrupted one") {
   const Folder folder;
   const std::string config = folder.write("long.yaml", long_run);
   const std::string whole = folder / "whole";
@@ -81,7 +81,7 @@ TEST_CASE("a run that was stopped twice in the middle of epochs ends with the bi
 
   const std::string directory = folder / "runs/long";
   const std::vector<std::string> command = {"run", config, "--ranks", "2"};
-  // Ctrl-C is no warning: --quiet says nothing of it.
+  // The message after Ctrl-C is no warning: --quiet hides it.
   const std::int64_t first = interrupt(folder, {"run", config, "--ranks", "2", "--quiet"}, directory, 12, SIGINT);
   const std::int64_t second = interrupt(folder, command, directory, 70, SIGTERM);
   CHECK(second > first);
@@ -102,8 +102,7 @@ TEST_CASE("a run that was stopped twice in the middle of epochs ends with the bi
   CHECK_FALSE(fs::exists(folder / "runs/long-2"));
 }
 
-// What a resume has done: steps, and their losses.
-TEST_CASE("a run goes on at the exact step on other numbers of ranks") {
+TEST_CASE("a run is resumed at the exact step on other numbers of ranks") {
   const Folder folder;
   const std::string config = folder.write(
       "others.yaml", uneven_data + skip_model +
@@ -124,7 +123,7 @@ TEST_CASE("a run goes on at the exact step on other numbers of ranks") {
       CHECK(step > 16);
       CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
     }
-    // The epoch that was begun elsewhere counts each of its samples once.
+    // The epoch that another run has begun counts each of its samples once.
     const Json expected_epoch = events(whole, "epoch").at(2), epoch = events(directory, "epoch").at(0);
     CHECK(epoch.at("epoch") == 3);
     CHECK(epoch.at("train").at("loss").get<double>() ==
@@ -169,7 +168,7 @@ TEST_CASE("batch_size_per_rank is resolved once, and kept on a resume with other
   CHECK(contains(run.errors, "the batch stays 20 samples"));
 }
 
-TEST_CASE("the resolved config runs again as it is, from another folder, and gives the same bits") {
+TEST_CASE("the resolved config can be run from another folder and leads to the same bits") {
   const Folder folder;
   const std::string config =
       folder.write("configs/again.yaml",
@@ -184,7 +183,7 @@ TEST_CASE("the resolved config runs again as it is, from another folder, and giv
   CHECK(end_hash(folder / "elsewhere/with a space/second") == end_hash(folder / "first"));
 }
 
-TEST_CASE("a run that must not resume begins beside an unfinished run, and a finished one is not touched") {
+TEST_CASE("--resume never starts a new run next to an unfinished one, and a finished run is not changed") {
   const Folder folder;
   const std::string config = folder.write(
       "twice.yaml",
@@ -197,7 +196,7 @@ TEST_CASE("a run that must not resume begins beside an unfinished run, and a fin
   CHECK(contains(finished.errors, "finished"));
   CHECK(events(folder / "runs/twice", "start").size() == 1);
 
-  // Unfinished: without its end.
+  // Makes the run unfinished by removing its end event.
   std::string lines = read_file(folder / "runs/twice/metrics.jsonl");
   lines.erase(lines.rfind('\n', lines.size() - 2) + 1);
   std::ofstream(folder / "runs/twice/metrics.jsonl") << lines;
@@ -210,7 +209,7 @@ TEST_CASE("a run that must not resume begins beside an unfinished run, and a fin
   CHECK(contains(other.errors, "--resume never"));
 }
 
-TEST_CASE("a checkpoint of weights only starts the optimizer anew, and says so") {
+TEST_CASE("a resume from weights only starts with a new optimizer state and logs it") {
   const Folder folder;
   const std::string config = folder.write(
       "weights.yaml", uneven_data + mlp_model +

@@ -1,10 +1,10 @@
-// Weights of samples and classes, penalties and metrics of whole runs: Keras' values, on any number of ranks.
+// Tests weights of samples and classes, penalties and metrics in whole runs: Keras' values on any number of ranks.
 #include <cmath>
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::sample_weights_test {
 namespace {
@@ -22,7 +22,7 @@ void write_x(const Folder& folder, int samples, int positions) {
   folder.write("x.npy", npy("<f4", shape, raw(x)));
 }
 
-// Twelve samples of three classes; the last four weigh nothing.
+// Twelve samples of three classes; the last four have weight 0.
 void write_samples(const Folder& folder) {
   write_x(folder, 12, 1);
   std::vector<std::int64_t> y;
@@ -79,9 +79,9 @@ std::string with_lines(std::string train) {
 
 }  // namespace
 
-// The losses are those of Keras 3.15's train_on_batch. No gradient of these samples is near 0: Adam's first step is its
-// sign. Every third batch of the second and fourth case weighs nothing:
-// Adam takes a step with a gradient of 0.
+// The losses are those of Keras 3.15's train_on_batch. No gradient of these samples is near 0, since Adam's first step
+// depends on its sign only. In the second and fourth case every third batch has only samples of weight 0: Adam takes a
+// step with a gradient of 0.
 TEST_CASE("the loss of weighted samples is divided by their number, or by the sum of their weights, as in Keras") {
   const Folder folder;
   write_samples(folder);
@@ -127,13 +127,13 @@ TEST_CASE("the loss of weighted positions is divided by the number of positions,
   for (const char* ranks : {"1", "2"}) check_close(losses_of(folder, config, {"--ranks", ranks}), expected);
 }
 
-TEST_CASE("penalties are reported beside the loss, and are those of the weights on any mesh") {
+TEST_CASE("penalties are reported apart from the loss, and are those of the weights on any mesh") {
   const Folder folder;
   write_samples(folder);
   const std::string penalty = ", kernel_regularizer: {l1: 0.01, l2: 0.02}";
   const std::string classes = keras_sgd + "; epochs: 3; class_weights: {0: 1, 1: 5, 2: 0.7}";
   const std::string config = config_of(folder, "", with_lines(classes), penalty);
-  // The kernel after these epochs, by gradient descent in float64, and what the penalty of it comes to. (Keras on JAX
+  // The kernel after these epochs, computed by gradient descent in float64, and its penalty. (Keras on JAX
   // differs: its derivative of |w| at 0 is 1.)
   double expected = 0;
   for (const double w : {-0.409912, 0.394806, 0.005122, -0.016518, -0.033113, 0.040765}) {
@@ -154,7 +154,7 @@ TEST_CASE("penalties are reported beside the loss, and are those of the weights 
   }
 }
 
-TEST_CASE("an epoch whose samples all weigh nothing is an error, and such validation data is told") {
+TEST_CASE("an epoch whose samples all have weight 0 is an error, and such validation data leads to a warning") {
   const Folder folder;
   write_samples(folder);
   folder.write("w.npy", npy("<f4", "(12,)", raw(std::vector<float>(12, 0.0f))));
@@ -175,7 +175,7 @@ TEST_CASE("an epoch whose samples all weigh nothing is an error, and such valida
   CHECK(events(folder / "validated", "epoch").back()["validation"]["accuracy"] == "NaN");
 }
 
-TEST_CASE("an area under a curve of one class is no number, and says what it wants") {
+TEST_CASE("auc of a single class is not a number, and the warning says what it requires") {
   const Folder folder;
   write_x(folder, 12, 1);
   folder.write("y.npy", npy("<i8", "(12,)", raw(std::vector<std::int64_t>(12, 1))));
@@ -200,7 +200,7 @@ checkpoint: {monitor: auc}
   CHECK(train["recall"].is_number());
 }
 
-// By its definition, of the bias that all samples are predicted as.
+// Compares with the definition of the coefficient; the prediction for every sample is the bias.
 TEST_CASE("the coefficient of determination of targets far from 0 is right on any number of ranks") {
   const Folder folder;
   write_x(folder, 12, 1);

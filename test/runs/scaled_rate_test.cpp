@@ -1,4 +1,5 @@
-// The learning rate that follows the global batch, in whole runs and on a resume with another number of ranks.
+// Tests the learning rate that is scaled with the global batch, in whole runs and on a resume with another number of
+// ranks.
 #include <cmath>
 
 #include "core/base/format.h"
@@ -36,7 +37,7 @@ void compare(const std::vector<double>& found, const std::vector<double>& expect
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(1e-9));
 }
 
-TEST_CASE("the learning rate is scaled by the batch over the one that it is meant for") {
+TEST_CASE("the learning rate is scaled by the ratio of the batch to the reference batch") {
   const Folder folder;
   const std::vector<double> plain = rates(folder, "batch_size: 20, schedule: cosine", "plain");
   CHECK(plain.front() == 0.02);
@@ -47,7 +48,7 @@ TEST_CASE("the learning rate is scaled by the batch over the one that it is mean
   compare(
       rates(folder, "batch_size_per_rank: 20, schedule: cosine, scale_learning_rate: true", "alone", {"--ranks", "1"}),
       plain);
-  // The batch stays when a run goes on with other ranks, and so does the rate.
+  // The batch stays the same when a run is resumed with other ranks, and so does the rate.
   const std::string keys = "batch_size_per_rank: 10, scale_learning_rate: true";
   rates(folder, keys, "pieces", {"--ranks", "2"});
   const auto all = rates(folder, keys, "pieces", {"--ranks", "1", "--set", "train.epochs=3"});
@@ -55,7 +56,7 @@ TEST_CASE("the learning rate is scaled by the batch over the one that it is mean
   CHECK(all.back() == 0.04);
 }
 
-TEST_CASE("a rate that would scale with ranks beside a batch that does not is an error") {
+TEST_CASE("a rate that scales with the ranks is an error if the batch does not") {
   const Folder folder;
   const Finished check =
       trainctl(folder, {"check", folder.write("fixed.yaml", job("batch_size: 20, scale_learning_rate: true"))});

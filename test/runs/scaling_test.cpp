@@ -1,5 +1,5 @@
-// verify-scaling on real ranks: hashes are those of runs, differences are found where they come from, and nothing is
-// left.
+// Tests verify-scaling on real ranks: hashes are those of runs, the op of the first difference is found, and no files
+// or processes are left.
 #include <signal.h>
 
 #include <filesystem>
@@ -44,7 +44,7 @@ std::string hash_of_run(const Folder& folder, const std::string& config, int ran
 
 bool left_nothing(const Folder& folder) { return fs::is_empty(folder / "temporary") && !fs::exists(folder / "runs"); }
 
-TEST_CASE("verify-scaling prints the hashes that runs end with, and names where they part") {
+TEST_CASE("verify-scaling prints the hashes that runs end with, and names the first difference") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", uneven_data + mlp_model + sgd);
   const Verified found = verify(folder, config, "1,2,3", 8);  // the sixth step's batch has 3 samples
@@ -66,7 +66,7 @@ TEST_CASE("verify-scaling prints the hashes that runs end with, and names where 
   CHECK(first.at("largest_absolute").get<double>() < 1e-4);  // rounding
 }
 
-TEST_CASE("where updates are too small for a float32 the weights are the same on all ranks") {
+TEST_CASE("if updates are too small for a float32, the weights are the same on all ranks") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", uneven_data + mlp_model + sgd);
   const Finished text = trainctl(folder, {"verify-scaling", config, "--ranks", "1,2,4", "--steps", "7", "--set",
@@ -78,7 +78,7 @@ TEST_CASE("where updates are too small for a float32 the weights are the same on
   CHECK(left_nothing(folder));
 }
 
-TEST_CASE("statistics of a rank's own samples are named as what differs, in the first step and for every sample") {
+TEST_CASE("statistics of a rank's own samples are the first difference, in the first step and for every sample") {
   const Folder folder;
   const std::string config = folder.write("bn.yaml", uneven_data + batch_norm_model + sgd);
   const Verified found = verify(folder, config, "1,2", 3);
@@ -117,7 +117,7 @@ TEST_CASE("differences are found under every strategy") {
   check("1,2", {"strategy.recompute=blocks"});
 }
 
-TEST_CASE("what cannot be verified is refused in one line, before anything runs") {
+TEST_CASE("invalid requests are refused in one line, before anything runs") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", uneven_data + mlp_model + sgd);
   const auto says = [&](std::vector<std::string> arguments, const std::string& words) {
@@ -147,7 +147,7 @@ TEST_CASE("what cannot be verified is refused in one line, before anything runs"
   CHECK(left_nothing(folder));
 }
 
-TEST_CASE("a failure of one of the runs is the command's, under the same exit code") {
+TEST_CASE("the failure of a run is that of the command, with the same exit code") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", uneven_data + skip_model + sgd);
   const Finished diverged = trainctl(folder, {"verify-scaling", config, "--ranks", "2,1", "--json", "--set",

@@ -1,4 +1,4 @@
-// Networks that end in an image: the segmentation config on a data set made for it, and an autoencoder.
+// Tests networks whose output is an image: the segmentation config on a generated data set, and an autoencoder.
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -34,7 +34,7 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
     arguments.insert(arguments.end(), sets.begin(), sets.end());
     return trainctl(folder, arguments);
   };
-  const Finished without = with_sets({"check", config, "--json"});  // before there is data
+  const Finished without = with_sets({"check", config, "--json"});  // before the data exists
   CHECK(without.code == 0);
   REQUIRE(std::system(make.c_str()) == 0);
   const Finished checked = with_sets({"check", config, "--json"});
@@ -47,10 +47,10 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
   REQUIRE(run.code == 0);
   const Json last = events(folder / "runs/shapes-unet", "epoch").back()["validation"];
   INFO(last.dump());
-  // A network that sees only background has 0.27, one that takes every shape for a square 0.55.
+  // A network that predicts only background has 0.27, one that predicts a square for every shape 0.55.
   CHECK(last["mean_iou"].get<double>() > 0.8);
 
-  // Masks are as right as eval says; the shares are those of their pixels.
+  // Masks have the accuracy that eval reports; the shares are those of their pixels.
   const Finished eval = with_sets({"eval", config, "--json", "--ranks", "1"});
   INFO(tail(eval.errors));
   REQUIRE(eval.code == 0);

@@ -1,15 +1,15 @@
-// Networks on sequences of tokens, with a class for each position.
+// Tests networks on sequences of tokens, with a class for each position.
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::sequence_test {
 namespace {
 
 constexpr std::int64_t sequences = 120, length = 6, tokens = 11;
 
-// Each token is followed by one that it alone decides; the targets are those that follow.
+// The target of each position is a token that depends only on the token at this position.
 std::string config_of(const Folder& folder, std::int64_t input_dim = tokens, const std::string& data = "") {
   std::vector<std::int64_t> x, y;
   for (std::int64_t i = 0; i < sequences * length; ++i) {
@@ -47,7 +47,7 @@ TEST_CASE("a network on tokens learns a class for each position, on one rank as 
   REQUIRE(epochs[0].size() == 40);
   REQUIRE(epochs[1].size() == 40);
   const auto loss = [&](int ranks, std::size_t epoch) { return epochs[ranks][epoch]["train"]["loss"].get<double>(); };
-  CHECK(loss(0, 0) == Approx(2.3).margin(0.3));  // ln 11, on its way
+  CHECK(loss(0, 0) == Approx(2.3).margin(0.3));  // ln 11, already falling
   CHECK(loss(0, 39) < 0.05);
   CHECK(epochs[0][39]["validation"]["accuracy"] == 1.0);
   for (std::size_t epoch = 0; epoch < 8; ++epoch) CHECK(loss(1, epoch) == Approx(loss(0, epoch)).epsilon(1e-3));
@@ -58,7 +58,7 @@ TEST_CASE("a network on tokens learns a class for each position, on one rank as 
   CHECK(Json::parse(evaluated.out)["accuracy"] == 1.0);
 }
 
-TEST_CASE("positions of weight 0 take no part, and the others count by their weights") {
+TEST_CASE("positions of weight 0 are ignored, and the others count by their weights") {
   const Folder folder;
   const std::string config = config_of(folder, tokens, ", weights: w.npy");
   std::vector<std::int64_t> y;
@@ -66,7 +66,7 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
   for (std::int64_t i = 0; i < sequences * length; ++i) {
     const std::int64_t token = i * 7919 % 101 % tokens;
     const bool counts = i % 3 != 0;
-    y.push_back(counts ? (token * 3 + 5) % tokens : i % tokens);  // nonsense where nothing counts
+    y.push_back(counts ? (token * 3 + 5) % tokens : i % tokens);  // an arbitrary target for weight 0
     w.push_back(counts ? 0.5f * static_cast<float>(1 + i % 3) : 0.0f);
   }
   folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
@@ -84,7 +84,8 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
   CHECK(epochs[1][3]["train"]["loss"].get<double>() ==
         Approx(epochs[0][3]["train"]["loss"].get<double>()).epsilon(1e-3));
 
-  // The same weight for all: the loss is divided by the number of positions, and is that of no weights times it.
+  // The same weight for all positions: the loss is divided by their number, so it is the unweighted loss times the
+  // weight.
   std::fill(w.begin(), w.end(), 0.25f);
   folder.write("w.npy", npy("<f4", format("({}, {})", sequences, length), raw(w)));
   const auto first_loss = [&](const std::string& name, const std::string& file) {
@@ -95,7 +96,7 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
     return events(folder / name, "epoch").back()["train"]["loss"].get<double>();
   };
   const double weighted = first_loss("weighted", config);
-  CHECK(first_loss("plain", config_of(folder)) != Approx(weighted).epsilon(1e-6));  // which has other targets
+  CHECK(first_loss("plain", config_of(folder)) != Approx(weighted).epsilon(1e-6));  // it has other targets
   folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
   CHECK(first_loss("alike", folder / "sequence.yaml") == Approx(weighted / 0.25).epsilon(1e-5));
 
@@ -106,7 +107,7 @@ TEST_CASE("positions of weight 0 take no part, and the others count by their wei
   CHECK(contains(negative.errors, "sample 1 has weight -1"));
 }
 
-TEST_CASE("tokens that the embedding does not have, and transforms of tokens, are refused with the place") {
+TEST_CASE("tokens out of the embedding's range and transforms of tokens are refused") {
   const Folder folder;
   const Finished unknown = trainctl(folder, {"run", config_of(folder, 10), "--ranks", "1"});
   CHECK(unknown.code == 3);

@@ -1,5 +1,5 @@
-// Runs whose replicas share the optimizer's states, gradients and parameters: the weights of data parallelism bit for
-// bit, less memory, and checkpoints that any mesh goes on from.
+// Tests runs whose replicas shard optimizer states, gradients and parameters: the weights of data parallelism bit for
+// bit, less memory, and checkpoints that any mesh can resume from.
 #include <signal.h>
 
 #include <map>
@@ -34,7 +34,7 @@ std::string run_on(const Folder& folder, const std::string& config, int ranks, c
 TEST_CASE("sharded replicas end with the bits of data parallelism on 2 and 4 ranks") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", job);
-  // Small buckets, of which the last ones are shorter than a part's alignment.
+  // Small buckets, the last of which are shorter than the alignment of a shard.
   const std::vector<std::string> small{"strategy.bucket_size=1 kB", "strategy.first_bucket_size=200 B"};
   std::vector<std::string> overlapped = small, accumulated = small;
   overlapped.push_back("strategy.overlap=true");
@@ -52,7 +52,7 @@ TEST_CASE("sharded replicas end with the bits of data parallelism on 2 and 4 ran
   }
 }
 
-// Bytes of a rank by class, as check prints them.
+// Bytes of a rank by kind of memory, as printed by check.
 std::map<std::string, std::int64_t> memory_of(const Folder& folder, const std::string& config, const std::string& shard,
                                               int tensor) {
   const Finished check = trainctl(folder, {"check", config, "--ranks", std::to_string(4 * tensor), "--json", "--set",
@@ -62,10 +62,10 @@ std::map<std::string, std::int64_t> memory_of(const Folder& folder, const std::s
   return Json::parse(check.out).at("memory_bytes").get<std::map<std::string, std::int64_t>>();
 }
 
-TEST_CASE("check states the bytes of each stage of sharding") {
+TEST_CASE("check reports the memory of each kind of shard") {
   const Folder folder;
-  // 65,536 parameters of one kernel, or of a rank's half of it where two ranks share the layer: of adam's two states
-  // and of the gradients a replica of four holds a quarter.
+  // One kernel of 65,536 parameters, or a rank's half of it if two ranks split the layer. Each of four replicas holds a
+  // quarter of adam's two states and of the gradients.
   const std::string config = folder.write(
       "one.yaml",
       "data: {dataset: synthetic, samples: 64, shape: [256], classes: 256}\nmodel: {layers: [{dense: {units: "
@@ -82,14 +82,15 @@ TEST_CASE("check states the bytes of each stage of sharding") {
     for (auto* shared : {&optimizer, &gradients, &parameters}) CHECK((*shared)["optimizer state"] == 2 * whole / 4);
     CHECK(optimizer["gradients"] >= whole);
     for (auto* shared : {&gradients, &parameters}) {
-      CHECK((*shared)["gradients"] - whole / 4 == none["gradients"] - whole + 4);  // the sums, and that of the squares
+      CHECK((*shared)["gradients"] - whole / 4 ==
+            none["gradients"] - whole + 4);  // the sums, including that of squares
     }
     CHECK(gradients["parameters"] == whole);
     CHECK(parameters["parameters"] == whole / 4);
   }
 }
 
-// A mesh, what its replicas share, and buckets that are cut through by their parts.
+// Arguments for a mesh, a kind of shard, and buckets so small that shards cut through parameters.
 std::vector<std::string> settings(int ranks, const std::string& shard, int tensor = 1) {
   return {"--ranks", std::to_string(ranks),
           "--set",   "strategy.shard=" + shard,
@@ -98,7 +99,7 @@ std::vector<std::string> settings(int ranks, const std::string& shard, int tenso
           "--set",   "strategy.first_bucket_size=200 B"};
 }
 
-TEST_CASE("a checkpoint of sharded ranks is gone on from by any mesh, sharded or not") {
+TEST_CASE("any mesh, sharded or not, can resume from a checkpoint of sharded ranks") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", job);
   const std::string directory = folder / "resumed";
@@ -136,7 +137,7 @@ TEST_CASE("a checkpoint of sharded ranks is gone on from by any mesh, sharded or
   }
 }
 
-TEST_CASE("replicas of ranks that share layers stop when asked to, and another mesh goes on") {
+TEST_CASE("sharded replicas that split layers can be stopped, and another mesh resumes") {
   const Folder folder;
   const std::string endless = folder.write(
       "endless.yaml", uneven_data + skip_model + train_section("batch_size: 20, epochs: 100000, optimizer: adam"));

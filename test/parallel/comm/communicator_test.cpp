@@ -96,8 +96,8 @@ TEST_CASE("a chain of waits in split communicators names the rank at its end") {
         ImmediateStream stream;
         float value = 1;
         if (rank == 3) return;
-        Communicator& first =
-            rank == 2 ? *rows : *columns;  // shared with rank 3 for ranks 1 and 2, with rank 2 for rank 0
+        // Shared with rank 3 for ranks 1 and 2, with rank 2 for rank 0.
+        Communicator& first = rank == 2 ? *rows : *columns;
         if (by_messages) {
           first.receive({&value, DType::float32, 1}, 1 - first.rank(), stream);
         } else {
