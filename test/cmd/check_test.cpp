@@ -1,4 +1,4 @@
-// trainctl check: it runs nothing, says what is not known yet, and knows what a run would refuse.
+// Tests trainctl check: it runs nothing, reports what is not known yet, and refuses what a run would refuse.
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 const std::string config_text = uneven_data + skip_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd");
 
-TEST_CASE("check times no kernels: memory that depends on them is marked until they are chosen") {
+TEST_CASE("check times no kernels, and memory that depends on them is marked until they are chosen") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished first = trainctl(folder, {"check", config, "--ranks", "1"});
@@ -34,7 +34,7 @@ TEST_CASE("check times no kernels: memory that depends on them is marked until t
   CHECK(Json::parse(trainctl(folder, {"check", config, "--ranks", "1", "--json"}).out) == measured);
 }
 
-TEST_CASE("check of a large network takes no memory") {
+TEST_CASE("check of a large network needs little memory") {
   const Folder folder;
   const std::string config = folder.write(
       "large.yaml",
@@ -45,11 +45,11 @@ TEST_CASE("check of a large network takes no memory") {
   CHECK((check.code == 0 || check.code == 6));
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  CHECK(usage.ru_maxrss <
-        1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
+  // In kB, of the largest command of this test program so far; with timed kernels it would be 4 GB.
+  CHECK(usage.ru_maxrss < 1'000'000);
 }
 
-TEST_CASE("check compares the memory of a rank with what the config lets it use") {
+TEST_CASE("check compares the memory of a rank with the limit of the config") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished little = trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=1 kB"});
@@ -63,7 +63,7 @@ TEST_CASE("check compares the memory of a rank with what the config lets it use"
   CHECK(contains(more.errors, "are free"));
 }
 
-TEST_CASE("check tells which blocks are computed again to fit, and when even all do not") {
+TEST_CASE("check reports which blocks are recomputed to fit, and if even all of them are not enough") {
   const Folder folder;
   const std::string config = folder.write("net.yaml",
                                           "data: {dataset: synthetic, samples: 256, shape: [32, 32, 3], classes: 10}\n"
@@ -91,7 +91,7 @@ TEST_CASE("check tells which blocks are computed again to fit, and when even all
   CHECK(contains(all.out, "but cluster.memory is"));
 }
 
-TEST_CASE("check says that batch normalization is a matter of the ranks") {
+TEST_CASE("check reports that batch normalization depends on the number of ranks") {
   const Folder folder;
   const std::string config = folder.write(
       "bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
@@ -106,7 +106,7 @@ TEST_CASE("check says that batch normalization is a matter of the ranks") {
   CHECK(!contains(sharded, "trains otherwise"));
 }
 
-TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2 with the line") {
+TEST_CASE("a network too large for this machine is exit code 6 with the bytes, an absurd size is 2 with the line") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
@@ -129,7 +129,7 @@ TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2
   }
 }
 
-TEST_CASE("check of a preset says what it is and how it is used") {
+TEST_CASE("check of a preset explains what it is and how to use it") {
   const Folder folder;
   const Finished check =
       trainctl(folder, {"check", std::string(TRAINCTL_SOURCE_DIR) + "/configs/models/resnet20.yaml"});
@@ -139,7 +139,7 @@ TEST_CASE("check of a preset says what it is and how it is used") {
   CHECK(!contains(check.errors, "unknown key"));
 }
 
-// Runs a shell command with $TRAINCTL; its exit code, and what it says.
+// Runs a shell command with $TRAINCTL; returns its exit code and output.
 Finished shell(const Folder& folder, const std::string& command) {
   const std::string line = format("cd {} && export XDG_CACHE_HOME=$PWD/cache TRAINCTL={} && ({}) > out 2> err",
                                   folder.path().string(), TRAINCTL_BINARY, command);
@@ -169,7 +169,7 @@ TEST_CASE("a config from a pipe is read once and works on any number of ranks") 
   CHECK(contains(folder_as_config.errors, "the config is a folder"));
 }
 
-TEST_CASE("numbers on the command line are bounded, in few words") {
+TEST_CASE("numbers on the command line are bounded, with short errors") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished profile = trainctl(folder, {"run", config, "--profile", "0:99999999999999999999"});
@@ -184,7 +184,7 @@ TEST_CASE("numbers on the command line are bounded, in few words") {
   }
 }
 
-TEST_CASE("Graphviz draws what a rank executes: every op once, and every tensor between two of them") {
+TEST_CASE("Graphviz draws the program of a rank: every op once, and every tensor between two ops") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   for (const char* rank : {"0", "1"}) {

@@ -1,4 +1,4 @@
-// The other commands, and what a new user types wrongly.
+// Tests the other commands, and mistakes of new users.
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -25,7 +25,7 @@ TEST_CASE("the quickstart learns handwritten digits, from any folder") {
   CHECK(contains(run.errors, "completed after 12 epochs"));
 }
 
-TEST_CASE("a word that an option does not take is answered with the one that is meant") {
+TEST_CASE("for an invalid value of an option the error suggests the one that may be meant") {
   const Folder folder;
   folder.write("c.yaml", config_text);
   const Finished device = trainctl(folder, {"run", "c.yaml", "--device", "gpu"});
@@ -36,7 +36,7 @@ TEST_CASE("a word that an option does not take is answered with the one that is 
   CHECK(contains(key.errors, "did you mean 'cuda'?"));
 }
 
-// The bytes by region that a rank of a run with -v has logged.
+// The bytes by region that a rank logs in a run with -v.
 std::map<std::string, std::int64_t> logged_memory(const std::string& log) {
   std::map<std::string, std::int64_t> bytes;
   const std::regex line("memory: ([a-z ]+) ([0-9]+) bytes");
@@ -52,7 +52,7 @@ std::int64_t sum(const std::map<std::string, std::int64_t>& bytes) {
   return total;
 }
 
-TEST_CASE("check --json: the documented fields, and the bytes that a run allocates") {
+TEST_CASE("check --json prints the documented fields and the bytes that a run allocates") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   for (const int ranks : {1, 2, 4}) {
@@ -80,13 +80,13 @@ TEST_CASE("check --json: the documented fields, and the bytes that a run allocat
       const auto memory = logged_memory(read_file(folder / (directory + format("/logs/rank-{}.log", rank))));
       if (sum(memory) >= sum(largest)) largest = memory;
     }
-    const std::map<std::string, std::int64_t> foretold = json.at("memory_bytes");
-    CHECK(Json(foretold).dump() == Json(largest).dump());
-    CHECK(foretold.at("prefetched batches") > 0);
+    const std::map<std::string, std::int64_t> predicted = json.at("memory_bytes");
+    CHECK(Json(predicted).dump() == Json(largest).dump());
+    CHECK(predicted.at("prefetched batches") > 0);
   }
 }
 
-TEST_CASE("check --json tells errors with their places, all at once") {
+TEST_CASE("check --json reports all errors at once, with their locations") {
   const Folder folder;
   std::string text = config_text;
   text.replace(text.find("filters: 8"), 10, "filtres: 8");
@@ -105,7 +105,7 @@ TEST_CASE("check --json tells errors with their places, all at once") {
   CHECK_FALSE(std::filesystem::exists(folder / "runs"));
 }
 
-TEST_CASE("bench step --json: the documented fields, and nothing else on standard output") {
+TEST_CASE("bench step --json prints the documented fields, and nothing else on standard output") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished bench = trainctl(folder, {"bench", "step", config, "--ranks", "2", "--json", "--seconds", "0.2"});
@@ -125,7 +125,7 @@ TEST_CASE("bench step --json: the documented fields, and nothing else on standar
   CHECK(json.at("gpu_idle_seconds").is_null());
 }
 
-TEST_CASE("bench data: what each stage takes, what the loader gives and the step takes, and what bounds") {
+TEST_CASE("bench data reports the time of each stage, the rates of the loader and the step, and the bottleneck") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const std::vector<std::string> command = {"bench", "data", config, "--ranks", "2", "--seconds", "0.4"};
@@ -154,7 +154,7 @@ TEST_CASE("bench data: what each stage takes, what the loader gives and the step
   }
 }
 
-TEST_CASE("bench ops --json: every op's share of the ceilings that were measured beside it") {
+TEST_CASE("bench ops --json reports every op's share of the measured ceilings") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished bench = trainctl(folder, {"bench", "ops", config, "--ranks", "1", "--json", "--seconds", "0.2"});
@@ -177,7 +177,7 @@ TEST_CASE("bench ops --json: every op's share of the ceilings that were measured
   }
 }
 
-TEST_CASE("run --json prints the end of the run as one document, and --quiet says nothing") {
+TEST_CASE("run --json prints the end of the run as one document, and --quiet prints nothing") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--json"});
@@ -196,13 +196,13 @@ TEST_CASE("run --json prints the end of the run as one document, and --quiet say
   }
 }
 
-TEST_CASE("words that are one too many are named, with what to do") {
+TEST_CASE("superfluous arguments are named, with a remedy") {
   const Folder folder;
-  const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& message) {
     const Finished run = trainctl(folder, words);
     INFO(run.errors);
     CHECK(run.code == 2);
-    CHECK(contains(run.errors, said));
+    CHECK(contains(run.errors, message));
   };
   refused({"run", "a.yaml", "b.yaml"}, "run takes one config, which is a.yaml; what follows is not expected: b.yaml\n");
   refused({"check", "a.yaml", "b.yaml", "c.yaml"},
@@ -213,7 +213,7 @@ TEST_CASE("words that are one too many are named, with what to do") {
   refused({"run"}, "CONFIG is required");
 }
 
-TEST_CASE("what a new user types wrongly is answered in a way that helps") {
+TEST_CASE("mistakes of new users lead to helpful errors") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {

@@ -1,4 +1,4 @@
-// Completion scripts in the shells that they are for, and the manual page.
+// Tests the completion scripts in their shells, and the manual page.
 #include <cstdlib>
 #include <fstream>
 
@@ -9,7 +9,7 @@
 namespace trainctl::test::completion_test {
 namespace {
 
-// What a command prints, run by a shell in the folder.
+// The output of a command that a shell runs in the folder.
 std::string output_of(const Folder& folder, const std::string& command) {
   const std::string line = format("cd '{}' && ({}) > output 2>&1", folder.path().string(), command);
   INFO(line);
@@ -45,10 +45,10 @@ TEST_CASE("bash completes commands, options and their values") {
   CHECK(completed("trainctl eval c.yaml --data v", 4) == "validation\n");
   CHECK(completed("trainctl bench st", 2) == "step\n");
   CHECK(completed("trainctl run c.yaml --progress b", 4) == "bar\n");
-  CHECK(completed("trainctl run c", 2) == "\n");  // bash goes on with files
+  CHECK(completed("trainctl run c", 2) == "\n");  // bash then completes file names
 }
 
-TEST_CASE("fish completes likewise, and zsh takes its script") {
+TEST_CASE("fish completes commands and options, and zsh accepts its script") {
   const Folder folder;
   if (has_program("fish")) {
     save(folder, "fish", "completion.fish");
@@ -68,7 +68,7 @@ TEST_CASE("fish completes likewise, and zsh takes its script") {
   }
 }
 
-TEST_CASE("the manual page has every command, and man sets it without a warning") {
+TEST_CASE("the manual page has every command, and groff formats it without a warning") {
   const Folder folder;
   save(folder, "man", "trainctl.1");
   const std::string page = read_file(folder / "trainctl.1");

@@ -1,4 +1,4 @@
-// Which directory a run takes and leaves, what goes on, and which checkpoint eval and inspect read.
+// Tests which directory a run uses, which runs are resumed, and which checkpoints eval and inspect read.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -19,7 +19,7 @@ std::string small(const std::string& keys, const std::string& more = "") {
          train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.05}, " + keys) + more;
 }
 
-// One rank; the folder's own settings behind.
+// Trains on one rank, with further arguments.
 Finished train(const Folder& folder, const std::string& config, std::vector<std::string> more = {}) {
   std::vector<std::string> words = {"run", config, "--ranks", "1"};
   words.insert(words.end(), more.begin(), more.end());
@@ -31,7 +31,7 @@ std::string last_hash(const std::string& directory) {
   return ends.empty() ? "" : ends.back().at("weights_sha256");
 }
 
-// The run did not complete: its end is not written.
+// Makes a run unfinished by removing its end event.
 void cut_end(const std::string& directory) {
   std::string lines = read_file(directory + "/metrics.jsonl");
   lines.erase(lines.rfind('\n', lines.size() - 2) + 1);
@@ -62,7 +62,7 @@ TEST_CASE("a run that is refused leaves nothing behind") {
   refused({"--run-dir", std::string(300, 'x')}, 6);
 }
 
-TEST_CASE("a run directory that is a link to nowhere is told as such") {
+TEST_CASE("a run directory that is a link to nowhere is reported as such") {
   const Folder folder;
   fs::create_symlink("no/such/place", folder / "link");
   const Finished run = train(folder, folder.write("small.yaml", small("epochs: 1")), {"--run-dir", "link"});
@@ -76,7 +76,7 @@ TEST_CASE("a run without a checkpoint does not block the corrected config") {
   const std::string config = folder.write("small.yaml", small("epochs: 3"));
   const Finished diverged = train(folder, config, {"--set", "train.optimizer.learning_rate=1e38"});
   REQUIRE(diverged.code == 4);
-  CHECK_FALSE(contains(diverged.errors, "checkpoint"));  // there is none to speak of
+  CHECK_FALSE(contains(diverged.errors, "checkpoint"));  // there is none
   REQUIRE(fs::exists(folder / "runs/small/config.yaml"));
   const Finished right = train(folder, config);
   INFO(tail(right.errors));
@@ -87,7 +87,7 @@ TEST_CASE("a run without a checkpoint does not block the corrected config") {
   CHECK_FALSE(fs::exists(folder / "runs/small-2"));
 }
 
-TEST_CASE("an unfinished run goes on with other epochs, log and checkpoint keys, and says from where") {
+TEST_CASE("an unfinished run is resumed with other epochs, log and checkpoint keys, and logs from where") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 5"));
   REQUIRE(train(folder, config, {"--run-dir", "whole"}).code == 0);
@@ -102,7 +102,7 @@ TEST_CASE("an unfinished run goes on with other epochs, log and checkpoint keys,
   CHECK_FALSE(fs::exists(folder / "runs/small-2"));
 }
 
-TEST_CASE("a finished run that is named goes on where more is asked for") {
+TEST_CASE("a finished run that is named is continued if more epochs are requested") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 2"));
   REQUIRE(train(folder, config, {"--run-dir", "whole", "--set", "train.epochs=4"}).code == 0);
@@ -117,14 +117,14 @@ TEST_CASE("a finished run that is named goes on where more is asked for") {
   CHECK(contains(more.errors, "mine holds a finished run, which goes on"));
   CHECK(last_hash(folder / "mine") == last_hash(folder / "whole"));
   CHECK(train(folder, config, {"--run-dir", "mine", "--set", "train.batch_size=19"}).code == 2);
-  // In the default directory a finished run gives way, whatever is asked for.
+  // In the default directory a finished run is never continued: a new directory is used.
   REQUIRE(train(folder, config).code == 0);
-  const Finished beside = train(folder, config, {"--quiet", "--set", "train.epochs=3"});
-  CHECK(contains(beside.errors, "runs/small holds a finished run"));
+  const Finished next = train(folder, config, {"--quiet", "--set", "train.epochs=3"});
+  CHECK(contains(next.errors, "runs/small holds a finished run"));
   CHECK(events(folder / "runs/small-2", "end").back().at("step") == 18);
 }
 
-TEST_CASE("a schedule that follows the length of the run is warned of where that changes") {
+TEST_CASE("a changed length of the run leads to a warning if the schedule depends on it") {
   const Folder folder;
   const std::string config = folder.write("cosine.yaml", small("epochs: 2, schedule: cosine"));
   REQUIRE(train(folder, config, {"--run-dir", "mine"}).code == 0);
@@ -133,7 +133,7 @@ TEST_CASE("a schedule that follows the length of the run is warned of where that
   CHECK(contains(more.errors, "now 24 steps instead of 12"));
 }
 
-TEST_CASE("a resume in a new directory leaves a checkpoint there, also where no step follows") {
+TEST_CASE("a resume in a new directory writes a checkpoint there, also if no step follows") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 2"));
   REQUIRE(train(folder, config, {"--run-dir", "first"}).code == 0);
@@ -151,7 +151,7 @@ TEST_CASE("a resume in a new directory leaves a checkpoint there, also where no 
   CHECK(end.at("validation").at("accuracy").is_number());
 }
 
-TEST_CASE("eval reads the newest run of its config, and says which checkpoint") {
+TEST_CASE("eval reads the newest run of its config, and names the checkpoint") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 1"));
   CHECK(trainctl(folder, {"eval", config, "--ranks", "1"}).code == 3);
@@ -173,7 +173,7 @@ TEST_CASE("eval reads the newest run of its config, and says which checkpoint") 
   const Finished named = eval({"--run", "runs/small", "--json"});
   CHECK(contains(named.errors, "runs/small/checkpoints/step-00000006"));
   CHECK(Json::parse(named.out).at("loss").is_number());
-  // Without a best checkpoint the last one is taken.
+  // Without a best checkpoint the last one is used.
   fs::remove(folder / "runs/small-2/checkpoints/best");
   const Finished last = eval({});
   CHECK(last.code == 0);
@@ -181,7 +181,7 @@ TEST_CASE("eval reads the newest run of its config, and says which checkpoint") 
   const Finished missing = eval({"--run", "runs/smal"});
   CHECK(missing.code == 3);
   CHECK(contains(missing.errors, "runs/smal: there is no run directory of this name"));
-  // Weights of another model are refused with both places.
+  // Weights of another model are refused with both locations.
   for (const std::vector<std::string>& run : {std::vector<std::string>{}, {"--run", "runs/small-2"}}) {
     std::vector<std::string> words = {"--set", "model.layers.1.dense.units=7"};
     words.insert(words.end(), run.begin(), run.end());
@@ -215,7 +215,7 @@ TEST_CASE("a checkpoint keeps the kernel choices of its own network") {
   CHECK_FALSE(contains(text.out, "threads="));
 }
 
-TEST_CASE("the doctor tries what a run does with its directory") {
+TEST_CASE("the doctor checks that a run could use its directory") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 1"));
   const auto doctor = [&](const std::vector<std::string>& more) {
@@ -226,10 +226,10 @@ TEST_CASE("the doctor tries what a run does with its directory") {
   folder.write("file", "");
   fs::create_symlink("loop", folder / "loop");
   for (const char* path : {"/proc/run", "/proc", "file", "file/run", "loop"}) {
-    const Finished said = doctor({"--run-dir", path});
-    CAPTURE(path, tail(said.out));
-    CHECK(said.code == 1);
-    CHECK(contains(said.out, "cannot write"));
+    const Finished report = doctor({"--run-dir", path});
+    CAPTURE(path, tail(report.out));
+    CHECK(report.code == 1);
+    CHECK(contains(report.out, "cannot write"));
   }
   CHECK(doctor({config}).code == 0);
   CHECK_FALSE(fs::exists(folder / "runs"));
@@ -241,7 +241,7 @@ TEST_CASE("the doctor tries what a run does with its directory") {
   CHECK(doctor({config}).code == 0);
 }
 
-TEST_CASE("the doctor says no to a full disk") {
+TEST_CASE("the doctor reports a full disk") {
   const Folder folder;
   const std::string disk = folder / "disk";
   fs::create_directory(disk);
@@ -250,9 +250,9 @@ TEST_CASE("the doctor says no to a full disk") {
     return;
   }
   std::ofstream(disk + "/much") << std::string(1 << 17, 'x');
-  const Finished said = trainctl(folder, {"doctor", "--ranks", "1", "--device", "cpu", "--run-dir", "disk/run"});
-  CHECK(said.code == 1);
-  CHECK(contains(said.out, "No space left on device"));
+  const Finished report = trainctl(folder, {"doctor", "--ranks", "1", "--device", "cpu", "--run-dir", "disk/run"});
+  CHECK(report.code == 1);
+  CHECK(contains(report.out, "No space left on device"));
   CHECK_FALSE(fs::exists(disk + "/run"));
   CHECK(std::system(format("umount -l '{}'", disk).c_str()) == 0);
 }

@@ -1,4 +1,4 @@
-// trainctl doctor: what it finds on this machine, with emulated GPUs in the driver's place too, and its exit codes.
+// Tests trainctl doctor: its findings on this machine, also with an emulated GPU driver, and its exit codes.
 #include <filesystem>
 
 #include "core/base/format.h"
@@ -15,7 +15,7 @@ const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/quicksta
 
 }  // namespace
 
-TEST_CASE("the doctor on this machine: a run on the CPU would start") {
+TEST_CASE("the doctor reports that a run on the CPU would start on this machine") {
   const Folder folder;
   const Finished alone = test::trainctl(folder, {"doctor", "--device", "cpu", "--ranks", "1"});
   CHECK(alone.code == 0);
@@ -33,7 +33,7 @@ TEST_CASE("the doctor on this machine: a run on the CPU would start") {
   CHECK(report["problems"].empty());
 }
 
-TEST_CASE("the doctor says no to a config that cannot run") {
+TEST_CASE("the doctor reports a config that cannot run") {
   const Folder folder;
   const Finished typo =
       test::trainctl(folder, {"doctor", digits, "--device", "cpu", "--ranks", "1", "--set", "train.epoks=2"});
@@ -46,7 +46,7 @@ TEST_CASE("the doctor says no to a config that cannot run") {
   CHECK(contains(Json::parse(data.out)["problems"][0]["message"], "nowhere.npz"));
 }
 
-TEST_CASE("the doctor shows what it found also where a rank fails on its way") {
+TEST_CASE("the doctor shows its findings also if a rank fails") {
   const Folder folder;
   std::vector<std::string> arguments = {"doctor",  digits, "--device", "cpu",
                                         "--ranks", "2",    "--set",    "data.path=nowhere.npz"};
@@ -86,7 +86,7 @@ TEST_CASE("the doctor shows the driver's GPUs, and why CUDA cannot use them") {
   CHECK(contains(report["problems"][0]["message"], why));
 }
 
-TEST_CASE("the driver's libraries are found beside CUDA's, and a GPU that does not tell its memory is shown") {
+TEST_CASE("the driver's libraries are found next to CUDA's, and a GPU that does not report its memory is shown") {
   const Folder folder;
   const std::string library = folder.write("cuda/lib64/libnvidia-ml.so.1", "");
   std::filesystem::remove(library);

@@ -1,4 +1,4 @@
-// What goes wrong while a run starts or trains: one clear message, the right exit code, nothing half-written, no hang.
+// Tests errors while a run starts or trains: one clear message, the right exit code, no half-written files, no hang.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -29,7 +29,8 @@ std::string npy(const std::string& type, const std::string& shape, const std::ve
   return file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// 200 samples of 6 values and 3 classes as arrays; `label` stands at sample 117, `value` in sample 131.
+// 200 samples of 6 values and 3 classes as arrays; sample 117 has the given label, and one value of sample 131 is the
+// given one.
 void write_arrays(const Folder& folder, std::int64_t label, float value) {
   std::vector<float> x(200 * 6);
   std::vector<std::int64_t> y(200);
@@ -47,7 +48,7 @@ model: {layers: [{dense: {name: hidden, units: 8, activation: relu}}, {dense: {n
 checkpoint: {every: 2 steps}
 )" + train_section("batch_size: 20, epochs: 3, optimizer: {name: sgd, learning_rate: 0.1}");
 
-// One message, without the words of MPI.
+// Checks the exit code, and that there is one message without output of MPI.
 void expect(const Finished& run, int code, const std::vector<std::string>& words) {
   INFO(tail(run.errors));
   CHECK(run.code == code);
@@ -61,7 +62,7 @@ void expect(const Finished& run, int code, const std::vector<std::string>& words
   CHECK(count(run.errors, words.front()) == 1);
 }
 
-TEST_CASE("a label out of range in the middle of the data, met by one rank alone") {
+TEST_CASE("a label out of range that only one rank reads is exit code 3, with the file and the sample") {
   const Folder folder;
   write_arrays(folder, 3, 0.5f);
   const std::string config = folder.write("labels.yaml", arrays);
@@ -71,7 +72,7 @@ TEST_CASE("a label out of range in the middle of the data, met by one rank alone
   }
 }
 
-TEST_CASE("a NaN in the data: exit code 3, with the file and the sample") {
+TEST_CASE("a NaN in the data is exit code 3, with the file and the sample") {
   const Folder folder;
   write_arrays(folder, 0, std::numeric_limits<float>::quiet_NaN());
   const std::string config = folder.write("nan.yaml", arrays);
@@ -82,7 +83,7 @@ TEST_CASE("a NaN in the data: exit code 3, with the file and the sample") {
   }
 }
 
-TEST_CASE("a learning rate that explodes: exit code 4") {
+TEST_CASE("a learning rate that is too large is exit code 4") {
   const Folder folder;
   write_arrays(folder, 0, 0.5f);
   const std::string config = folder.write("explodes.yaml", arrays);
@@ -90,7 +91,7 @@ TEST_CASE("a learning rate that explodes: exit code 4") {
   expect(run, 4, {"training diverged at step ", "lower the learning rate"});
 }
 
-TEST_CASE("data files that are missing, cut off or of another kind: exit code 3, and the file is named") {
+TEST_CASE("data files that are missing, cut off or of another kind are exit code 3, and the file is named") {
   const Folder folder;
   const std::string config = folder.write("files.yaml", arrays);
   expect(trainctl(folder, {"run", config, "--ranks", "2"}), 3, {".npy: cannot be opened"});
@@ -101,10 +102,10 @@ TEST_CASE("data files that are missing, cut off or of another kind: exit code 3,
   folder.write("x.npy", "RIFF" + whole.substr(4));
   expect(trainctl(folder, {"run", config, "--ranks", "1"}), 3, {"x.npy"});
   folder.write("x.npy", whole);
-  CHECK(trainctl(folder, {"run", config, "--ranks", "2"}).code == 0);  // what has failed before is no obstacle
+  CHECK(trainctl(folder, {"run", config, "--ranks", "2"}).code == 0);  // earlier failures are no obstacle
 }
 
-TEST_CASE("image folders: an image that cannot be decoded, an empty class folder") {
+TEST_CASE("an image that cannot be decoded and an empty class folder are exit code 3") {
   const Folder folder;
   for (int i = 0; i < 6; ++i) folder.write(format("images/cat/{}.png", i), "no image at all");
   fs::create_directories(folder / "images/dog");
@@ -117,7 +118,7 @@ model: {layers: [flatten, {dense: 2}]}
   expect(trainctl(folder, {"run", config, "--ranks", "2"}), 3, {"images/"});
 }
 
-TEST_CASE("run directories that cannot be written, or hold other things") {
+TEST_CASE("run directories that cannot be written or hold other files are refused") {
   const Folder folder;
   write_arrays(folder, 0, 0.5f);
   const std::string config = folder.write("config.yaml", arrays);
@@ -128,7 +129,7 @@ TEST_CASE("run directories that cannot be written, or hold other things") {
   expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "mine"}), 2, {"mine"});
 }
 
-TEST_CASE("checkpoints that are damaged, of another model, or none") {
+TEST_CASE("checkpoints that are missing, damaged or of another model are refused") {
   const Folder folder;
   write_arrays(folder, 0, 0.5f);
   const std::string config = folder.write("config.yaml", arrays);
@@ -151,7 +152,7 @@ TEST_CASE("checkpoints that are damaged, of another model, or none") {
   expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "c", "--resume", newest}), 3,
          {"step-00000030", "damaged"});
   CHECK(trainctl(folder, {"inspect", newest}).code == 1);
-  // Unfinished, so that it goes on: from the one before.
+  // The run is unfinished again, so it resumes from the checkpoint before.
   fs::remove(folder / "whole/metrics.jsonl");
   const Finished rest = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "whole"});
   INFO(rest.errors);
@@ -160,7 +161,7 @@ TEST_CASE("checkpoints that are damaged, of another model, or none") {
   CHECK(events(folder / "whole", "start").back().at("first_step") == 28);
 }
 
-TEST_CASE("more ranks than stated slots are refused, more than cores are warned of") {
+TEST_CASE("more ranks than given slots are refused, more ranks than cores lead to a warning") {
   const Folder folder;
   const std::string config = folder.write(
       "slots.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
@@ -170,17 +171,17 @@ TEST_CASE("more ranks than stated slots are refused, more than cores are warned 
   if (std::stoi(many) <= 8) expect(trainctl(folder, {"run", config, "--ranks", many}), 0, {"share"});
 }
 
-TEST_CASE("a GPU that is asked for and cannot be used: exit code 6, with the reason") {
+TEST_CASE("a requested GPU that cannot be used is exit code 6, with the reason") {
   const Folder folder;
   const std::string config = folder.write(
       "gpu.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
-  if (fs::exists("/dev/nvidiactl")) return;  // for a machine without one
+  if (fs::exists("/dev/nvidiactl")) return;  // the test is for machines without a GPU
   for (const char* ranks : {"1", "2"}) {
     expect(trainctl(folder, {"run", config, "--ranks", ranks, "--device", "cuda"}), 6, {"no CUDA device can be used"});
   }
 }
 
-// A file system of its own, of so many bytes, while it lives.
+// A mounted file system of `kilobytes` kB for the lifetime of the object.
 class SmallDisk {
  public:
   SmallDisk(const std::string& path, int kilobytes) : path_(path) {
@@ -197,7 +198,7 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whole") {
+TEST_CASE("a full disk is exit code 6, and the existing checkpoints are complete") {
   const Folder folder;
   const SmallDisk disk(folder / "disk", 600);
   if (!disk.mounted()) {
@@ -210,7 +211,7 @@ TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whol
   const std::string config = folder.write("full.yaml", text);
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "disk/run", "--set",
                                          "checkpoint.keep=9", "--set", "checkpoint.weights_only=true"});
-  // A line of the log may not find room either while a checkpoint is written; only one error ends the run.
+  // A line of the log may not fit on the disk either while a checkpoint is written; only one error ends the run.
   expect(run, 6, {"make room there", "No space left on device", "disk/run"});
   int whole = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / "disk/run/checkpoints")) {
@@ -224,7 +225,7 @@ TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whol
   CHECK(lines.ends_with("\n"));
 }
 
-TEST_CASE("a disk without room for a checkpoint: exit code 6 before the first step, and nothing is written") {
+TEST_CASE("a disk without space for a checkpoint is exit code 6 before the first step, and nothing is written") {
   const Folder folder;
   const SmallDisk disk(folder / "disk", 400);
   if (!disk.mounted()) {
@@ -236,7 +237,7 @@ TEST_CASE("a disk without room for a checkpoint: exit code 6 before the first st
   text.replace(text.find("units: 8"), 8, "units: 4000");  // 160 KB of weights
   const std::string config = folder.write("full.yaml", text);
   const std::string ranks = GENERATE("1", "2");
-  // Of Adam there are three times as many bytes, of the weights alone one.
+  // With Adam's states a checkpoint needs three times the bytes of the weights.
   expect(trainctl(folder,
                   {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set", "train.optimizer={name: adam}"}),
          6, {"no checkpoint can be written: ", "disk has ", "are needed", "--run-dir"});

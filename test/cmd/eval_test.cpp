@@ -1,4 +1,4 @@
-// eval as a check in a pipeline: bounds on metrics, and what it says of each class.
+// Tests eval as a check in scripts: bounds on metrics, and the values of each class.
 #include "core/base/format.h"
 #include "test/catch.h"
 #include "test/support/command.h"
@@ -6,7 +6,7 @@
 
 namespace trainctl::test::eval_test {
 
-TEST_CASE("eval answers no where a metric misses its bound, on any number of ranks") {
+TEST_CASE("eval fails if a metric misses its bound, on any number of ranks") {
   const Folder folder;
   const std::string config =
       folder.write("bounds.yaml", uneven_data + mlp_model +
@@ -43,7 +43,7 @@ TEST_CASE("eval answers no where a metric misses its bound, on any number of ran
   CHECK(contains(wrong.errors, "--threshold accuracy=high: a threshold is METRIC=VALUE"));
 }
 
-TEST_CASE("eval --confusion tells of each class what the table of classes says") {
+TEST_CASE("eval --confusion reports the values of each class that follow from the confusion matrix") {
   const Folder folder;
   const std::string config = folder.write(
       "classes.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 2, optimizer: adam"));

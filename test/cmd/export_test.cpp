@@ -1,17 +1,17 @@
-// export as a user runs it: what is written, said and refused. The outputs of exported networks: test/onnx.
+// Tests export: its files, output and errors. The outputs of exported networks are tested in test/onnx.
 #include <cstring>
 #include <filesystem>
 
 #include "io/checkpoint/safetensors.h"
 #include "io/weights/weights_file.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::export_test {
 namespace {
 
-// A run `runs/net` on images of bytes, with names of two classes.
+// Trains the run `runs/net` on images of bytes with two classes.
 void train(const Folder& folder) {
   std::vector<std::uint8_t> x(20 * 6 * 5 * 1);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 7919 % 251);
@@ -36,7 +36,7 @@ Finished exported(const Folder& folder, std::vector<std::string> arguments) {
 
 }  // namespace
 
-TEST_CASE("export writes a network and says what it takes and gives, and replaces a file only when told to") {
+TEST_CASE("export writes a network, reports its inputs and outputs, and replaces a file only with --force") {
   const Folder folder;
   train(folder);
   const Finished first = exported(folder, {"runs/net", "--format", "onnx"});
@@ -59,7 +59,7 @@ TEST_CASE("export writes a network and says what it takes and gives, and replace
   CHECK(read_file(folder / "net.onnx") != bytes);
 }
 
-TEST_CASE("export writes the weights of a checkpoint as they are, or rounded") {
+TEST_CASE("export writes the weights of a checkpoint unchanged or rounded") {
   const Folder folder;
   train(folder);
   for (const char* dtype : {"float32", "bfloat16"}) {

@@ -1,11 +1,12 @@
-// The command import: what it writes gives Keras' outputs in a run, replaces nothing unasked, and what it refuses.
+// Tests the command import: imported networks have Keras' outputs in a run, files are replaced only with --force, and
+// invalid files are refused.
 #include <filesystem>
 
 #include "core/base/format.h"
 #include "io/checkpoint/safetensors.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::import_test {
 namespace {
@@ -32,9 +33,9 @@ double validation_loss(const std::string& run_directory) {
 
 std::ptrdiff_t files_in(const std::string& folder) { return std::distance(fs::directory_iterator(folder), {}); }
 
-TEST_CASE("a config that includes an imported one gives Keras' outputs") {
+TEST_CASE("a config that includes an imported one has Keras' outputs") {
   struct Case {
-    std::string file, freeze;  // `freeze`: what else would change in training without a learning rate
+    std::string file, freeze;  // `freeze`: layers that would change in training even without a learning rate
     bool tokens;
   };
   const auto [file, freeze, tokens] =
@@ -71,7 +72,7 @@ train:
   INFO(tail(run.errors));
   REQUIRE(run.code == 0);
   CHECK(validation_loss(folder / "runs/mine") < 1e-9);
-  // Without the weights it gives something else.
+  // Without the weights the outputs differ.
   const Finished other =
       trainctl(folder, {"run", config, "--ranks", "1", "--set", "name=other", "--set", "model.weights=none"});
   INFO(tail(other.errors));
@@ -135,7 +136,7 @@ train: {batch_size: 3, max_steps: 1, loss: {classes: mean_squared_error, value: 
   CHECK(contains(unknown.errors, "wrong.yaml:6:5: the included network has no layer 'gates'; did you mean 'gate'?"));
 }
 
-TEST_CASE("import replaces files only where it is asked to") {
+TEST_CASE("import replaces files only with --force") {
   const Folder folder;
   const std::vector<std::string> import{"import", golden + "cnn.keras", "-o", "made"};
   REQUIRE(trainctl(folder, import).code == 0);
@@ -162,7 +163,7 @@ TEST_CASE("import replaces files only where it is asked to") {
   }
 }
 
-TEST_CASE("import --json: one document, of what was made or of what is wrong") {
+TEST_CASE("import --json prints one document, with the files that were made or the errors") {
   const Folder folder;
   const Finished made = trainctl(folder, {"import", golden + "cnn.keras", "-o", "made", "--json"});
   CAPTURE(made.errors, made.out);

@@ -1,13 +1,13 @@
-// init on folders as they are found: names of parts, folders within folders, files of file managers.
+// Tests init on real-world folders: names of splits, nested folders, files of file managers.
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::init_folders_test {
 namespace {
 
-// Small images of two classes.
+// Writes small images of two classes.
 void write_classes(const Folder& folder, const std::string& path) {
   for (const char* name : {"buildings", "sea"}) {
     for (unsigned i = 0; i < 6; ++i) {
@@ -18,7 +18,7 @@ void write_classes(const Folder& folder, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("init knows the parts of a data set by names in any case, with other words around them, and nested") {
+TEST_CASE("init recognizes the splits of a data set by names in any case, within other words, and nested") {
   const struct {
     const char *training, *held_out, *key;
     const char *training_path, *held_out_path;  // in the config
@@ -44,7 +44,7 @@ TEST_CASE("init knows the parts of a data set by names in any case, with other w
     CHECK(contains(text, "classes: 2"));
     CHECK(contains(text, "2 classes (buildings, sea)"));
   }
-  // Classes that are called like parts are classes.
+  // Classes that are named like splits are classes.
   const Folder folder;
   for (const char* name : {"train", "bus"})
     folder.write(format("vehicles/{}/1.png", name), png(2, 2, 2, random_bytes(12, 1)));
@@ -54,7 +54,7 @@ TEST_CASE("init knows the parts of a data set by names in any case, with other w
   CHECK(contains(read_file(folder / "vehicles-small.yaml"), "2 classes (bus, train)"));
 }
 
-TEST_CASE("init counts images without a usual ending, and what it skips") {
+TEST_CASE("init counts images without a usual file extension, and the files that it skips") {
   const Folder folder;
   write_classes(folder, "photos");
   folder.write("photos/sea/IMG_0001", png(8, 8, 2, random_bytes(192, 9)));
@@ -79,7 +79,7 @@ TEST_CASE("init counts images without a usual ending, and what it skips") {
   CHECK(contains(run.errors, "3 files are skipped"));
 }
 
-TEST_CASE("init sees that a table has no header, and the config learns of its first line") {
+TEST_CASE("init notices that a table has no header, and the config uses its first line as data") {
   const Folder folder;
   std::string text;
   for (int i = 0; i < 40; ++i)
@@ -92,7 +92,7 @@ TEST_CASE("init sees that a table has no header, and the config learns of its fi
   CHECK(contains(read_file(folder / "words.yaml"), "32 samples for training, 8 held out"));
 }
 
-TEST_CASE("init tells of a word among the numbers of what is predicted") {
+TEST_CASE("init reports a word among the numbers of the target column") {
   const Folder folder;
   std::string text = "sqft,price\n";
   for (int i = 0; i < 60; ++i) text += format("{},{}\n", 50 + i, i == 30 ? "$740" : std::to_string(300 + 4 * i));

@@ -1,20 +1,20 @@
-// init: what it finds at a path, and that its configs train as they are.
+// Tests init: what it finds at a path, and that its configs train without changes.
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 
 #include "core/base/format.h"
 #include "test/catch.h"
+#include "test/support/command.h"
 #include "test/support/files.h"
 #include "test/support/images.h"
-#include "test/support/command.h"
 
 namespace trainctl::test::init_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Images of noise around a colour of their class, 60 pixels high and 72 or 80 wide.
+// Writes images of noise around a colour of their class, 60 pixels high and 72 or 80 wide.
 void write_images(const Folder& folder, const std::string& path, int images, bool gray = false) {
   std::mt19937 random(7);
   const std::vector<std::string> classes{"daisy", "rose, wild", "tulip"};
@@ -34,7 +34,7 @@ void write_images(const Folder& folder, const std::string& path, int images, boo
   }
 }
 
-// Lines of a table of which `left` follows from two of its columns.
+// Lines of a table whose column `left` depends on two other columns.
 std::string table_text(int lines) {
   std::mt19937 random(11);
   std::string text = "customer_id,joined,plan,months,spent,comment,left\n";
@@ -54,7 +54,7 @@ double last_accuracy(const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("init writes three configs for images in class folders, which check and train as they are") {
+TEST_CASE("init writes three configs for images in class folders, which pass check and train without changes") {
   const Folder folder;
   write_images(folder, "my flowers", 20);
   const Finished made = trainctl(folder, {"init", "my flowers", "--json"});
@@ -84,11 +84,11 @@ TEST_CASE("init writes three configs for images in class folders, which check an
   CHECK(trainctl(folder, {"init", "my flowers", "--force"}).code == 0);
 }
 
-TEST_CASE("init takes held-out folders, gray images, other places for the config, and names what it cannot read") {
+TEST_CASE("init accepts held-out folders, gray images and other folders for the config, and names unreadable files") {
   const Folder folder;
   write_images(folder, "data/scans/train", 4, true);
   write_images(folder, "data/scans/val", 2, true);
-  folder.write("data/scans/train/tulip/zz.png", "no image");  // the last one
+  folder.write("data/scans/train/tulip/zz.png", "no image");  // the last image
   folder.write("data/scans/val/daisy/0-empty.png", "");
   folder.write("data/scans/test/1.png", "an image without a class");
   const Finished made = trainctl(folder, {"init", "data/scans", "-o", "configs"});
@@ -123,7 +123,7 @@ TEST_CASE("init takes held-out folders, gray images, other places for the config
   CHECK(run.code == 0);
 }
 
-TEST_CASE("init tells columns of a table apart, and its config learns what they say") {
+TEST_CASE("init distinguishes the columns of a table, and its config learns from them") {
   const Folder folder;
   folder.write("customers.csv", table_text(600));
   const Finished made = trainctl(folder, {"init", "customers.csv"});
@@ -155,7 +155,7 @@ TEST_CASE("init tells columns of a table apart, and its config learns what they 
   CHECK(contains(unknown.errors, "has no column 'price'"));
 }
 
-TEST_CASE("init does not take numbers with decimal commas for words, and says how to turn them into points") {
+TEST_CASE("init does not treat numbers with decimal commas as words, and shows how to convert them") {
   const Folder folder;
   std::mt19937 random(17);
   std::string semicolons = "size;weight;kind\n", quoted = "size,\"a, b\",kind\n", plain;
@@ -178,7 +178,7 @@ TEST_CASE("init does not take numbers with decimal commas for words, and says ho
     CHECK(made.code == 3);
     CHECK(contains(made.errors, format("{}: numbers have decimal commas in {}", file, columns)));
     const std::size_t sed = made.errors.find("sed -E"), end = made.errors.find("points.csv", sed);
-    REQUIRE(end != std::string::npos);  // the remedy is one
+    REQUIRE(end != std::string::npos);  // the error contains a command
     const std::string remedy = made.errors.substr(sed, end - sed) + format("{}-points.csv", name);
     REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
     const Finished again = trainctl(folder, {"init", format("{}-points.csv", name)});
@@ -194,7 +194,7 @@ TEST_CASE("init does not take numbers with decimal commas for words, and says ho
   CHECK(contains(run.errors, "has a decimal comma, but numbers must have a decimal point"));
 }
 
-TEST_CASE("init scales bytes as pixels where they have height and width, and standardises those of tables") {
+TEST_CASE("init scales bytes as pixels if they have height and width, and standardises those of tables") {
   const Folder folder;
   const auto draft = [&](const std::string& name, const std::string& shape, std::size_t count) {
     folder.write(name + "/x.npy", npy("|u1", shape, random_bytes(count, 9)));
@@ -216,7 +216,7 @@ TEST_CASE("init scales bytes as pixels where they have height and width, and sta
   CHECK(contains(draft("colours", "(60, 9, 9, 3)", 60 * 81 * 3), "- rescale: 1/255"));
 }
 
-TEST_CASE("init reads arrays of NumPy and MNIST's files") {
+TEST_CASE("init reads NumPy arrays and MNIST's files") {
   const Folder folder;
   const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
   REQUIRE(trainctl(folder, {"init", digits}).code == 0);
@@ -270,7 +270,7 @@ TEST_CASE("every config that init writes for arrays passes check and trains, wha
   for (float& value : multi_hot) value = static_cast<float>(random() % 2);
   struct Case {
     std::string name, x_type, x_shape, x, y_type, y_shape, y;
-    std::vector<std::string> lines;  // that the config must have
+    std::vector<std::string> lines;  // that the config must contain
   };
   const std::string f4 = "<f4", i8 = "<i8";
   const std::vector<Case> cases{
@@ -307,7 +307,7 @@ TEST_CASE("every config that init writes for arrays passes check and trains, wha
   }
 }
 
-TEST_CASE("init takes the user's word for what targets are") {
+TEST_CASE("init follows the user's choice of the kind of targets") {
   const Folder folder;
   std::string table = "size,rooms\n";
   std::vector<float> x;
@@ -355,7 +355,7 @@ TEST_CASE("init takes the user's word for what targets are") {
   CHECK(trainctl(folder, {"init", "few", "--targets", "labels"}).code == 2);
 }
 
-TEST_CASE("init says what it knows where it knows nothing, and lists the networks") {
+TEST_CASE("init refuses a folder without known data, and lists the networks") {
   const Folder folder;
   folder.write("notes/a.txt", "hello");
   const Finished none = trainctl(folder, {"init", "notes"});

@@ -1,4 +1,4 @@
-// trainctl inspect, run as a user runs it.
+// Tests trainctl inspect as users run it.
 #include <sys/wait.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
   CHECK(tensor["dtype"] == "float32");
   CHECK(tensor["bytes"] == 360);
   CHECK(checkpoint["best"]["step"] == 10);
-  // Against sums in long double.
+  // Compares with sums in long double.
   const RandomSnapshot first(1, 10);
   const View& view = first.snapshot.weights[1].view;
   long double sum = 0, squares = 0;
@@ -101,7 +101,7 @@ TEST_CASE("inspect compares the kernels of two checkpoints") {
   CHECK(document["changed_kernels"][0]["b"] == "ref:any");
 }
 
-TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
+TEST_CASE("inspect refuses a damaged checkpoint, and a folder without one") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
   save(store, RandomSnapshot(1, 10).snapshot);

@@ -1,4 +1,4 @@
-// How ranks come to be: under the user's own mpirun, and on hosts that lack what they need.
+// Tests how ranks start: under the user's own mpirun, and on hosts that are missing what ranks need.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,16 +9,16 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::launch_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A script in a folder, with `trainctl` and `mpirun` of a time limit.
+// Runs a script in a folder, in which $trainctl is the program and `mpirun` has a time limit.
 Finished shell(const Folder& folder, const std::string& script) {
   const std::string file =
       folder.write("script.sh", format(R"(
@@ -34,7 +34,7 @@ mpirun() {{ timeout {3} mpirun --oversubscribe "$@"; }}
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(file + ".out"), read_file(file + ".err")};
 }
 
-// 64 samples of 6 values; the labels' file is another in each copy.
+// A network on 64 synthetic samples of 6 values.
 const std::string small = R"(
 data: {dataset: synthetic, samples: 64, shape: [6], classes: 3}
 model: {layers: [{dense: {units: 8, activation: relu}}, {dense: {units: 3}}]}
@@ -49,7 +49,7 @@ void expect(const Finished& run, int code, const std::string& words) {
   }
 }
 
-TEST_CASE("ranks with different configs do not train: the key, the values and the rank are named once") {
+TEST_CASE("ranks with different configs do not train, and the key, the values and the rank are named once") {
   const Folder folder;
   folder.write("c.yaml", small);
   const auto different = [&](const std::string& command, const std::string& setting, int rank) {
@@ -82,7 +82,7 @@ TEST_CASE("ranks with different builds, commands or options do not train") {
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
-TEST_CASE("ranks with different data do not train, also where its files have the same names") {
+TEST_CASE("ranks with different data do not train, also if the files have the same names") {
   const Folder folder;
   folder.write("c.yaml", R"(
 data: {dataset: image_folder, path: a}
@@ -98,8 +98,7 @@ model: {layers: [flatten, {dense: 2}]}
          "the data's fingerprint is ");
 }
 
-TEST_CASE(
-    "another number of ranks in --ranks or cluster.ranks against the user's own mpirun is an error, auto is not") {
+TEST_CASE("another number of ranks than that of the user's own mpirun is an error, auto is not") {
   const Folder folder;
   folder.write("c.yaml", small);
   expect(shell(folder, "mpirun -n 3 \"$trainctl\" run c.yaml --ranks 2"), 2,
@@ -111,10 +110,10 @@ TEST_CASE(
   CHECK(events(folder / "runs/c", "start").at(0).at("ranks") == 2);
 }
 
-TEST_CASE("a rank that never starts under the user's own mpirun is told by one that waits for it, and the job ends") {
+TEST_CASE("a rank that never starts under the user's own mpirun is reported by a waiting rank, and the job ends") {
   const Folder folder;
   folder.write("c.yaml", small);
-  // Before it becomes trainctl, one rank hangs as a module or a mount may hang, or is stopped as by a debugger.
+  // Before one rank starts trainctl, it hangs as a module or a mount may hang, or it is suspended as by a debugger.
   folder.write("late", R"([ "$OMPI_COMM_WORLD_RANK" != "$LATE" ] || eval "$HANG"
 exec "$@"
 )");
@@ -134,7 +133,7 @@ exec "$@"
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
-TEST_CASE("a host that lacks what ranks need to start: one error with the place, exit code 6") {
+TEST_CASE("a host that is missing what ranks need to start leads to one error with exit code 6") {
   const Folder folder;
   folder.write("c.yaml", small);
   expect(shell(folder, "ulimit -n 32; exec \"$trainctl\" run c.yaml --ranks 2"), 6, "32 files may be open at once");
@@ -150,14 +149,14 @@ TEST_CASE("a host that lacks what ranks need to start: one error with the place,
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
-// Mounts in a name space of its own, where the test may.
+// Mounts a file system in a namespace of its own, if the test has the permission.
 Finished with_mount(const Folder& folder, const std::string& place, const std::string& options,
                     const std::string& command) {
   return shell(folder, format("mkdir -p {0}; exec unshare --mount bash -c \"mount -t tmpfs -o {1} none {0} && {2}\"",
                               place, options, command));
 }
 
-TEST_CASE("a full folder for temporary files or shared memory: one error with the place, exit code 6") {
+TEST_CASE("a full folder for temporary files or shared memory leads to one error with its path and exit code 6") {
   const Folder folder;
   folder.write("c.yaml", small);
   if (with_mount(folder, "mounted", "size=1m", "true").code != 0) {
@@ -170,7 +169,7 @@ TEST_CASE("a full folder for temporary files or shared memory: one error with th
   expect(with_mount(folder, "mounted", "size=20m,nr_inodes=20", "TMPDIR=" + folder / "mounted" + " " + run), 6,
          "more files, but 64 are needed");
   CHECK_FALSE(fs::exists(folder / "runs"));
-  // Without room in memory the ranks share files.
+  // Without space in shared memory the ranks share files.
   const Finished shared = with_mount(folder, "/dev/shm", "size=1m", run);
   expect(shared, 0, "the ranks share memory through files in ");
   CHECK(contains(shared.errors, "/dev/shm has 1.0 MB left, but 8.4 MB are needed"));

@@ -1,5 +1,5 @@
-// trainctl plan: memory is that of check, the document has what it promises, wrong requests are refused with what
-// works.
+// Tests trainctl plan: its memory is that of check, the document is consistent, and invalid requests are refused with a
+// remedy.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -30,7 +30,7 @@ std::string refusal(const Folder& folder, const std::string& config, std::vector
   return finished.errors;
 }
 
-// What plan and check say of a rank's memory, once its kernels are chosen.
+// Compares a rank's memory in plan and check, after the kernels have been chosen.
 void check_same_memory(const Folder& folder, const std::string& config, const std::vector<std::string>& strategy) {
   CAPTURE(strategy);
   const Json planned = plan(folder, config, strategy);
@@ -51,8 +51,8 @@ void check_same_memory(const Folder& folder, const std::string& config, const st
 }
 
 TEST_CASE("the memory of a plan is that of check, to the byte") {
-  const Folder folder;  // what one plan has measured the next one finds
-  // The last batches have 7 samples, of evaluation 1: replicas have unequal shares, or none.
+  const Folder folder;  // later plans reuse the measurements of the first one
+  // The last batch has 7 samples, that of evaluation 1: replicas have unequal shares, or none.
   const std::string config = folder.write("config.yaml", R"(
 data: {dataset: synthetic, samples: 127, shape: [8, 8, 3], classes: 5, validation: {samples: 49}}
 model:
@@ -96,7 +96,7 @@ TEST_CASE("a plan's document adds up") {
   CHECK(json.at("stages").size() == 2);
   CHECK(json.at("steps") == 2 * 5);  // 103 samples in batches of 24
   CHECK(json.at("training_seconds").get<double>() == Approx(10 * json.at("step_seconds").get<double>()));
-  // The alternatives that fit come first, the fastest first; pasted, each is planned as it was listed.
+  // The alternatives that fit come first, sorted by time; in a config, each leads to the listed plan.
   const Json& alternatives = json.at("alternatives");
   REQUIRE(alternatives.size() > 5);
   CHECK(std::is_sorted(alternatives.begin(), alternatives.end(),
@@ -110,7 +110,7 @@ TEST_CASE("a plan's document adds up") {
   }
 }
 
-TEST_CASE("what does not fit is said, with what does") {
+TEST_CASE("a plan that does not fit is reported with one that does") {
   const Folder folder;
   const std::string config = folder.write(
       "config.yaml", images + "model: {preset: vgg16}\n" + train_section("batch_size: 4, epochs: 1, optimizer: adam"));
@@ -126,7 +126,7 @@ host: {samples: 1000, storage: 1}
   CHECK(plan(folder, pasted, {"--ranks", "4", "--machine", machine}).at("fits") == true);
 }
 
-TEST_CASE("a plan computes again what a run would, to stay within the memory") {
+TEST_CASE("a plan recomputes the same blocks as a run, to stay within the memory") {
   const Folder folder;
   std::string layers;
   for (int i = 0; i < 4; ++i) {
@@ -145,7 +145,8 @@ model:
     - dense: {units: 5, activation: softmax}
 )" + sections);
   for (const char* mesh : {"strategy.data=2", "strategy.pipeline=2"}) {
-    const auto with = [&](const std::string& recompute) {  // without copies, which would outweigh the activations
+    // Without copies for checkpoints, which would need more memory than the activations.
+    const auto with = [&](const std::string& recompute) {
       return std::vector<std::string>{"--ranks", "2",
                                       "--set",   mesh,
                                       "--set",   "checkpoint.background=false",
@@ -154,11 +155,11 @@ model:
     const auto total = [&](const std::string& recompute) {
       return plan(folder, config, with(recompute)).at("memory_bytes").at("total").get<std::int64_t>();
     };
-    const std::int64_t most = total("none"), least = total("blocks");
-    CAPTURE(mesh, most, least);
-    REQUIRE(least < most);
+    const std::int64_t whole = total("none"), least = total("blocks");
+    CAPTURE(mesh, whole, least);
+    REQUIRE(least < whole);
     std::vector<std::string> middle = with("auto");
-    middle.insert(middle.end(), {"--set", format("cluster.memory={}", (most + least) / 2)});
+    middle.insert(middle.end(), {"--set", format("cluster.memory={}", (whole + least) / 2)});
     const Json planned = plan(folder, config, middle);
     CHECK(planned.at("fits") == true);
     CHECK(planned.at("recomputed").size() < 4);
@@ -167,7 +168,7 @@ model:
     CHECK(planned.at("recomputed") == Json::parse(trainctl(folder, middle).out).at("recomputed"));
     middle.erase(middle.begin(), middle.begin() + 3);
     check_same_memory(folder, config, middle);
-    // Where it is not stated, the plan says that it would help.
+    // If recomputation is not set, the plan suggests it.
     middle = with("none");
     middle.insert(middle.end(), {"--set", format("cluster.memory={}", least)});
     const Json unfit = plan(folder, config, middle);
@@ -178,7 +179,7 @@ model:
   }
 }
 
-TEST_CASE("a rank may use the machine's memory, or less where the config says so") {
+TEST_CASE("a rank may use the machine's memory, or less if the config says so") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
   const auto limit = [&](const std::string& memory) {
@@ -191,7 +192,7 @@ TEST_CASE("a rank may use the machine's memory, or less where the config says so
   CHECK(limit("3 GB") == 3'000'000'000);
 }
 
-TEST_CASE("a plan says what its strategy leaves open") {
+TEST_CASE("a plan reports what its strategy leaves open") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
   const auto text = [&](const std::string& strategy) {
@@ -210,7 +211,7 @@ TEST_CASE("a plan says what its strategy leaves open") {
   CHECK(json.at("step_seconds") == json.at("alternatives").front().at("step_seconds"));
 }
 
-TEST_CASE("smaller micro-batches are tried where nothing else has to change") {
+TEST_CASE("smaller micro-batches are tried if nothing else has to change") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", images + "model: {preset: resnet50}\n" +
@@ -225,7 +226,7 @@ TEST_CASE("smaller micro-batches are tried where nothing else has to change") {
   CHECK(plan(folder, config, pasted).at("fits") == true);
 }
 
-TEST_CASE("16,384 ranks are planned by those that differ") {
+TEST_CASE("for 16,384 ranks only those that differ are simulated") {
   const Folder folder;
   const std::string network = GENERATE("vgg16", "resnet50");
   const std::string config =
@@ -240,7 +241,7 @@ TEST_CASE("16,384 ranks are planned by those that differ") {
   };
   const auto start = std::chrono::steady_clock::now();
   const Json many = of_ranks("16384");
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // a second where nothing else runs
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // a second on an idle machine
   CHECK(many.at("mesh").at("data") == 512);
   const Json few = of_ranks("64");
   CHECK(many.at("simulated_events") <= 2 * few.at("simulated_events").get<std::int64_t>());
@@ -255,7 +256,7 @@ TEST_CASE("a timeline holds all streams of each kind of rank") {
                          {"--ranks", "16", "--machine", "h100-node", "--set", "strategy.pipeline=2", "--timeline",
                           folder / "timeline.json"});
   const Json trace = Json::parse(read_file(folder / "timeline.json"));
-  std::map<std::pair<int, int>, double> streams;  // ends, by process and thread
+  std::map<std::pair<int, int>, double> streams;  // number of events, by process and thread
   double end = 0;
   for (const Json& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
@@ -264,10 +265,10 @@ TEST_CASE("a timeline holds all streams of each kind of rank") {
     ++streams[{event.at("pid"), event.at("tid")}];
   }
   CHECK(end == Approx(1e6 * json.at("step_seconds").get<double>()));
-  CHECK(streams.size() == 2 * 3);  // of two stages: computation, the data axis, the pipeline axis
+  CHECK(streams.size() == 2 * 3);  // two stages with computation, data axis and pipeline axis
 }
 
-TEST_CASE("plans that cannot be are refused with what can") {
+TEST_CASE("impossible plans are refused with possible ones") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
   CHECK(contains(refusal(folder, config, {"--machine", "h100-nod"}), "did you mean 'h100-node'?"));

@@ -1,4 +1,4 @@
-// predict: without the training data, in every format, on several ranks, it says what eval counts.
+// Tests predict without the training data, in every format and on several ranks: predictions agree with eval.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -54,7 +54,8 @@ std::string predicted(const Folder& folder, std::vector<std::string> arguments) 
   return run.out;
 }
 
-// The same samples and classes, and values that differ by rounding: kernels may differ with the size of a batch.
+// Checks for the same samples and classes, and values that differ by rounding only: kernels may depend on the size of a
+// batch.
 void check_alike(const Rows& a, const Rows& b) {
   REQUIRE(a.size() == b.size());
   CHECK(a[0] == b[0]);
@@ -65,7 +66,7 @@ void check_alike(const Rows& a, const Rows& b) {
   }
 }
 
-// The share of rows, behind the head, whose prediction is expected(row).
+// The share of rows after the header whose prediction is expected(index, row).
 template <class Expected>
 double share_right(const Rows& rows, Expected expected) {
   double right = 0;
@@ -75,7 +76,7 @@ double share_right(const Rows& rows, Expected expected) {
 
 }  // namespace
 
-TEST_CASE("predict says of arrays what eval counts, on any number of ranks and in every format") {
+TEST_CASE("predictions for arrays agree with eval, on any number of ranks and in every format") {
   const Folder folder;
   std::mt19937 random(3);
   std::vector<float> x;
@@ -102,7 +103,7 @@ train: {batch_size: 20, epochs: 3, loss: sparse_categorical_crossentropy, metric
   REQUIRE(rows.size() == 104);
   CHECK(rows[0] == std::vector<std::string>{"input", "prediction", "0", "1", "2"});
   CHECK(share_right(rows, [&](std::size_t i, const auto&) { return std::to_string(y[i]); }) == Approx(accuracy));
-  for (std::size_t i = 1; i < rows.size(); ++i) {  // the loss applies the softmax, the network does not end in one
+  for (std::size_t i = 1; i < rows.size(); ++i) {  // the softmax is part of the loss, not of the network
     CHECK(rows[i][0] == std::to_string(i - 1));
     CHECK(std::stod(rows[i][2]) + std::stod(rows[i][3]) + std::stod(rows[i][4]) == Approx(1).epsilon(1e-5));
   }
@@ -142,7 +143,7 @@ train: {batch_size: 20, epochs: 3, loss: sparse_categorical_crossentropy, metric
   CHECK(contains(photo.errors, "the network was trained on arrays of numbers"));
 }
 
-TEST_CASE("predict names the classes of images that it never saw, by the names kept with the run") {
+TEST_CASE("predict names the classes of new images by the names that are kept with the run") {
   const Folder folder;
   std::mt19937 random(5);
   const auto write = [&](const std::string& part, int images) {
@@ -183,7 +184,7 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   CHECK(two[1][0] == "held/light/3.png");
   CHECK(two[2][0] == "held/dark/0.png");
 
-  // A photo of another size goes through other transforms than the run's, and nothing but the data can be set.
+  // A photo of another size can have other transforms than those of the run; only the data section can be set.
   std::string pixels;
   for (int p = 0; p < 90 * 50 * 3; ++p) pixels += static_cast<char>(130 + random() % 100);
   folder.write("photo.png", png(90, 50, 2, pixels));
@@ -208,7 +209,7 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   CHECK(contains(none.errors, "no run directory"));
 }
 
-TEST_CASE("predict reads tables by the words and measures of the training part") {
+TEST_CASE("predict reads tables with the words and statistics of the training split") {
   const Folder folder;
   std::mt19937 random(9);
   std::string with_target = "size,colour,weight,kind\n", without = "colour,weight,size\n";
@@ -241,7 +242,7 @@ train: {batch_size: 16, epochs: 5, loss: sparse_categorical_crossentropy, metric
   CHECK(contains(lacking.errors, "has no column 'weight'"));
 }
 
-TEST_CASE("predict leaves out what a run skips, and ends with its reader") {
+TEST_CASE("predict skips files that a run skips, and ends if its reader does") {
   const Folder folder;
   for (const char* kind : {"a", "b"}) {
     for (int i = 0; i < 8; ++i) {
@@ -271,7 +272,7 @@ train: {batch_size: 8, epochs: 1, loss: sparse_categorical_crossentropy, optimiz
   CHECK(read_file(folder / "first") == "input,prediction,a,b\n");
 }
 
-TEST_CASE("predict of an autoencoder writes the images that it gives, and tells their bounds") {
+TEST_CASE("predict with an autoencoder writes its output images, and reports their bounds") {
   const Folder folder;
   for (const char* kind : {"a", "b"}) {
     for (int i = 0; i < 8; ++i) {
@@ -326,7 +327,7 @@ train: {batch_size: 8, epochs: 20, loss: mean_squared_error, optimizer: {name: a
   CHECK(fs::exists(folder / "more/7.png"));
 }
 
-TEST_CASE("predict tells the class of each step of a sequence of tokens") {
+TEST_CASE("predict reports the class of each position of a sequence of tokens") {
   const Folder folder;
   std::mt19937 random(21);
   std::vector<std::int64_t> tokens, tags;
@@ -359,7 +360,7 @@ train: {batch_size: 10, epochs: 12, loss: sparse_categorical_crossentropy, metri
   predicted(folder, {"runs/tags", "x.npy", "--out", "p.npy"});
   const std::string bytes = read_file(folder / "p.npy");
   CHECK(contains(bytes.substr(0, 128), "'shape': (90, 6, 3)"));
-  for (std::size_t step = 0; step < 90 * 6; ++step) {  // the loss applies the softmax to each
+  for (std::size_t step = 0; step < 90 * 6; ++step) {  // the softmax of each is part of the loss
     std::array<float, 3> classes{};
     std::memcpy(classes.data(), bytes.data() + 128 + step * sizeof classes, sizeof classes);
     CHECK(classes[0] + classes[1] + classes[2] == Approx(1).epsilon(1e-5));

@@ -1,5 +1,5 @@
-// The process around a command: requests to stop at any time, output that goes nowhere, limits, and --json on every way
-// out.
+// Tests the process of a command: requests to stop at any time, output that cannot be written, limits, and --json for
+// every failure.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,16 +10,16 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::process_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Three steps an epoch, then `validation` samples.
+// A config with three steps an epoch and `validation` validation samples.
 std::string config_text(long long validation, const std::string& train = "epochs: 3") {
   return format(R"(
 data: {{dataset: synthetic, samples: 60, shape: [8, 8, 3], classes: 5, validation: {{samples: {}}}}}
@@ -31,7 +31,7 @@ log: {{every: 1 steps}}
 
 constexpr long long endless = 400'000'000;
 
-// Runs a line of the shell in the folder, where $T is the program; the exit code of the line, 124 after the time limit.
+// Runs a shell command in the folder, in which $T is the program; the exit code is 124 after the time limit.
 Finished shell(const Folder& folder, const std::string& line) {
   folder.write("line.sh", "cd " + folder.path().string() + "\nexport T=" + TRAINCTL_BINARY +
                               " TMPDIR=$PWD/temporary XDG_CACHE_HOME=$PWD/cache\nmkdir -p temporary\n" + line + "\n");
@@ -42,7 +42,7 @@ Finished shell(const Folder& folder, const std::string& line) {
           read_file(folder / "shell.err")};
 }
 
-// The one document that a failure is on standard output, with the exit code and the words in it.
+// Checks that a failure prints one document on standard output, with this exit code and these words.
 void check_document(const Finished& finished, int code, const std::string& words) {
   INFO(finished.out << tail(finished.errors));
   CHECK(finished.code == code);
@@ -62,7 +62,7 @@ Finished finished(Command& command) {
   return {code, command.out(), command.errors()};
 }
 
-TEST_CASE("a stop while a long evaluation of a run goes on: it saves, and the next run begins with the evaluation") {
+TEST_CASE("a stop during a long evaluation saves the run, and the next run begins with the evaluation") {
   for (const char* ranks : {"1", "2"}) {
     const Folder folder;
     const std::string config = folder.write("config.yaml", config_text(endless));
@@ -85,7 +85,7 @@ TEST_CASE("a stop while a long evaluation of a run goes on: it saves, and the ne
   }
 }
 
-TEST_CASE("an evaluation that was stopped is made good: the results are those of a run that nobody stopped") {
+TEST_CASE("a stopped evaluation is repeated, and the results are those of an uninterrupted run") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(200'000, "epochs: 2"));
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "whole"}).code == 0);
@@ -111,7 +111,7 @@ TEST_CASE("an evaluation that was stopped is made good: the results are those of
   }
 }
 
-TEST_CASE("eval and bench are stopped by one request, with a document where one is asked for") {
+TEST_CASE("eval and bench are stopped by one request, and print a document with --json") {
   const Folder folder;
   REQUIRE(trainctl(folder, {"run", folder.write("short.yaml", config_text(37)), "--ranks", "1"}).code == 0);
   const std::string config = folder.write("config.yaml", config_text(endless));
@@ -134,7 +134,7 @@ TEST_CASE("eval and bench are stopped by one request, with a document where one 
   }
 }
 
-TEST_CASE("a signal in the last moments of a run changes nothing: 0 or 75") {
+TEST_CASE("a signal in the last moments of a run leads to exit code 0 or 75") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37, "epochs: 1"));
   for (const char* ranks : {"1", "2"}) {
@@ -152,7 +152,7 @@ TEST_CASE("a signal in the last moments of a run changes nothing: 0 or 75") {
   }
 }
 
-TEST_CASE("a reader that goes away does not end a training") {
+TEST_CASE("training continues if the reader of its output goes away") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37, "epochs: 40"));
   for (const char* ranks : {"1", "2"}) {
@@ -165,7 +165,7 @@ TEST_CASE("a reader that goes away does not end a training") {
   CHECK(shell(folder, "$T schema | head -c 1 >/dev/null\nexit ${PIPESTATUS[0]}").code == 0);
 }
 
-TEST_CASE("an answer that cannot be written is exit code 6, for every command") {
+TEST_CASE("output that cannot be written is exit code 6, for every command") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37));
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "1"}).code == 0);
@@ -184,7 +184,7 @@ TEST_CASE("an answer that cannot be written is exit code 6, for every command") 
   }
 }
 
-TEST_CASE("a file that may grow no further: exit code 6 and its name") {
+TEST_CASE("a file that reaches the size limit is named with exit code 6") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37));
   for (const char* ranks : {"1", "2"}) {
@@ -195,7 +195,7 @@ TEST_CASE("a file that may grow no further: exit code 6 and its name") {
     INFO(tail(run.errors));
     CHECK(run.code == 6);
     CHECK(contains(run.errors, "File too large"));
-    // Of two ranks, the memory that they share is first.
+    // With two ranks their shared memory reaches the limit first.
     CHECK(contains(run.errors, ranks == std::string("1") ? "of-1/checkpoints/" : "the file memfd:trainctl"));
   }
   const Finished small = shell(folder, format("ulimit -f 4000; $T run {} --ranks 2", config));
@@ -205,7 +205,7 @@ TEST_CASE("a file that may grow no further: exit code 6 and its name") {
   CHECK(contains(small.errors, "ulimit -f"));
 }
 
-TEST_CASE("closed descriptors: no line of a log lands in a file of the run") {
+TEST_CASE("with closed descriptors no line of a log is written into a file of the run") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37));
   for (const char* ranks : {"1", "2"}) {
@@ -214,7 +214,7 @@ TEST_CASE("closed descriptors: no line of a log lands in a file of the run") {
       fs::remove_all(directory);
       const Finished run = shell(folder, format("$T run {} --ranks {} --run-dir run {}", config, ranks, closed));
       CHECK(run.code == 0);
-      CHECK(events(directory, "end").size() == 1);  // and every line is JSON
+      CHECK(events(directory, "end").size() == 1);  // also checks that every line is JSON
       CHECK(count(read_file(directory + "/lock"), "\n") == 1);
     }
   }
@@ -253,7 +253,7 @@ TEST_CASE("every failure with --json is one document on standard output") {
   }
 }
 
-TEST_CASE("a supervised run that is stopped, or whose rank is killed, leaves one document, too") {
+TEST_CASE("a supervised run that is stopped, or whose rank is killed, prints one document, too") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37, "epochs: 1000000"));
   {
@@ -275,10 +275,10 @@ TEST_CASE("a supervised run that is stopped, or whose rank is killed, leaves one
     check_document(killed, 5, "killed by signal 9");
     CHECK(contains(killed.out, "; the last known step is "));
   }
-  CHECK(contains(read_file(folder / "runs/config/log.txt"), "rank 1 on "));  // the supervisor's words
+  CHECK(contains(read_file(folder / "runs/config/log.txt"), "rank 1 on "));  // logged by the supervisor
 }
 
-TEST_CASE("the supervisor knows which rank has failed, on which host and at which step, and how its log ends") {
+TEST_CASE("the supervisor reports which rank has failed, on which host and at which step, and the end of its log") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text(37, "epochs: 1000000"));
   Command run(folder, {"run", config, "--ranks", "2", "--verbose", "--set", "cluster.timeout=2 s"});
@@ -296,7 +296,7 @@ TEST_CASE("the supervisor knows which rank has failed, on which host and at whic
   CHECK(contains(errors, "the last lines of their log:\n"));
 }
 
-TEST_CASE("what rank 1 alone has to say stands in log.txt, and all it logs in its own file") {
+TEST_CASE("an error of rank 1 only is written to log.txt, and all its messages to its own log") {
   const Folder folder;
   for (int i = 0; i < 2; ++i) folder.write(format("images/a/{}.png", i), png(8, 8, 2, std::string(192, '\x40')));
   const std::string config = folder.write("config.yaml", R"(

@@ -1,4 +1,4 @@
-// report.html of runs, and `trainctl report`.
+// Tests report.html of runs, and `trainctl report`.
 #include <regex>
 
 #include "test/catch.h"
@@ -28,7 +28,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& html) {
 
 }  // namespace
 
-TEST_CASE("a run leaves a page with its curves, memory and confusion matrix") {
+TEST_CASE("a run writes a page with its curves, memory and confusion matrix") {
   const Folder folder;
   folder.write("job.yaml", config);
   const Finished run = trainctl(folder, {"run", "job.yaml", "--ranks", "2", "--quiet"});
@@ -41,7 +41,7 @@ TEST_CASE("a run leaves a page with its curves, memory and confusion matrix") {
     CHECK_THAT(page, Contains(part));
   }
 
-  // The same again, by name of the config; and in JSON.
+  // The config's name leads to the same page; with --json.
   const Finished again = trainctl(folder, {"report", "job.yaml", "--json"});
   INFO(again.errors);
   REQUIRE(again.code == 0);
@@ -69,7 +69,7 @@ TEST_CASE("report --samples shows mistakes with their pictures, and counts as ev
   CHECK(pictures == 2);
   CHECK_THAT(page, Catch::Matchers::Contains("% sure; synthetic sample "));
 
-  // The matrix against that of eval, which counts on another way.
+  // Compares the matrix with that of eval, which counts in another way.
   const Finished eval = trainctl(folder, {"eval", "job.yaml", "--confusion", "--json", "--data", "validation"});
   REQUIRE(eval.code == 0);
   const auto rows = rows_of(page.substr(page.find("<h2>Confusion</h2>")));
@@ -83,7 +83,7 @@ TEST_CASE("report --samples shows mistakes with their pictures, and counts as ev
   }
 }
 
-TEST_CASE("report --samples is for classes alone") {
+TEST_CASE("report --samples is refused for networks without classes") {
   const Folder folder;
   std::string rows = "a,b,y\n";
   for (int i = 0; i < 40; ++i) {
@@ -102,7 +102,7 @@ TEST_CASE("report --samples is for classes alone") {
   CHECK_THAT(refused.errors, Catch::Matchers::Contains("is for networks that tell classes"));
 }
 
-TEST_CASE("report compares runs, and refuses what is no run") {
+TEST_CASE("report compares runs, and refuses a folder that is not a run") {
   const Folder folder;
   folder.write("job.yaml", config);
   REQUIRE(trainctl(folder, {"run", "job.yaml", "--quiet", "--run-dir", "one"}).code == 0);

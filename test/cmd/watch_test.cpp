@@ -1,4 +1,4 @@
-// watch: what it shows of runs that go on elsewhere, and how it ends.
+// Tests watch: what it shows of runs in other processes, and how it ends.
 #include <signal.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string config_text(const std::string& epochs) {
          train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.01}, epochs: " + epochs);
 }
 
-// A run that goes on until it is stopped, and trains already.
+// A run that trains until it is stopped, and has already begun.
 struct Endless {
   Folder folder;
   Command run;
@@ -31,7 +31,7 @@ struct Endless {
   }
 };
 
-// The lines that begin with these words.
+// The lines that contain these words, from there on.
 std::vector<std::string> lines_with(const std::string& text, const std::string& words) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -48,7 +48,7 @@ bool has_control_characters(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("watch shows the epochs that a run shows, from before its record is there to its end") {
+TEST_CASE("watch shows the epochs that a run shows, from before its metrics exist to its end") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text("30"));
   Command run(folder, {"run", config, "--ranks", "2", "--progress", "plain"});
@@ -66,7 +66,7 @@ TEST_CASE("watch shows the epochs that a run shows, from before its record is th
   std::copy_if(shown.begin(), shown.end(), std::back_inserter(epochs), of_all);
   std::copy_if(told.begin(), told.end(), std::back_inserter(own), of_all);
   REQUIRE(own.size() == 30);
-  REQUIRE(epochs.size() >= 10);  // those before it began are cut to ten
+  REQUIRE(epochs.size() >= 10);  // of the epochs before watch began, ten are shown
   CHECK(std::equal(epochs.rbegin(), epochs.rend(), own.rbegin()));
   CHECK(contains(watch.out(), "completed after 30 epochs, 180 steps"));
   CHECK(contains(watch.out(), events(folder / "runs/config", "end").back()["weights_sha256"].get<std::string>()));
@@ -112,7 +112,7 @@ TEST_CASE("watch ends with a stopped run, and quietly on Ctrl-C") {
   CHECK_FALSE(has_control_characters(stays.out()));
 }
 
-TEST_CASE("watch says that a run was killed, and follows the one that goes on from it") {
+TEST_CASE("watch reports that a run was killed, and follows the one that resumes it") {
   Endless endless("1");
   const Folder& folder = endless.folder;
   Command watch(folder, {"watch", "runs/config"});
@@ -131,14 +131,14 @@ TEST_CASE("watch says that a run was killed, and follows the one that goes on fr
   REQUIRE(comes_true([&] { return events(folder / "runs/config", "start").size() == 3; }));
   third.send(SIGKILL);
   third.wait();
-  const Finished dead = trainctl(folder, {"watch", "runs/config"});  // nobody goes on
+  const Finished dead = trainctl(folder, {"watch", "runs/config"});  // no other run resumes it
   CHECK(dead.code == 0);
   CHECK(contains(dead.out, "is gone"));
   CHECK(contains(dead.out, "trainctl run goes on from "));
   CHECK(Json::parse(trainctl(folder, {"watch", "runs/config", "--json"}).out)["state"] == "gone");
 }
 
-TEST_CASE("watch draws the bar of a run on a terminal, and leaves none behind") {
+TEST_CASE("watch draws the bar of a run on a terminal, and removes it at the end") {
   if (std::system("command -v script > /dev/null") != 0) {
     WARN("script is not installed");
     return;
@@ -167,7 +167,7 @@ TEST_CASE("watch draws the bar of a run on a terminal, and leaves none behind") 
   CHECK(endless.run.wait() == 75);
 }
 
-TEST_CASE("watch refuses what is no run, as one document where that is asked for") {
+TEST_CASE("watch refuses a folder that is not a run, with one document for --json") {
   const Folder folder;
   const Finished nowhere = trainctl(folder, {"watch", "nowhere"});
   CHECK(nowhere.code == 2);

@@ -155,8 +155,8 @@ TEST_CASE("with unequal shares a step takes as long as that of the replica with 
   const Prediction equal = predicted(""), first = predicted("share: [3, 1]"), second = predicted("share: [1, 3]");
   CHECK(first.step.seconds == Approx(1.5 * equal.step.seconds));  // 18 samples of 24 against 12
   CHECK(second.step.seconds == Approx(first.step.seconds));
-  CHECK(first.memory() - first.stages[0].memory.staged ==
-        second.memory());  // only the first replica writes checkpoints
+  // Only the first replica writes checkpoints.
+  CHECK(first.memory() - first.stages[0].memory.staged == second.memory());
   CHECK(first.stages[0].memory.staged > 0);
   CHECK(first.memory() > equal.memory());
   CHECK(predicted("share: auto").step.seconds == equal.step.seconds);

@@ -14,8 +14,8 @@
 namespace trainctl::test::meshes_test {
 namespace {
 
-constexpr int micro_batches =
-    4;  // of a global batch, on all replicas together; each has the same samples on every mesh
+// Micro-batches of a global batch on all replicas together; each has the same samples on every mesh.
+constexpr int micro_batches = 4;
 
 struct OnMesh {
   int ranks = 1;

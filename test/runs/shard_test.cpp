@@ -82,8 +82,8 @@ TEST_CASE("check reports the memory of each kind of shard") {
     for (auto* shared : {&optimizer, &gradients, &parameters}) CHECK((*shared)["optimizer state"] == 2 * whole / 4);
     CHECK(optimizer["gradients"] >= whole);
     for (auto* shared : {&gradients, &parameters}) {
-      CHECK((*shared)["gradients"] - whole / 4 ==
-            none["gradients"] - whole + 4);  // the sums, including that of squares
+      // The sums, including that of squares, are not sharded.
+      CHECK((*shared)["gradients"] - whole / 4 == none["gradients"] - whole + 4);
     }
     CHECK(gradients["parameters"] == whole);
     CHECK(parameters["parameters"] == whole / 4);

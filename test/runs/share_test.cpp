@@ -1,4 +1,4 @@
-// Runs whose replicas have shares of each batch by their speeds.
+// Tests runs whose replicas have shares of each batch in proportion to their speeds.
 #include "core/base/format.h"
 #include "test/catch.h"
 #include "test/support/command.h"
@@ -91,7 +91,7 @@ TEST_CASE("auto measures the replicas once, records their shares, and a resume k
   const auto first = until(1, 2, "resumed", {});
   CHECK(first.second);
   CHECK(until(3, 2, "resumed", {}) == std::pair(first.first, false));
-  // Micro-batches of one sample each leave one choice, whatever was measured before.
+  // Micro-batches of one sample each allow only one choice, whatever was measured before.
   const auto cut = until(4, 2, "cut", {"--resume", folder / "resumed", "--set", "train.gradient_accumulation=10"});
   CHECK(cut.first == Json({10, 10}));
   const auto on_three = until(5, 3, "resumed", {});
@@ -109,7 +109,7 @@ TEST_CASE("auto measures the replicas once, records their shares, and a resume k
           .empty());
 }
 
-TEST_CASE("check counts the memory of the replica with most samples, whichever it is") {
+TEST_CASE("check counts the memory of the replica with the most samples, whichever it is") {
   const Folder folder;
   const std::string config = folder.write(
       "bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));

@@ -1,4 +1,4 @@
-// Stopping in all the ways there are: what is left is whole, nothing hangs, and the run goes on later.
+// Tests all ways to stop a run: checkpoints stay complete, nothing hangs, and the run can be resumed.
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,13 +26,13 @@ bool inspects(const Folder& folder, const std::string& run_directory) {
   return true;
 }
 
-TEST_CASE("a second Ctrl-C ends a run at once, and what lies on disk is whole") {
+TEST_CASE("a second Ctrl-C ends a run at once, and the checkpoints on disk are complete") {
   const Folder folder;
   const std::string config = folder.write("endless.yaml", endless);
   Command run(folder, {"run", config, "--ranks", "2"});
   REQUIRE(run.says("step 9/"));
   run.send(SIGINT);
-  run.send(SIGINT);  // may come before the first was answered
+  run.send(SIGINT);  // may arrive before the first was handled
   const int code = run.wait();
   INFO(tail(run.errors()));
   CHECK((code == 130 || code == 75));
@@ -40,7 +40,7 @@ TEST_CASE("a second Ctrl-C ends a run at once, and what lies on disk is whole") 
   CHECK(inspects(folder, folder / "runs/endless"));
 }
 
-TEST_CASE("a rank that is killed: exit code 5, the rank is named, no process is left, and the run goes on later") {
+TEST_CASE("a killed rank is named with exit code 5, no process is left, and the run can be resumed") {
   const Folder folder;
   const std::string config = folder.write("endless.yaml", endless);
   Command run(folder, {"run", config, "--ranks", "3"});
@@ -66,7 +66,7 @@ TEST_CASE("a rank that is killed: exit code 5, the rank is named, no process is 
   CHECK(again.wait() == 75);
 }
 
-TEST_CASE("Ctrl-C while a run starts, at any moment: it ends soon, without a hang and without remains") {
+TEST_CASE("Ctrl-C at any moment while a run starts ends it soon, without a hang and without remains") {
   for (int milliseconds : {0, 30, 100, 200, 300, 400, 600}) {
     const Folder folder;
     const std::string config = folder.write("early.yaml", endless);
@@ -76,14 +76,14 @@ TEST_CASE("Ctrl-C while a run starts, at any moment: it ends soon, without a han
     run.send(SIGINT);
     const int code = run.wait();
     INFO(tail(run.errors()));
-    // By the signal, or with 130: before the program could know which command it is.
+    // At first the signal itself, or 130: the program does not know its command yet.
     CHECK((code == 75 || (milliseconds < 100 && (code == 130 || code == -SIGINT))));
     CHECK(run.left_no_process());
     CHECK((code == -SIGINT || fs::is_empty(folder / "temporary")));
   }
 }
 
-TEST_CASE("a lone process stops as several ranks do") {
+TEST_CASE("a run of one rank stops as runs of several ranks do") {
   const Folder folder;
   const std::string config = folder.write("alone.yaml", endless);
   Command run(folder, {"run", config, "--ranks", "1"});
@@ -94,7 +94,7 @@ TEST_CASE("a lone process stops as several ranks do") {
   CHECK(events(folder / "runs/alone", "end").back().at("status") == "stopped");
 }
 
-TEST_CASE("two writers in one run directory: the second is refused, the first goes on") {
+TEST_CASE("of two runs in one run directory the second is refused, and the first continues") {
   const Folder folder;
   const std::string config = folder.write("endless.yaml", endless);
   Command first(folder, {"run", config, "--ranks", "2"});

@@ -1,11 +1,11 @@
-// A rank that is stuck is named, whichever it is and however the ranks share the work.
+// Tests that a stuck rank is named, whichever it is and under every strategy.
 #include "test/catch.h"
 #include "test/runs/stuck_ranks.h"
 
 namespace trainctl::test::stuck_rank_test {
 namespace {
 
-// Stops each rank in turn, each after a step of its own, so that some stop in a validation or in a checkpoint.
+// Suspends each rank in turn, each after another step, so that some are suspended during a validation or a checkpoint.
 std::vector<std::string> stop_each(const std::vector<std::pair<int, std::vector<std::string>>>& strategies) {
   const Folder folder;
   stuck_config(folder);
@@ -28,7 +28,7 @@ TEST_CASE("a stuck rank is named under every strategy") {
                    {2, {"strategy.tensor=2"}}}) == std::vector<std::string>{});
 }
 
-TEST_CASE("a stuck rank is named under every product of two strategies") {
+TEST_CASE("a stuck rank is named under every combination of two strategies") {
   CHECK(stop_each({{4, {"strategy.pipeline=2"}},
                    {4, {"strategy.tensor=2"}},
                    {4, {"strategy.pipeline=2", "strategy.tensor=2"}}}) == std::vector<std::string>{});

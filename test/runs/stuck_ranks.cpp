@@ -1,4 +1,4 @@
-// Starting runs and stopping one of their ranks.
+// Starts runs and suspends one of their ranks.
 #include "test/runs/stuck_ranks.h"
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 namespace trainctl::test {
 namespace {
 
-constexpr int timeout = 2, few = 8;  // seconds; the second is for asking the ranks and for ending them
+constexpr int timeout = 2, few = 8;  // in seconds; `few` is the time for asking the ranks and for ending them
 constexpr std::size_t at_once = 4;
 
 std::string problem_of(const Folder& folder, const StuckRun& run, std::size_t number) {
@@ -39,11 +39,11 @@ std::string problem_of(const Folder& folder, const StuckRun& run, std::size_t nu
   const int code = command.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string errors = command.errors();
-  const std::string said = format(": rank {} did not arrive within {} s", run.stopped, timeout);
+  const std::string expected = format(": rank {} did not arrive within {} s", run.stopped, timeout);
   std::string problem;
   if (code != 5) problem += format("exit code {}; ", code);
   if (seconds > timeout + few) problem += format("ended after {:.1f} s; ", seconds);
-  if (!contains(errors, said) || count(errors, "did not arrive") != 1) problem += "another error; ";
+  if (!contains(errors, expected) || count(errors, "did not arrive") != 1) problem += "another error; ";
   if (!command.left_no_process()) problem += "a process is left; ";
   return problem.empty() ? problem : problem + tail(errors);
 }

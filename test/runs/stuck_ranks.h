@@ -1,4 +1,4 @@
-// Runs of which one rank is stopped as a hanging host stops it: without a word.
+// Runs in which one rank is suspended without a message, as by a host that hangs.
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@ namespace trainctl::test {
 
 struct StuckRun {
   int ranks = 2;
-  std::vector<std::string> settings;  // of --set
-  int stopped = 0;                    // the rank that is stopped
-  int step = 2;                       // after which it is stopped
-  std::vector<std::string> more;      // arguments
+  std::vector<std::string> settings;  // arguments of --set
+  int stopped = 0;                    // the rank that is suspended
+  int step = 2;                       // the step after which it is suspended
+  std::vector<std::string> more;      // further arguments
   std::vector<std::string> variables;
 };
 
-// A config with validation and checkpoints every few steps that trains until it is ended, in a file in the folder.
+// Writes a config with frequent validation and checkpoints that trains until it is stopped; returns the path of the
+// file.
 std::string stuck_config(const Folder& folder);
 
-// Runs all of them, some at a time, and stops a rank of each. What went otherwise than it should: each run ends within
-// the timeout and a few seconds, with exit code 5 and an error that names the stopped rank and no other, and leaves no
-// process. Empty where nothing did.
+// Executes all runs, some at a time, and suspends a rank of each. Each run must end within the timeout and a few
+// seconds, with exit code 5 and an error that names only the suspended rank, and leave no process. Returns the
+// violations; empty if there are none.
 std::vector<std::string> problems_of(const Folder& folder, const std::vector<StuckRun>& runs);
 
 }  // namespace trainctl::test

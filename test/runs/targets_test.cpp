@@ -1,20 +1,21 @@
-// What a user writes for loss, labels and arrays: it trains as Keras would, or `check` and `run` say the same thing.
+// Tests what users write for loss, labels and arrays: it trains as in Keras, or `check` and `run` report the same
+// error.
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::targets_test {
 namespace {
 
 struct Case {
   const char* description;
-  const char* targets;  // a file below
+  const char* targets;  // a file of write_arrays()
   const char* data;     // more keys of data
   const char* loss;
   const char* metric;
   int outputs;
-  const char* remedy;  // "" where it trains
+  const char* remedy;  // empty if it trains
 };
 
 const Case cases[] = {
@@ -60,7 +61,7 @@ void write_arrays(const Folder& folder) {
   folder.write("whole.npy", npy("<i8", "(60,)", raw(whole)));
 }
 
-TEST_CASE("loss, label mode and targets meet, or check and run say the same") {
+TEST_CASE("loss, label mode and targets fit together, or check and run report the same error") {
   const Folder folder;
   write_arrays(folder);
   for (const Case& c : cases) {
@@ -79,7 +80,7 @@ TEST_CASE("loss, label mode and targets meet, or check and run say the same") {
   }
 }
 
-TEST_CASE("whole numbers of a regression may lie below zero and beyond those of training, and are what is learnt") {
+TEST_CASE("whole numbers of a regression may be negative and beyond those of training, and are learnt as values") {
   const Folder folder;
   std::vector<float> x;
   std::vector<std::int64_t> y;
@@ -107,7 +108,7 @@ checkpoint: {every: 400 epochs}
   CHECK(events(folder / "runs/line", "epoch").back()["validation"]["mean_absolute_error"].get<double>() < 1);
 }
 
-TEST_CASE("arrays called X and Y, or with channels first, and bytes that nothing scales") {
+TEST_CASE("arrays may be named X and Y or have channels first, and unscaled bytes are reported") {
   const Folder folder;
   const std::string pixels = random_bytes(40 * 3 * 16 * 16, 1);
   std::vector<std::int64_t> y(40);

@@ -1,12 +1,12 @@
-// Whole runs whose ranks share layers: they learn what one rank learns, and go on from each other's checkpoints.
+// Tests whole runs whose ranks split layers: they learn what one rank learns, and resume from each other's checkpoints.
 #include <map>
 #include <random>
 
 #include "core/base/format.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::tensor_test {
 namespace {
@@ -20,7 +20,7 @@ std::vector<std::string> command(const char* subcommand, const std::string& conf
       subcommand, config, "--ranks", std::to_string(mesh.ranks), "--set", format("strategy.tensor={}", mesh.tensor)};
 }
 
-// Runs the config, from a checkpoint where one is named; returns the run directory.
+// Runs the config, from a checkpoint if one is given; returns the run directory.
 std::string train_on(const Folder& folder, const std::string& config, const Ranks& mesh, const std::string& from = "") {
   static int number = 0;
   const std::string directory = folder / format("run-{}", ++number);
@@ -60,7 +60,7 @@ const std::string mlp = uneven_data + mlp_model +
                             "momentum: 0.9}, clip_norm: 2") +
                         "checkpoint: {every: 8 steps, keep: 9}\n";
 
-TEST_CASE("ranks that share layers learn as one rank does, and evaluate alike") {
+TEST_CASE("ranks that split layers learn and evaluate as one rank does") {
   const Folder folder;
   const std::string skips = folder.write(
       "skips.yaml", uneven_data + skip_model +
@@ -86,7 +86,7 @@ TEST_CASE("ranks that share layers learn as one rank does, and evaluate alike") 
   }
 }
 
-TEST_CASE("check draws the mesh: which ranks hold which part of which layers") {
+TEST_CASE("check shows the mesh: which ranks hold which shard of which layers") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", mlp);
   const std::vector<std::string> command = {
@@ -95,7 +95,7 @@ TEST_CASE("check draws the mesh: which ranks hold which part of which layers") {
   INFO(tail(check.errors) << check.out);
   REQUIRE(check.code == 0);
   CHECK(contains(check.out, "2 replicas of 2 stages of 2 ranks that share layers"));
-  // The 192 inputs of the first layer, 48 units of which each rank has a half.
+  // The first layer has 192 inputs and 48 units, of which each rank has a half.
   CHECK(contains(check.out, "[0:192, 0:24]"));
   CHECK(contains(check.out, "[0:192, 24:48]"));
   std::vector<std::string> as_json = command;
@@ -110,7 +110,7 @@ TEST_CASE("check draws the mesh: which ranks hold which part of which layers") {
   CHECK(mesh.at(0).at("parameters") == 192 * 24 + 24);
 }
 
-TEST_CASE("stages whose layers ranks share learn as one rank does, and one rank goes on from them") {
+TEST_CASE("stages whose ranks split layers learn as one rank does, and one rank resumes from them") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", mlp), directory = folder / "stages";
   const std::string one = train_on(folder, config, {1, 1});
@@ -126,7 +126,7 @@ TEST_CASE("stages whose layers ranks share learn as one rank does, and one rank 
   compare_steps(one, train_on(folder, config, {1, 1}, directory + "/checkpoints/step-00000016"), 14);
 }
 
-TEST_CASE("a checkpoint of ranks that share layers is one of all meshes") {
+TEST_CASE("a checkpoint of ranks that split layers can be resumed on all meshes") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", mlp);
   const std::string one = train_on(folder, config, {1, 1}), shared = train_on(folder, config, {4, 2});
@@ -139,7 +139,7 @@ TEST_CASE("a checkpoint of ranks that share layers is one of all meshes") {
   }
 }
 
-TEST_CASE("losses over whole rows and whole samples are those of one rank where layers are shared") {
+TEST_CASE("losses over whole rows and whole samples are those of one rank if layers are split") {
   const Folder folder;
   const std::string focal = folder.write(
       "focal.yaml", uneven_data + mlp_model +
@@ -170,7 +170,7 @@ log: {every: 1 steps}
   compare_steps(train_on(folder, dice, {1, 1}), train_on(folder, dice, {2, 2}), 12);
 }
 
-TEST_CASE("what cannot be shared is refused before anything starts, with the line") {
+TEST_CASE("networks and optimizers that cannot be split are refused before anything starts, with the line") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", mlp + "strategy:\n  tensor: 2\n");
   const Finished odd = trainctl(folder, {"run", config, "--ranks", "3", "--run-dir", "odd"});

@@ -1,13 +1,14 @@
-// Histograms and samples of whole runs, on meshes of every kind, beside the checkpoints and metrics of the same runs.
+// Compares histograms and samples of whole runs, on meshes of every kind, with the checkpoints and metrics of the same
+// runs.
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/event_files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/event_files.h"
 
 namespace trainctl::test::tensorboard_run_test {
 namespace {
@@ -27,14 +28,14 @@ const std::vector<Variant> variants{
     {"one rank", 1, {}},
     {"micro-batches in bfloat16", 1, {"train.gradient_accumulation=2", "train.precision=bfloat16"}},
     {"replicas", 3, {}},
-    {"shared states", 2, {"strategy.shard=optimizer", "strategy.bucket_size=1 kB"}},
-    {"shared gradients", 2, {"strategy.shard=gradients", "strategy.bucket_size=1 kB"}},
-    {"shared parameters", 4, {"strategy.shard=parameters", "strategy.bucket_size=1 kB"}},
+    {"sharded states", 2, {"strategy.shard=optimizer", "strategy.bucket_size=1 kB"}},
+    {"sharded gradients", 2, {"strategy.shard=gradients", "strategy.bucket_size=1 kB"}},
+    {"sharded parameters", 4, {"strategy.shard=parameters", "strategy.bucket_size=1 kB"}},
     {"a pipeline", 2, {"strategy.pipeline=2"}},
     {"split layers", 2, {"strategy.tensor=2"}},
     {"a mesh", 8, {"strategy.pipeline=2", "strategy.tensor=2"}},
     {"logical shards", 2, {"strategy.reproducible={shards: 4}"}},
-    {"steps alone", 2, {"strategy.sync_every=3"}},
+    {"local steps", 2, {"strategy.sync_every=3"}},
 };
 
 std::string run_on(const Folder& folder, const std::string& config, const Variant& variant, const std::string& log) {
@@ -62,7 +63,7 @@ void compare(const HistogramFields& found, const NamedTensor& expected) {
   double below = 0;
   for (std::size_t i = 0; i < found.limits.size(); ++i) {
     below += found.counts[i];
-    // A value on the limit lies above it where it is positive.
+    // A value at a positive limit counts as above it.
     const double limit = found.limits[i];
     const auto expected_below =
         std::ranges::count_if(values, [&](double value) { return value < limit || (value == limit && limit < 0); });
@@ -71,7 +72,7 @@ void compare(const HistogramFields& found, const NamedTensor& expected) {
   CHECK(below == found.count);
 }
 
-TEST_CASE("histograms are those of a run's weights and gradients on every mesh, and change nothing") {
+TEST_CASE("histograms show a run's weights and gradients on every mesh, and do not change the run") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", job);
   for (const Variant& variant : variants) {
@@ -111,7 +112,7 @@ TEST_CASE("histograms are those of a run's weights and gradients on every mesh, 
   }
 }
 
-// Of a table of samples: number, label, prediction and probability of each.
+// The rows of a table of samples: number, label, prediction and probability of each.
 std::vector<std::vector<std::string>> rows_of(const std::string& table) {
   std::vector<std::vector<std::string>> rows;
   std::size_t at = 0;
@@ -129,13 +130,13 @@ std::vector<std::vector<std::string>> rows_of(const std::string& table) {
   return rows;
 }
 
-TEST_CASE("the same samples are shown after every evaluation, with predictions that no mesh changes") {
+TEST_CASE("the same samples are shown after every evaluation, with the same predictions on every mesh") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", job);
   std::vector<std::vector<std::string>> expected;
   for (const Variant& variant : variants) {
     const auto is = [&](const char* name) { return std::string(name) == variant.name; };
-    if (!is("one rank") && !is("a pipeline") && !is("split layers") && !is("replicas") && !is("steps alone")) continue;
+    if (!is("one rank") && !is("a pipeline") && !is("split layers") && !is("replicas") && !is("local steps")) continue;
     CAPTURE(variant.name);
     const std::string run = run_on(folder, config, variant, "1 epoch");
     const auto found = strings_in(events_in(run + "/tensorboard/validation"));
@@ -148,7 +149,7 @@ TEST_CASE("the same samples are shown after every evaluation, with predictions t
       for (std::size_t i = 0; i < rows.size(); ++i) {
         REQUIRE(rows[i].size() == 4);
         CHECK(found.contains({step, format("samples/{} {}", rows[i][0], rows[i][1])}));
-        CHECK(std::stod(rows[i][3]) >= 0.2);  // the likeliest of five classes
+        CHECK(std::stod(rows[i][3]) >= 0.2);  // the most likely of five classes
         if (i > 0) CHECK(std::stol(rows[i][0]) > std::stol(rows[i - 1][0]));
         if (!before.empty()) CHECK(rows[i][0] == before[i][0]);
         if (!before.empty()) CHECK(rows[i][1] == before[i][1]);
@@ -165,7 +166,7 @@ TEST_CASE("the same samples are shown after every evaluation, with predictions t
   }
 }
 
-TEST_CASE("histograms of a time, or without TensorBoard, are refused") {
+TEST_CASE("histograms with an interval in seconds, or without TensorBoard, are refused") {
   const Folder folder;
   const std::string config = folder.write("skips.yaml", job);
   const auto refused = [&](std::vector<std::string> sets) {

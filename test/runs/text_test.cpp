@@ -1,12 +1,12 @@
-// Text that comes from data: it never steers the terminal that shows it, and what is not UTF-8 is refused before a run
-// writes it into its config.
+// Tests text that comes from data: it never controls the terminal that shows it, and text that is not UTF-8 is refused
+// before a run writes it into its config.
 #include <filesystem>
 
 #include "core/base/format.h"
 #include "core/base/utf8.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::text_test {
 namespace {
@@ -36,7 +36,7 @@ void write_images(const Folder& folder, const std::string& name, unsigned seed) 
   }
 }
 
-// Whether the text has no byte that a terminal obeys, and is UTF-8.
+// Whether the text is UTF-8 without control characters for a terminal.
 bool harmless(const std::string& text) {
   if (find_invalid_utf8(text)) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -47,7 +47,7 @@ bool harmless(const std::string& text) {
   return true;
 }
 
-// Every command refuses with code 3 and these words, and no run is begun.
+// Checks that every command fails with this exit code and these words, and that no run is begun.
 void check_refused(const Folder& folder, const std::vector<std::vector<std::string>>& commands,
                    const std::vector<std::string>& words, const std::string& inside = ".", int code = 3) {
   for (const std::vector<std::string>& command : commands) {
@@ -62,7 +62,7 @@ void check_refused(const Folder& folder, const std::vector<std::vector<std::stri
 
 }  // namespace
 
-TEST_CASE("class folders whose names are not UTF-8 are refused before training, with the command that converts") {
+TEST_CASE("class folders whose names are not UTF-8 are refused before training, with a command to convert them") {
   const Folder folder;
   write_images(folder, "d/caf\xe9", 1);
   write_images(folder, "d/th\xe9", 9);
@@ -71,7 +71,7 @@ TEST_CASE("class folders whose names are not UTF-8 are refused before training, 
                 {"d/caf\\xe9", "not UTF-8", "convmv -r -f LATIN1 -t UTF-8 --notest", "/d/'"});
 }
 
-TEST_CASE("words of a table that are not UTF-8 are refused with their line, and the command that converts") {
+TEST_CASE("words of a table that are not UTF-8 are refused with their line and a command to convert them") {
   const Folder folder;
   folder.write("c.yaml", table_config(""));
   const auto check = [&](const std::string& table, const std::string& place) {
@@ -82,12 +82,12 @@ TEST_CASE("words of a table that are not UTF-8 are refused with their line, and 
   check("a,kind\n1,the\n2,th\xe9\n3,the\n4,th\xe9\n", "line 3, column 'kind'");
   check("a,kind\nx,the\ncaf\xe9,tea\nx,the\ncaf\xe9,tea\n", "line 3, column 'a'");
   check("caf\xe9,kind\n1,the\n2,tea\n3,the\n4,tea\n", "the name of a column: 'caf\\xe9'");
-  folder.write("t.csv", "a,note,kind\n1,caf\xe9,the\n2,y,tea\n3,y,the\n4,y,tea\n");  // a column that is not read
+  folder.write("t.csv", "a,note,kind\n1,caf\xe9,the\n2,y,tea\n3,y,the\n4,y,tea\n");  // the column `note` is not read
   folder.write("c.yaml", table_config(", columns: [a]"));
   CHECK(trainctl(folder, {"check", "c.yaml"}).code == 0);
 }
 
-TEST_CASE("paths and names that are not UTF-8 and would stand in the run's config are refused") {
+TEST_CASE("paths and names in the run's config that are not UTF-8 are refused") {
   const Folder folder;
   const std::string place = "caf\xe9";
   write_images(folder, place + "/d/one", 1);
@@ -103,7 +103,7 @@ TEST_CASE("paths and names that are not UTF-8 and would stand in the run's confi
                 2);
 }
 
-TEST_CASE("escape sequences in the names of classes and files are shown, never obeyed") {
+TEST_CASE("escape sequences in the names of classes and files are shown, never executed") {
   const Folder folder;
   const std::string red = "red\x1b[31m", bell =
                                              "bell\a\xc2\x9b"
@@ -138,12 +138,12 @@ TEST_CASE("escape sequences in the names of classes and files are shown, never o
   shown({"check", "absent\x1b[5m.yaml"}, 2, "absent\\u001b[5m.yaml");
   shown({"check", "c.yaml", "--set", "train.loss=\x1b[5m"}, 2, "\\u001b[5m");
   CHECK(harmless(read_file(folder / "r/log.txt")));
-  // A file keeps the names as they are.
+  // Files contain the names unchanged.
   CHECK(trainctl(folder, {"predict", "r", photo, "--out", "p.csv"}).code == 0);
   CHECK(contains(read_file(folder / "p.csv"), photo));
 }
 
-TEST_CASE("a line break in an option becomes no line of a generated file") {
+TEST_CASE("a line break in an option does not start a line of a generated file") {
   const Folder folder;
   folder.write("c.yaml", R"(
 data: {dataset: synthetic, samples: 40, shape: [8, 8, 3], classes: 5}

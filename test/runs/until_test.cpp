@@ -1,4 +1,4 @@
-// A network goes on from a layer of another one that uses a layer several times: trained, and asked for its
+// Tests a network that continues another one, which uses a layer twice, after one of its layers: training and
 // predictions.
 #include <algorithm>
 #include <random>
@@ -6,8 +6,8 @@
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::until_test {
 namespace {
@@ -20,7 +20,7 @@ std::vector<float> weights_of(const Folder& folder, const std::string& run, cons
   return {};
 }
 
-// Bright and dark pictures, 8 of each, below `bright` and `dark`.
+// Writes 8 bright and 8 dark pictures into the folders `bright` and `dark`.
 void write_pictures(const Folder& folder) {
   std::mt19937 random(5);
   for (int n = 0; n < 16; ++n) {
@@ -32,7 +32,7 @@ void write_pictures(const Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("a network that uses a layer twice is cut behind it, keeps its weights, trains and predicts") {
+TEST_CASE("a network that uses a layer twice is cut after it, keeps its weights, trains and predicts") {
   const Folder folder;
   write_pictures(folder);
   const std::string data = "data: {dataset: image_folder, path: pictures, transform: [{rescale: 1/255}]}\n";
@@ -76,15 +76,15 @@ train: {batch_size: 4, epochs: 1, loss: sparse_categorical_crossentropy, optimiz
       CHECK_FALSE(before.empty());
       CHECK(weights_of(folder, run, kept) == before);
     }
-    // Four steps of 0.01 move a weight by 0.04 at most: they began at those of the other network.
+    // Four steps of 0.01 change a weight by 0.04 at most, so they started from the weights of the other network.
     const std::vector<float> before = weights_of(folder, "net", "mix/kernel"),
                              after = weights_of(folder, run, "mix/kernel");
     REQUIRE(before.size() == 16);
     REQUIRE(after.size() == 16);
-    float most = 0;
-    for (std::size_t i = 0; i < 16; ++i) most = std::max(most, std::abs(after[i] - before[i]));
-    CHECK(most > 0);
-    CHECK(most < 0.06f);
+    float largest = 0;
+    for (std::size_t i = 0; i < 16; ++i) largest = std::max(largest, std::abs(after[i] - before[i]));
+    CHECK(largest > 0);
+    CHECK(largest < 0.06f);
     CHECK(weights_of(folder, run, "new/kernel").size() == 8);
     CHECK(weights_of(folder, run, "old/kernel").empty());
     const std::string rows = expect_end({"predict", folder / ("runs/" + run), folder / "pictures"});

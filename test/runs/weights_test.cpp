@@ -1,4 +1,5 @@
-// Runs that begin with weights of a file: the same on all meshes, not read again on a resume, and errors in time.
+// Tests runs that start from the weights of a file: the same on all meshes, not read again on a resume, with early
+// errors.
 #include <filesystem>
 
 #include "core/base/format.h"
@@ -42,7 +43,7 @@ model:
 
 Json end_of(const std::string& run_directory) { return events(run_directory, "end").back(); }
 
-TEST_CASE("a run begins with the weights of a file on every mesh") {
+TEST_CASE("a run starts from the weights of a file on every mesh") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", config_of(golden + "small.safetensors"));
   const std::string expected =
@@ -64,7 +65,7 @@ TEST_CASE("a run begins with the weights of a file on every mesh") {
   }
 }
 
-TEST_CASE("ranks that share layers begin with the weights of another run") {
+TEST_CASE("ranks that split layers start from the weights of another run") {
   const Folder folder;
   const std::string config = folder.write("wide.yaml", R"(
 data: {dataset: synthetic, samples: 24, shape: [10, 8, 3], classes: 5}
@@ -89,7 +90,7 @@ model:
                            "model.weights=" + (folder / "first")}) == first);
 }
 
-TEST_CASE("a run that goes on reads the checkpoint and not the file of weights") {
+TEST_CASE("a resumed run reads the checkpoint and not the file of weights") {
   const Folder folder;
   const std::string file = folder / "begin.safetensors";
   fs::copy_file(golden + "small.safetensors", file);
@@ -103,13 +104,13 @@ TEST_CASE("a run that goes on reads the checkpoint and not the file of weights")
   INFO(tail(resumed.errors));
   REQUIRE(resumed.code == 0);
   CHECK(end_of(folder / "run").at("step") == 6);
-  // Another run begins with that one's weights.
+  // Another run starts from the weights of this run.
   const std::string next = folder.write("next.yaml", config_of("run", ""));
   REQUIRE(trainctl(folder, {"run", next, "--run-dir", folder / "next"}).code == 0);
   CHECK(end_of(folder / "next").at("weights_sha256") == end_of(folder / "run").at("weights_sha256"));
 }
 
-TEST_CASE("check and run tell what does not match or cannot be read") {
+TEST_CASE("check and run report weights that do not match or cannot be read") {
   const Folder folder;
   const std::string file = golden + "small.safetensors";
   const std::string config = folder.write("small.yaml", config_of(file, ", skip: [features.3.*]"));

@@ -124,8 +124,7 @@ TEST_CASE("MPICH prints its messages into the output of the ranks, and names a p
   const MpirunReport own = mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,1536,9\n");
   CHECK(own.rank == 1);
   CHECK(own.exit_code == 6);
-  CHECK(mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,9,1280\n").signal ==
-        9);  // rank 2 saw that rank 1 was gone
+  CHECK(mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,9,1280\n").signal == 9);  // rank 2 reacted to rank 1
 
   std::string errors =
       "before\nAbort(5) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 1\n"

@@ -59,8 +59,8 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   }
   CHECK_FALSE(has(script, "cpus-per-task"));
   CHECK_FALSE(has(script, "--array"));
-  CHECK(has(script,
-            "# trainctl launch slurm 'my flowers.yaml'\n"));  // on one line, since further lines would be commands
+  // On one line, since further lines would be commands.
+  CHECK(has(script, "# trainctl launch slurm 'my flowers.yaml'\n"));
 
   BatchJob other = some_job();
   other.ranks = 3;

@@ -37,9 +37,7 @@ TEST_CASE("without a request the supervisor waits") {
   CHECK(action(asked({}), 1'000'000) == StopAction::wait);
 }
 
-TEST_CASE(
-    "a request is relayed to ranks that handle it; ranks that do not yet handle it are ended, as they have not "
-    "trained") {
+TEST_CASE("a request is relayed to ranks that handle it; ranks that do not handle it yet are ended untrained") {
   Stopping stopping = asked({{SIGTERM, 100}});
   stopping.ranks.relayed = false;
   CHECK(action(stopping, 100) == StopAction::relay);

@@ -18,7 +18,7 @@ struct Action {
   MeshAxis axis = data_axis;
   int peer = 0;
   std::int64_t count = 0;
-  int number = 0;  // number of the communication; for a wait, of the awaited one
+  int number = 0;  // of the communication; for a wait, of the awaited one
   bool asynchronous = false;
 };
 using Actions = std::vector<Action>;
