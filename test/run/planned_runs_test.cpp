@@ -173,7 +173,7 @@ TEST_CASE("averaging replicas takes the time of its bytes, divided among the ste
     const Prediction two = predicted(format("sync_every: {}", every), 2);
     CHECK(two.averaging == Approx(first + last));
     CHECK(two.step.seconds == Approx((first + last) / every));
-    CHECK(two.step.parts().communication == Approx((first + last) / every));
+    CHECK(two.step.phases().communication == Approx((first + last) / every));
     CHECK(two.bytes_sent() == Approx((first + last) / every));  // in a ring of two
   }
   CHECK(predicted("", 2).averaging == 0);

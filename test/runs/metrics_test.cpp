@@ -167,7 +167,7 @@ train: {batch_size: 4, epochs: 4, loss: sparse_categorical_crossentropy, optimiz
   REQUIRE(run.code == 0);
   CHECK(count(run.errors, "broken.png") == 1);
   const std::string last = directory + "/checkpoints/last";
-  CHECK(read_class_names(read_manifest(last).facts) == names);
+  CHECK(read_class_names(read_manifest(last).metadata) == names);
   CHECK(contains(read_file(directory + "/config.yaml"), "class_names"));
   REQUIRE(trainctl(folder, {"check", directory + "/config.yaml", "--quiet"}).code == 0);
 

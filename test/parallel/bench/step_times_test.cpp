@@ -34,8 +34,8 @@ TEST_CASE("bench step does not count waiting during which the device works") {
   CHECK(figures.idle == Approx(0.5));
   CHECK(figures.waited == Approx(1.25));
   CHECK(figures.data == Approx(0.125 + 0.5));
-  const Engine::Parts& parts = figures.parts;
-  CHECK(parts.forward + parts.backward + parts.communication + parts.update + figures.data + figures.other ==
+  const Engine::Phases& phases = figures.phases;
+  CHECK(phases.forward + phases.backward + phases.communication + phases.update + figures.data + figures.other ==
         Approx(figures.mean));
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("bench step counts the short batch at an epoch's end in the rate only"
   const StepFigures figures = figures_of(steps);
   CHECK(figures.samples_per_second == Approx(64));
   CHECK(figures.mean == Approx(1));
-  CHECK(figures.parts.backward == Approx(0.5));
+  CHECK(figures.phases.backward == Approx(0.5));
   CHECK(figures_of({step(1)}).samples_per_second == Approx(64));
 }
 

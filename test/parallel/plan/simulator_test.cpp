@@ -127,7 +127,7 @@ TEST_CASE("the time of the host is added to the step") {
   GivenCosts costs;
   costs.host = {.step = 0.5};
   CHECK(simulate({1, 1, 1}, {step}, costs).seconds == Approx(2.5));
-  CHECK(simulate({1, 1, 1}, {step}, costs).parts().host == Approx(0.5));
+  CHECK(simulate({1, 1, 1}, {step}, costs).phases().host == Approx(0.5));
 }
 
 TEST_CASE("stages that wait for each other for ever are an error") {
