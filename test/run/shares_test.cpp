@@ -18,7 +18,7 @@ TEST_CASE("shares of random speeds are consecutive, add up to the batch, and are
     std::vector<double> speeds;
     for (int r = 0; r < replicas; ++r) speeds.push_back(trial % 2 == 0 ? uniform(random) : 1.0 + random() % 5);
     const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-    const Mesh mesh{replicas, parts, 1};
+    const Mesh mesh{.data = replicas, .pipeline = parts};
     const std::int64_t full = 1 + static_cast<std::int64_t>(random() % 500);
     for (const std::int64_t batch : {full, full / 3, std::int64_t{1}, std::int64_t{0}}) {
       std::int64_t next = 0;

@@ -364,18 +364,10 @@ const Case all_cases[] = {
     {"columns then rows", along_tensor, columns_then_rows},
     {"gathered and scattered rows", along_tensor, gathered_and_scattered},
     {"gathered columns", along_tensor, gathered_columns},
-    {"stages",
-     [](int ranks) {
-       return Mesh{1, ranks, 1};
-     },
-     stages},
+    {"stages", [](int ranks) { return Mesh{.pipeline = ranks}; }, stages},
     {"exchanged rows", along_tensor, exchanged},
     {"broadcast", along_tensor, broadcast},
-    {"two axes in flight",
-     [](int ranks) {
-       return Mesh{ranks / 2, 1, 2};
-     },
-     two_axes_in_flight, 4},
+    {"two axes in flight", [](int ranks) { return Mesh{.data = ranks / 2, .tensor = 2}; }, two_axes_in_flight, 4},
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ std::map<std::int64_t, Mixed> epoch_of(const Data& data, std::int64_t batch_size
                                        std::int64_t epoch = 0) {
   std::map<std::int64_t, Mixed> all;
   for (int rank = 0; rank < ranks; ++rank) {
-    const auto source = data.training(batch_size, {MeshRank(Mesh{ranks, 1, 1}, rank), {}, {}}, {7, epoch, 0}, 3);
+    const auto source = data.training(batch_size, {MeshRank(Mesh{.data = ranks}, rank), {}, {}}, {7, epoch, 0}, 3);
     for (bool last = false; !last;) {
       const Batch& batch = source->next();
       last = batch.last_of_epoch;

@@ -79,7 +79,7 @@ TEST_CASE("several tensors and ranks are named together") {
 }
 
 TEST_CASE("replicas are the ranks of the data axis, named by their world ranks") {
-  const Mesh mesh{3, 1, 2};
+  const Mesh mesh{.data = 3, .tensor = 2};
   const auto errors = on_threads(mesh.ranks(), [&](Communicator& world) {
     const MeshAxes axes(world, mesh, false);
     Replica replica;

@@ -27,7 +27,7 @@ struct Pipeline {
   Pipeline(int stages, int micro_batches, PipelineSchedule schedule)
       : job(network_of(stages), "sgd", "mean_squared_error", "mean_absolute_error") {
     job.spec.outputs[0].target.shape = {128};
-    strategy.mesh = {1, stages, 1};
+    strategy.mesh = {.pipeline = stages};
     strategy.stages["flat"] = 0;
     strategy.options.schedule = schedule;
     for (int s = 0; s < stages; ++s) strategy.stages[format("d{}", s)] = s;

@@ -29,7 +29,7 @@ TEST_CASE("traffic counts the ranks of a group on a node, and the similar groups
   std::mt19937 random(3);
   for (int trial = 0; trial < 200; ++trial) {
     const auto any = [&](int largest) { return 1 + static_cast<int>(random() % static_cast<unsigned>(largest)); };
-    const Mesh mesh{any(6), any(4), any(4)};
+    const Mesh mesh{.data = any(6), .pipeline = any(4), .tensor = any(4)};
     const Nodes nodes{any(10)};
     const int own = any(mesh.ranks()) - 1;
     for (const MeshAxis axis : all_mesh_axes) {
@@ -62,7 +62,7 @@ TEST_CASE("traffic counts the ranks of a group on a node, and the similar groups
 }
 
 TEST_CASE("a message stays within a node if both stages are on it") {
-  const Mesh mesh{2, 4, 2};
+  const Mesh mesh{.data = 2, .pipeline = 4, .tensor = 2};
   const Communication message{.kind = Communication::Kind::send, .axis = MeshAxis::pipeline, .peer = 1, .count = 5};
   const MeshRank first(mesh, 0);
   CHECK(traffic_of(message, first, {4}).within_node());   // ranks 0 and 2

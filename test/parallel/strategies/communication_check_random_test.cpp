@@ -148,7 +148,8 @@ TEST_CASE("the check agrees with the slow simulation on random steps and on chan
   std::mt19937 random(11);
   int refused = 0, accepted = 0;
   for (int round = 0; round < 300; ++round) {
-    const Mesh mesh = std::array{Mesh{2, 1, 2}, Mesh{3, 1, 1}, Mesh{2, 2, 1}, Mesh{2, 2, 2}}[round % 4];
+    const Mesh mesh = std::array{Mesh{.data = 2, .tensor = 2}, Mesh{.data = 3}, Mesh{.data = 2, .pipeline = 2},
+                                 Mesh{.data = 2, .pipeline = 2, .tensor = 2}}[round % 4];
     std::vector<Actions> ranks = random_step(random, mesh);
     const auto verdict = [&] {
       std::vector<Script> scripts;

@@ -69,7 +69,7 @@ std::vector<std::pair<std::size_t, std::size_t>> reductions(const Program& progr
 
 TEST_CASE("every step of data parallelism finishes") {
   const TestJob job(network);
-  const Mesh mesh = GENERATE(Mesh{2, 1, 1}, Mesh{3, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2});
+  const Mesh mesh = GENERATE(Mesh{.data = 2}, Mesh{.data = 3}, Mesh{.data = 5}, Mesh{.data = 2, .tensor = 2});
   const int accumulation = GENERATE(1, 2, 3);
   for (const bool overlap : {false, true}) {
     // Last batches that leave some ranks without samples, or with different shares.
@@ -90,7 +90,7 @@ TEST_CASE("every step of data parallelism finishes") {
 TEST_CASE("ranks whose shares differ must reduce the same buckets") {
   const TestJob job(network);
   const BatchSizes sizes{.training = 5, .training_last = 4};
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   std::vector<RunPrograms> programs = all_programs(job, sizes, strategy_of(mesh, true));
   REQUIRE(programs.size() == 2);
   Reader reader;
@@ -136,7 +136,7 @@ TEST_CASE("the communications of a program are its reductions and waits in order
 
 TEST_CASE("each change to one replica's reductions is refused") {
   const int micro_batches = GENERATE(1, 3);
-  const Mesh mesh{3, 1, 1};
+  const Mesh mesh{.data = 3};
   const Program program = training(6, micro_batches, strategy_of(mesh, true));
   REQUIRE(problem_of(mesh, {&program, &program, &program}).text.empty());
   const auto positions = reductions(program);
@@ -199,7 +199,7 @@ TEST_CASE("each change to one replica's reductions is refused") {
 }
 
 TEST_CASE("the ranks of a collective must agree on its size, root and group") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   const auto same = [&](const Script& a, const Script& b) { return problem_of(mesh, std::vector{a, b}).text; };
   CHECK(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 8)).empty());
   CHECK(contains(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 9)),
@@ -219,7 +219,7 @@ TEST_CASE("the ranks of a collective must agree on its size, root and group") {
 }
 
 TEST_CASE("a send without its receive is refused, and so is a receive without its send") {
-  const Mesh mesh{1, 3, 1};
+  const Mesh mesh{.pipeline = 3};
   const Script first = Script().send("cut", pipeline_axis, 1), last = Script().receive("cut2", pipeline_axis, 1);
   const Script middle = Script().receive("cut", pipeline_axis, 0).send("cut2", pipeline_axis, 2);
   CHECK(problem_of(mesh, std::vector{first, middle, last}).text.empty());
@@ -249,7 +249,7 @@ TEST_CASE("a send without its receive is refused, and so is a receive without it
 }
 
 TEST_CASE("a cycle of sends is refused, asynchronous or not, since an axis keeps its order") {
-  const Mesh mesh{1, 3, 1};
+  const Mesh mesh{.pipeline = 3};
   std::vector<Script> ranks;
   const bool asynchronous = GENERATE(false, true);
   for (int r = 0; r < 3; ++r) {
@@ -267,7 +267,7 @@ TEST_CASE("a cycle of sends is refused, asynchronous or not, since an axis keeps
 }
 
 TEST_CASE("collectives of two axes in different orders on some ranks are refused") {
-  const Mesh mesh{2, 1, 2};
+  const Mesh mesh{.data = 2, .tensor = 2};
   const Script data_first = Script().reduce("gradient", data_axis).reduce("output", tensor_axis);
   const Script data_last = Script().reduce("output", tensor_axis).reduce("gradient", data_axis);
   CHECK(problem_of(mesh, std::vector{data_first, data_first, data_first, data_first}).text.empty());
@@ -291,7 +291,7 @@ TEST_CASE("collectives of two axes in different orders on some ranks are refused
 }
 
 TEST_CASE("a wait without its communication is refused, and so is an asynchronous communication without its wait") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   const Script early = Script().reduce("x", data_axis).wait("x");
   CHECK(contains(
       problem_of(mesh, std::vector{early, early}).text,
@@ -322,7 +322,7 @@ Script stage(int number, int count, int micro_batches, bool swapped = false) {
 }  // namespace
 
 TEST_CASE("a pipeline on thousands of ranks finishes, and a single wrong rank is named") {
-  const Mesh mesh{128, 8, 16};
+  const Mesh mesh{.data = 128, .pipeline = 8, .tensor = 16};
   std::vector<Script> scripts;
   for (int s = 0; s < 8; ++s) scripts.push_back(stage(s, 8, 4));
   const Script swapped = stage(5, 8, 4, true);

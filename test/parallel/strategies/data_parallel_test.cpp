@@ -229,7 +229,7 @@ TEST_CASE("sums are reduced on their own if nothing trains") {
 }
 
 TEST_CASE("the mesh numbers ranks with tensor innermost") {
-  const Mesh mesh{3, 2, 4};
+  const Mesh mesh{.data = 3, .pipeline = 2, .tensor = 4};
   CHECK(mesh.ranks() == 24);
   std::set<int> seen;
   for (int data = 0; data < 3; ++data) {
@@ -247,9 +247,9 @@ TEST_CASE("the mesh numbers ranks with tensor innermost") {
 
 TEST_CASE("strategy.data must be the number of ranks") {
   StrategyOptions options;
-  CHECK(mesh_of(options, 3) == Mesh{3, 1, 1});
+  CHECK(mesh_of(options, 3) == Mesh{.data = 3});
   options.data.given = 2;
-  CHECK(mesh_of(options, 2) == Mesh{2, 1, 1});
+  CHECK(mesh_of(options, 2) == Mesh{.data = 2});
   CHECK_THROWS_AS(mesh_of(options, 3), Error);
 }
 

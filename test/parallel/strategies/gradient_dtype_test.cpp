@@ -217,7 +217,7 @@ TEST_CASE("sharded updates use the sums of bfloat16 gradients before they are ro
 TEST_CASE("bfloat16 gradients work with pipelines and tensor parallelism") {
   const TestJob job(network, "sgd");
   const Weights expected = defined(job, {{2, 1, 1}});
-  for (const Mesh& mesh : {Mesh{2, 2, 1}, Mesh{2, 1, 2}}) {
+  for (const Mesh& mesh : {Mesh{.data = 2, .pipeline = 2}, Mesh{.data = 2, .tensor = 2}}) {
     for (const bool overlap : {false, true}) {
       CAPTURE(mesh.pipeline, mesh.tensor, overlap);
       const Weights weights = trained(job, {mesh, 12, 1, overlap});

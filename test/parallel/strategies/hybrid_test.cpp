@@ -16,7 +16,7 @@ namespace {
 constexpr int steps = 30;
 
 struct Setup {
-  Mesh mesh = {1, 1, 1};
+  Mesh mesh;
   int micro_batches = 1;
   Shard shard = Shard::none;
   bool overlap = false;
@@ -102,7 +102,7 @@ void compare(const Outcome& outcome, const Outcome& reference, double tolerance 
 
 TEST_CASE("ranks that split layers learn what one rank learns") {
   for (const Case& which : cases) {
-    for (const Mesh& mesh : {Mesh{1, 1, 2}, Mesh{1, 1, 4}, Mesh{2, 1, 2}}) {
+    for (const Mesh& mesh : {Mesh{.tensor = 2}, Mesh{.tensor = 4}, Mesh{.data = 2, .tensor = 2}}) {
       CAPTURE(which.name, mesh.data, mesh.tensor);
       const Outcome reference = train(which, {.micro_batches = mesh.data}), outcome = train(which, {.mesh = mesh});
       CHECK(reference.losses.back() < 0.9 * reference.losses.front());
@@ -117,7 +117,7 @@ TEST_CASE("ranks that split layers learn what one rank learns") {
 TEST_CASE("stages whose ranks split layers learn what one rank learns") {
   for (const Case& which : cases) {
     CAPTURE(which.name);
-    const Outcome outcome = train(which, {.mesh = {1, 2, 2}, .micro_batches = 2});
+    const Outcome outcome = train(which, {.mesh = {.pipeline = 2, .tensor = 2}, .micro_batches = 2});
     compare(outcome, train(which, {.micro_batches = 2}));
     CHECK(outcome.shards.size() >= 2);
   }
@@ -125,10 +125,10 @@ TEST_CASE("stages whose ranks split layers learn what one rank learns") {
 
 TEST_CASE("replicas that split layers and shard optimizer, gradients or parameters learn the same") {
   const Setup setups[] = {
-      {.mesh = {2, 1, 2}},
-      {.mesh = {2, 1, 2}, .overlap = true},
-      {.mesh = {3, 1, 2}, .micro_batches = 2},
-      {.mesh = {2, 2, 2}, .micro_batches = 2},
+      {.mesh = {.data = 2, .tensor = 2}},
+      {.mesh = {.data = 2, .tensor = 2}, .overlap = true},
+      {.mesh = {.data = 3, .tensor = 2}, .micro_batches = 2},
+      {.mesh = {.data = 2, .pipeline = 2, .tensor = 2}, .micro_batches = 2},
   };
   for (const Case& which : cases) {
     for (Setup setup : setups) {
@@ -146,7 +146,7 @@ TEST_CASE("gradients of split layers are exchanged in bfloat16 too, and overlap 
   const Case& which = cases[0];
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
     CAPTURE(name_of(shard));
-    Setup setup{.mesh = {2, 1, 2}, .shard = shard, .gradient_dtype = GradientDType::bfloat16};
+    Setup setup{.mesh = {.data = 2, .tensor = 2}, .shard = shard, .gradient_dtype = GradientDType::bfloat16};
     const Outcome rounded = train(which, setup);
     compare(rounded, train(which, {.micro_batches = 2}), 1e-2);
     setup.overlap = true;

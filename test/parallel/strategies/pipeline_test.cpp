@@ -313,23 +313,23 @@ void compare(const Outcomes& on_one, const Outcomes& on_many) {
 
 // Trains on one rank with the same number of micro-batches, of the same samples.
 Outcomes on_one_rank(const Task& task, const Setup& setup) {
-  return train_on(task, {.mesh = {1, 1, 1}, .micro_batches = setup.mesh.data * setup.micro_batches});
+  return train_on(task, {.mesh = {}, .micro_batches = setup.mesh.data * setup.micro_batches});
 }
 
 }  // namespace
 
 TEST_CASE("stages learn what one rank learns on the same micro-batches") {
   const Setup setups[] = {
-      {.mesh = {1, 2, 1}, .micro_batches = 4},
-      {.mesh = {1, 2, 1}, .micro_batches = 4, .schedule = PipelineSchedule::gpipe},
-      {.mesh = {1, 4, 1}, .micro_batches = 6},
-      {.mesh = {1, 4, 1}, .micro_batches = 2, .schedule = PipelineSchedule::gpipe},
-      {.mesh = {1, 3, 1}, .micro_batches = 1},
-      {.mesh = {2, 2, 1}, .micro_batches = 3},
-      {.mesh = {2, 2, 1}, .micro_batches = 2, .overlap = true},
-      {.mesh = {1, 4, 1}, .micro_batches = 8, .overlap = true},
-      {.mesh = {1, 2, 1}, .micro_batches = 8},
-      {.mesh = {1, 3, 1}, .micro_batches = 8, .schedule = PipelineSchedule::gpipe, .overlap = true},
+      {.mesh = {.pipeline = 2}, .micro_batches = 4},
+      {.mesh = {.pipeline = 2}, .micro_batches = 4, .schedule = PipelineSchedule::gpipe},
+      {.mesh = {.pipeline = 4}, .micro_batches = 6},
+      {.mesh = {.pipeline = 4}, .micro_batches = 2, .schedule = PipelineSchedule::gpipe},
+      {.mesh = {.pipeline = 3}, .micro_batches = 1},
+      {.mesh = {.data = 2, .pipeline = 2}, .micro_batches = 3},
+      {.mesh = {.data = 2, .pipeline = 2}, .micro_batches = 2, .overlap = true},
+      {.mesh = {.pipeline = 4}, .micro_batches = 8, .overlap = true},
+      {.mesh = {.pipeline = 2}, .micro_batches = 8},
+      {.mesh = {.pipeline = 3}, .micro_batches = 8, .schedule = PipelineSchedule::gpipe, .overlap = true},
   };
   for (const Task& task : tasks) {
     for (const Setup& setup : setups) {
@@ -342,7 +342,7 @@ TEST_CASE("stages learn what one rank learns on the same micro-batches") {
 TEST_CASE("replicas of stages that shard optimizer, gradients or parameters learn the same") {
   for (const Task& task : tasks) {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
-      const Setup setup{.mesh = {2, 2, 1}, .micro_batches = 3, .shard = shard};
+      const Setup setup{.mesh = {.data = 2, .pipeline = 2}, .micro_batches = 3, .shard = shard};
       CAPTURE(task.name, static_cast<int>(shard));
       compare(on_one_rank(task, setup), train_on(task, setup));
     }
@@ -350,8 +350,9 @@ TEST_CASE("replicas of stages that shard optimizer, gradients or parameters lear
 }
 
 TEST_CASE("a stage after one without trainable layers sends it no gradients, and learns the same") {
-  const Setup setup{
-      .mesh = {1, 3, 1}, .micro_batches = 4, .place = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
+  const Setup setup{.mesh = {.pipeline = 3},
+                    .micro_batches = 4,
+                    .place = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
   compare(on_one_rank(tasks[0], setup), train_on(tasks[0], setup));
 }
 
@@ -361,7 +362,7 @@ TEST_CASE("a slot holds one micro-batch at a time, and there is one slot for eac
     const bool mlp = task.name == "mlp";
     for (const PipelineSchedule schedule : {PipelineSchedule::one_forward_one_backward, PipelineSchedule::gpipe}) {
       for (const int micro_batches : {1, 2, 4, 8}) {
-        const Setup setup{.mesh = {1, 3, 1},
+        const Setup setup{.mesh = {.pipeline = 3},
                           .schedule = schedule,
                           .place = mlp ? "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}" : ""};
         for (int stage = 0; stage < 3; ++stage) {

@@ -124,7 +124,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
   const auto network = GENERATE(as<std::string>{}, every_layer, further_layers, pooled, "preset: mlp", "preset: lenet5",
                                 "preset: resnet20");
   const DType compute = GENERATE(DType::float32, DType::bfloat16, DType::float16);
-  for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2}}) {
+  for (const Mesh& mesh : {Mesh{.data = 2}, Mesh{.data = 5}, Mesh{.data = 2, .tensor = 2}}) {
     if (mesh.tensor > 1 && network == pooled) continue;  // it cannot be split
     TestJob job(network, compute == DType::float16 && mesh.tensor == 1 ? "lamb" : "adam");
     if (network.starts_with("preset")) job.spec.inputs[0].sample = {32, 32, 3};
@@ -143,7 +143,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
 TEST_CASE("sharded updates are accepted, and a missing sum on the tensor axis is refused") {
   TestJob job(every_layer);
   job.spec.clip_norm = 1;
-  const Mesh mesh{3, 1, 2};
+  const Mesh mesh{.data = 3, .tensor = 2};
   for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
     for (const GradientDType dtype : {GradientDType::float32, GradientDType::bfloat16}) {
       Strategy strategy = mesh_of(mesh, dtype == GradientDType::float32);
@@ -197,7 +197,7 @@ layers:
   job.spec.outputs.push_back(job.spec.outputs[0]);
   job.spec.outputs[0].name = "kind";
   job.spec.outputs[1].name = "size";
-  for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{2, 1, 2}}) {
+  for (const Mesh& mesh : {Mesh{.data = 2}, Mesh{.data = 2, .tensor = 2}}) {
     const Strategy strategy = mesh_of(mesh, true);
     check_accepted(training(job, 6, 2, strategy), mesh);
     check_accepted(training(job, 0, 1, strategy), mesh);
@@ -206,7 +206,7 @@ layers:
 }
 
 TEST_CASE("every tensor has the placement of its role") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, true));
   check_placements(program, mesh);
   for (std::size_t i = 0; i < program.tensors.size(); ++i) {
@@ -236,7 +236,7 @@ TEST_CASE("every tensor has the placement of its role") {
 }
 
 TEST_CASE("a reduction that is missing, doubled or too early is refused") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   const int micro_batches = GENERATE(1, 2, 3);
   const Program program = training(TestJob(every_layer), 6, micro_batches, mesh_of(mesh, true));
   REQUIRE(problem_of(program, mesh).text.empty());
@@ -276,7 +276,7 @@ TEST_CASE("a reduction that is missing, doubled or too early is refused") {
 }
 
 TEST_CASE("gradients must not be added to a tensor that is already reduced") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, false));
   const auto [segment, at] = reductions(program).at(0);
   Op early = program.segments[segment].ops[static_cast<std::size_t>(at)];
@@ -292,7 +292,7 @@ TEST_CASE("gradients must not be added to a tensor that is already reduced") {
 }
 
 TEST_CASE("weights that a strategy splits must be gathered") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   for (Tensor& tensor : program.tensors) {
     if (tensor.name == "d1/kernel") tensor.placements = {split_along(0), replicated, replicated};
@@ -304,7 +304,7 @@ TEST_CASE("weights that a strategy splits must be gathered") {
 }
 
 TEST_CASE("values that the host reads must be equal on all ranks") {
-  const Mesh mesh{2, 1, 1};
+  const Mesh mesh{.data = 2};
   Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   std::vector<Op>& update = program.segments.back().ops;
   update.erase(update.begin() + 1, update.end());  // keeps the agreement only

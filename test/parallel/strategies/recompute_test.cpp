@@ -225,16 +225,16 @@ void check_same(const Outcome& outcome, const Outcome& kept) {
 
 TEST_CASE("recomputation changes no bit of the results, and takes less memory") {
   const Setup setups[] = {
-      {.mesh = {1, 1, 1}},
-      {.mesh = {1, 1, 1}, .micro_batches = 3},
-      {.mesh = {2, 1, 1}, .micro_batches = 2, .overlap = true},
-      {.mesh = {3, 1, 1}, .shard = Shard::optimizer},
-      {.mesh = {2, 1, 1}, .micro_batches = 2, .shard = Shard::gradients},
-      {.mesh = {2, 1, 1}, .micro_batches = 2, .shard = Shard::parameters, .overlap = true},
-      {.mesh = {2, 1, 1}, .shard = Shard::parameters},
-      {.mesh = {1, 2, 1}, .micro_batches = 4},
-      {.mesh = {1, 2, 1}, .micro_batches = 4, .schedule = PipelineSchedule::gpipe},
-      {.mesh = {2, 2, 1}, .micro_batches = 3, .shard = Shard::parameters},
+      {.mesh = {}},
+      {.mesh = {}, .micro_batches = 3},
+      {.mesh = {.data = 2}, .micro_batches = 2, .overlap = true},
+      {.mesh = {.data = 3}, .shard = Shard::optimizer},
+      {.mesh = {.data = 2}, .micro_batches = 2, .shard = Shard::gradients},
+      {.mesh = {.data = 2}, .micro_batches = 2, .shard = Shard::parameters, .overlap = true},
+      {.mesh = {.data = 2}, .shard = Shard::parameters},
+      {.mesh = {.pipeline = 2}, .micro_batches = 4},
+      {.mesh = {.pipeline = 2}, .micro_batches = 4, .schedule = PipelineSchedule::gpipe},
+      {.mesh = {.data = 2, .pipeline = 2}, .micro_batches = 3, .shard = Shard::parameters},
   };
   for (const Task& task : tasks) {
     for (const Setup& setup : setups) {
@@ -250,7 +250,7 @@ TEST_CASE("recomputation changes no bit of the results, and takes less memory") 
 }
 
 TEST_CASE("ranks that split layers recompute them without communicating again") {
-  const Setup setup{.mesh = {1, 1, 2}};
+  const Setup setup{.mesh = {.tensor = 2}};
   for (const Task& task : tasks) {
     CAPTURE(task.name);
     if (task.name == "norms" || task.name == "skips") continue;  // layers too small to be split
@@ -274,7 +274,7 @@ TEST_CASE("ranks that split layers recompute them without communicating again") 
 TEST_CASE("any set of blocks can be recomputed") {
   std::mt19937 random(4);
   for (const Task& task : tasks) {
-    const Setup setup{.mesh = {1, 1, 1}, .micro_batches = 2};
+    const Setup setup{.mesh = {}, .micro_batches = 2};
     const TestJob job = job_of(task);
     const auto all = recomputable_blocks(program_of(job, strategy_of(job, setup, Recompute::none), 2));
     REQUIRE(all.size() >= 3);
@@ -296,7 +296,7 @@ TEST_CASE("blocks are the residual blocks, bodies of repeat, and segments of the
     const TestJob job = job_of(tasks[task]);
     std::vector<std::string> names;
     for (const RecomputableBlock& block :
-         recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none)))) {
+         recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {}}, Recompute::none)))) {
       names.push_back(block.name);
     }
     return names;
@@ -309,15 +309,15 @@ TEST_CASE("blocks are the residual blocks, bodies of repeat, and segments of the
   Task equal{"equal", "layers:\n  - flatten\n"};
   for (int i = 0; i < 16; ++i) equal.network += "  - dense: {units: 64, activation: gelu}\n";
   const TestJob job = job_of({equal.name, equal.network + "  - dense: {units: 3}\n"});
-  const auto segments = recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none)));
+  const auto segments = recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {}}, Recompute::none)));
   CHECK(segments.size() >= 3);
   CHECK(segments.size() <= 6);
 }
 
 TEST_CASE("only activations that the backward pass needs are recomputed, and statistics are accumulated once") {
   const TestJob job = job_of(tasks[1]);
-  const Program kept = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none));
-  const Program again = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::blocks));
+  const Program kept = program_of(job, strategy_of(job, {.mesh = {}}, Recompute::none));
+  const Program again = program_of(job, strategy_of(job, {.mesh = {}}, Recompute::blocks));
   const auto ops = [](const Program& program, std::string_view kind, Phase phase) {
     std::vector<Op> found;
     for (const Op& op : program.segment(program.find(phase)).ops) {
@@ -350,7 +350,7 @@ TEST_CASE("only activations that the backward pass needs are recomputed, and sta
 
 TEST_CASE("auto recomputes no more blocks than the memory limit requires") {
   for (const Task& task : tasks) {
-    for (const Mesh& mesh : {Mesh{1, 1, 1}, Mesh{2, 2, 1}}) {
+    for (const Mesh& mesh : {Mesh{}, Mesh{.data = 2, .pipeline = 2}}) {
       const TestJob job = job_of(task);
       const Strategy strategy = strategy_of(job, {.mesh = mesh}, Recompute::automatic);
       const BatchSizes sizes{.training = batch, .gradient_accumulation = 2};

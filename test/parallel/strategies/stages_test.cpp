@@ -110,12 +110,12 @@ TEST_CASE("an invalid strategy.place is refused with its line") {
 TEST_CASE("sizes of the mesh must multiply to the ranks") {
   Reader reader;
   StrategyOptions options = options_of("{pipeline: 2}", reader);
-  CHECK(mesh_of(options, 2) == Mesh{1, 2, 1});
-  CHECK(mesh_of(options, 6) == Mesh{3, 2, 1});
+  CHECK(mesh_of(options, 2) == Mesh{.pipeline = 2});
+  CHECK(mesh_of(options, 6) == Mesh{.data = 3, .pipeline = 2});
   CHECK_THROWS_WITH(mesh_of(options, 7),
                     Catch::Contains("strategy.yaml:1:12") && Catch::Contains("start 6 or 8 ranks"));
   options = options_of("{pipeline: 2, data: 3}", reader);
-  CHECK(mesh_of(options, 6) == Mesh{3, 2, 1});
+  CHECK(mesh_of(options, 6) == Mesh{.data = 3, .pipeline = 2});
   CHECK_THROWS_WITH(mesh_of(options, 4), Catch::Contains("3 replicas of 2 stages are 6 ranks, but there are 4"));
   reader.throw_if_failed();
 }

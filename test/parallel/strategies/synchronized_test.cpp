@@ -97,7 +97,7 @@ struct Samples {
 };
 
 struct Setting {
-  Mesh mesh = {1, 1, 1};
+  Mesh mesh;
   bool synchronized = true;
   int accumulation = 1;
   bool overlap = false;
@@ -171,25 +171,25 @@ TEST_CASE("replicas with synchronised statistics learn what one rank learns from
     for (const int ranks : {2, 3, 4}) {
       for (const bool overlap : {false, true}) {
         CAPTURE(ranks, overlap);
-        check_same(train({.mesh = {ranks, 1, 1}, .overlap = overlap}), reference);
+        check_same(train({.mesh = {.data = ranks}, .overlap = overlap}), reference);
       }
     }
   }
   SECTION("replicas with one sample, or none") {
-    check_same(train({.mesh = {13, 1, 1}}), reference);
-    check_same(train({.mesh = {13, 1, 1}, .weighs = false}), train({.synchronized = false, .weighs = false}));
+    check_same(train({.mesh = {.data = 13}}), reference);
+    check_same(train({.mesh = {.data = 13}, .weighs = false}), train({.synchronized = false, .weighs = false}));
   }
   SECTION("without synchronisation they do not") {
-    const Outcome apart = train({.mesh = {2, 1, 1}, .synchronized = false});
+    const Outcome apart = train({.mesh = {.data = 2}, .synchronized = false});
     CHECK(std::abs(apart.losses[10] - reference.losses[10]) > 1e-3 * reference.losses[10]);
   }
   SECTION("together with other strategies") {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
       CAPTURE(name_of(shard));
-      check_same(train({.mesh = {3, 1, 1}, .overlap = true, .shard = shard}), reference);
+      check_same(train({.mesh = {.data = 3}, .overlap = true, .shard = shard}), reference);
     }
-    check_same(train({.mesh = {2, 2, 1}}), reference);
-    check_same(train({.mesh = {2, 1, 2}}), reference);
+    check_same(train({.mesh = {.data = 2, .pipeline = 2}}), reference);
+    check_same(train({.mesh = {.data = 2, .tensor = 2}}), reference);
   }
 }
 
@@ -197,8 +197,8 @@ TEST_CASE("synchronised statistics of a micro-batch are those of all replicas' s
   // Two replicas with two micro-batches, compared with one rank that has the same samples in each micro-batch.
   const std::vector<std::int64_t> order{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11};
   const Outcome reference = train({.synchronized = false, .accumulation = 2, .order = order, .full_only = true});
-  check_same(train({.mesh = {2, 1, 1}, .accumulation = 2, .full_only = true}), reference);
-  check_same(train({.mesh = {2, 2, 1}, .accumulation = 2, .full_only = true}), reference);
+  check_same(train({.mesh = {.data = 2}, .accumulation = 2, .full_only = true}), reference);
+  check_same(train({.mesh = {.data = 2, .pipeline = 2}, .accumulation = 2, .full_only = true}), reference);
 }
 
 TEST_CASE("gradients through synchronised statistics are slopes of the loss") {

@@ -216,16 +216,16 @@ TEST_CASE("a network or an optimizer that cannot be split is refused with the co
 TEST_CASE("the data axis gets the ranks that the tensor axis leaves over, and layers stay on one host") {
   StrategyOptions options;
   options.tensor.value = 2;
-  CHECK(mesh_of(options, 2) == Mesh{1, 1, 2});
-  CHECK(mesh_of(options, 6) == Mesh{3, 1, 2});
+  CHECK(mesh_of(options, 2) == Mesh{.tensor = 2});
+  CHECK(mesh_of(options, 6) == Mesh{.data = 3, .tensor = 2});
   for (const int ranks : {1, 3}) {
     CAPTURE(ranks);
     CHECK_THROWS_AS(mesh_of(options, ranks), Error);
   }
   options.data.given = 2;
-  CHECK(mesh_of(options, 4) == Mesh{2, 1, 2});
+  CHECK(mesh_of(options, 4) == Mesh{.data = 2, .tensor = 2});
   CHECK_THROWS_AS(mesh_of(options, 6), Error);
-  const Mesh mesh{2, 1, 2};
+  const Mesh mesh{.data = 2, .tensor = 2};
   CHECK_NOTHROW(require_layers_within_hosts(options, mesh, {"a", "a", "b", "b"}));
   CHECK_THROWS_AS(require_layers_within_hosts(options, mesh, {"a", "b", "b", "b"}), CollectiveError);
 }

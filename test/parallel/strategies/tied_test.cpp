@@ -102,7 +102,7 @@ struct Found {
 };
 
 Found run(const Tied& tied, Communicator& world) {
-  const Mesh mesh{1, 1, world.size()};
+  const Mesh mesh{.tensor = world.size()};
   Strategy strategy{mesh, {}, false};
   Graph graph = split_layers(tied.graph(), MeshRank(mesh, world.rank()), strategy);
   Backward backward = differentiate(graph, graph.outputs, false);
