@@ -1,4 +1,4 @@
-// trainctl bench: what is measured, and how its ranks start.
+// trainctl bench: starts ranks and measures a config's step, ops or data, or the communication between the ranks.
 #include <CLI/CLI.hpp>
 
 #include "cmd/common_options.h"
@@ -26,9 +26,10 @@
 namespace trainctl {
 namespace {
 
+// Returns the same batch for every step.
 class RepeatedBatch final : public ForwardedSource {
  public:
-  // Takes one batch of the source, which outlives the object and is not used otherwise.
+  // Takes one batch from the source, which must outlive this object and must not be used by others.
   explicit RepeatedBatch(BatchSource& source) : ForwardedSource(source), batch_(source.next()) {
     batch_.waited_seconds = 0;
   }
@@ -43,11 +44,11 @@ struct BenchOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string what;
-  double seconds = 3;  // of measuring
-  int phase = 0;       // from 1 on; 0: the last one
+  double seconds = 3;  // to measure for
+  int phase = 0;       // counted from 1; 0: the last one
 };
 
-// Shows a result on rank 0.
+// Prints a result on rank 0.
 template <class... Result>
 void show(const RankContext& context, bool json, const Result&... result) {
   if (context.world.rank() == 0) answer(json ? to_json(result...) : to_text(result...));
@@ -79,19 +80,20 @@ DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, R
 }
 
 // Measures the config's step, ops, data or communication, and shows the result. Collective.
-int measure(const RunSpec& stated, const BenchOptions& options, RankContext& context) {
+int measure(const RunSpec& config, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
-  if (options.what == "comm") {  // between GPUs also messages; on a host's shared memory an all-reduce is faster
+  RankDevice device = open_device(config.cluster, config.train, config.strategy, context);
+  if (options.what == "comm") {
+    // Messages are measured between GPUs alone: in a host's shared memory an all-reduce is faster than they are.
     show(context, json,
          bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, options.seconds));
     return 0;
   }
-  std::optional<Ceilings> ceilings;  // before the run takes the device's memory
+  std::optional<Ceilings> ceilings;  // measured before the run allocates the device's memory
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
-  const Data data(stated.data, stated.seed, data_use(stated));
-  RunSpec spec = stated;
+  const Data data(config.data, config.seed, data_use(config));
+  RunSpec spec = config;
   spec.checkpoint.background = false;  // nothing is saved
   if (spec.strategy.automatic) spec.strategy = choose_strategy(spec, data.info(), device, context);
   spec = with_shares(std::move(spec), data, device, context, {});
@@ -126,7 +128,8 @@ int run_bench(BenchOptions& options) {
 // A check for CLI11: returns why the text is refused, or "".
 std::string check_seconds(const std::string& text) {
   const auto seconds = parse_number(text);
-  return seconds && *seconds > 0 && *seconds <= 86400 ? "" : "wants a number of seconds, more than 0 and at most 86400";
+  return seconds && *seconds > 0 && *seconds <= 86400 ? ""
+                                                      : "must be a number of seconds, more than 0 and at most 86400";
 }
 
 }  // namespace
@@ -135,13 +138,13 @@ Subcommand bench_subcommand() {
   return {"bench", "Measures a config's step, its ops, its data, or the communication of its ranks",
           "trainctl bench step mnist.yaml --ranks 2", [](CLI::App& app) {
             auto options = std::make_shared<BenchOptions>();
-            app.add_option("what", options->what, "step, ops, data or comm")
+            app.add_option("what", options->what, "What to measure: step, ops, data or comm")
                 ->required()
                 ->check(one_of({"step", "ops", "data", "comm"}));
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--seconds", options->seconds, "How long it measures")->check(check_seconds);
+            app.add_option("--seconds", options->seconds, "Seconds to measure for; default: 3")->check(check_seconds);
             add_phase_option(app, options->phase);
             return [options] { return run_bench(*options); };
           }};

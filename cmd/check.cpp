@@ -1,5 +1,5 @@
-// trainctl check: every error of a config at once, then its layers and the memory of a rank. Starts nothing,
-// runs no kernel, and takes no memory for the network.
+// trainctl check: reports all errors of a config at once, then its layers and the memory of a rank. It starts no ranks,
+// allocates no memory for the network and, unless --measure is given, runs no kernel.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -25,7 +25,7 @@ struct CheckOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string dump;         // program, dot, or empty
-  std::optional<int> rank;  // whose programs are dumped
+  std::optional<int> rank;  // the rank whose programs are dumped
   bool measure = false;
 };
 
@@ -72,33 +72,33 @@ void print_json(const Checked& checked) {
   answer(json_line(json));
 }
 
-// The phases of a run; what follows is of the one that needs most memory.
+// A table of the phases of a run, followed by a heading for the phase that needs the most memory, which is shown next.
 std::string phases_text(const Checked& checked) {
   if (checked.phases.empty()) return "";
   TextTable table(
-      {{"phase"}, {"parameters that train", TextTable::Align::right}, {"memory of a rank", TextTable::Align::right}});
+      {{"phase"}, {"trainable parameters", TextTable::Align::right}, {"memory of a rank", TextTable::Align::right}});
   for (const CheckedPhase& phase : checked.phases) {
     table.add({phase.text, grouped(phase.trainable), byte_text(phase.memory)});
   }
-  return table.text() + "\nThe phase that needs most memory:\n\n";
+  return table.text() + "\nThe phase that needs the most memory:\n\n";
 }
 
-// Of which samples batch normalization takes its statistics where replicas do not exchange theirs.
+// Tells over which samples batch normalization computes its statistics if replicas do not exchange theirs.
 std::string statistics_text(const Checked& checked) {
   const LogicalShards& shards = checked.sizes.shards;
   if (shards.any()) {
     return format(
-        "\nbatch normalization takes its statistics from the {} samples of each logical shard, whatever the number of "
+        "\nbatch normalization computes its statistics over the {} samples of each logical shard, for any number of "
         "ranks\n",
         shards.samples);
   }
-  const int cut = checked.micro_batches();
-  const std::int64_t least = checked.least_share / cut, largest = checked.largest_share / cut;
+  const int micro_batches = checked.micro_batches();
+  const std::int64_t least = checked.least_share / micro_batches, largest = checked.largest_share / micro_batches;
   return format(
-      "\nbatch normalization takes its statistics from the {} samples that a rank has of a {}: with another number of "
-      "ranks the network trains otherwise\n",
+      "\nbatch normalization computes its statistics over the {} samples that a rank has of a {}: on another number of "
+      "ranks the network trains differently\n",
       least == largest ? std::to_string(largest) : format("{} to {}", least, largest),
-      cut > 1 ? "micro-batch" : "batch");
+      micro_batches > 1 ? "micro-batch" : "batch");
 }
 
 // Notes that explain the tables.
@@ -107,7 +107,7 @@ std::string notes(const RunSpec& spec, const Checked& checked) {
   if (checked.cached_bytes > 0) {
     text += format("\n`cache: {}` takes {}{} once all samples have been read\n", name_of(spec.data.cache),
                    byte_text(checked.cached_bytes),
-                   spec.data.cache == CacheKind::memory ? " of every rank beside the memory above" : "");
+                   spec.data.cache == CacheKind::memory ? " of each rank, in addition to the memory above," : "");
   }
   if (!checked.recomputed.empty()) text += "\n" + recomputed_text(checked.recomputed);
   if (checked.assumed > 0) {
@@ -117,17 +117,17 @@ std::string notes(const RunSpec& spec, const Checked& checked) {
         counted(static_cast<std::int64_t>(checked.assumed), "kernel") + (checked.assumed == 1 ? " is" : " are"));
   }
   if (checked.measures_shares) {
-    text += "\nreplicas' shares of a batch are measured when training begins; here they are equal\n";
+    text += "\nthe replicas' shares of a batch are measured when training begins; here they are assumed to be equal\n";
   }
   if (checked.ranks > 1 && checked.normalizes_own_samples) text += statistics_text(checked);
   if (checked.automatic) {
     text +=
-        "\n`strategy: auto` is chosen when a run starts; this is data parallelism, and `trainctl plan` shows the "
-        "rest\n";
+        "\n`strategy: auto` chooses when a run starts; data parallelism is shown here, and `trainctl plan` shows the "
+        "alternatives\n";
   }
   if (!checked.data_at_hand) {
     text +=
-        "\nthe data is not at hand: shape and classes are as the config states them, the number of samples is not "
+        "\nthe data is not available here: shape and classes are those of the config, and the number of samples is not "
         "known\n";
   }
   return text;
@@ -147,8 +147,8 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     layers.add(std::move(cells));
   }
   std::string text = layers.text();
-  text += format("\n{} parameters, {} of them train; {} a sample forward\n", grouped(checked.parameters),
-                 grouped(checked.trainable), flops_text(checked.flops_per_sample));
+  text += format("\n{} parameters, {} of them trainable; {} per sample in the forward pass\n",
+                 grouped(checked.parameters), grouped(checked.trainable), flops_text(checked.flops_per_sample));
   text += format("{}, {} a step, {}\n\n", counted(checked.ranks, "rank"), counted(checked.batch, "sample"),
                  name_of(spec.train.compute()));
   TextTable memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
@@ -163,14 +163,14 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(spec, checked));
 }
 
-// The programs of the rank that was asked for; as a graph only the one of a full training batch.
+// The programs of the rank that --dump-rank names, as text; as a graph, only the program of a full training batch.
 std::string dumped(const Checked& checked, const CheckOptions& options) {
   const int rank = options.rank.value_or(checked.ranks - 1);
   if (rank >= checked.ranks) {
     throw Error(ErrorKind::config, format("there is no rank {}: {} ranks are numbered from 0", rank, checked.ranks));
   }
-  const MeshRank place(checked.mesh, rank);
-  const auto& programs = programs_of(checked.programs, checked.sizes, place).programs();
+  const MeshRank mesh_rank(checked.mesh, rank);
+  const auto& programs = programs_of(checked.programs, checked.sizes, mesh_rank).programs();
   if (options.dump == "dot") return dump_dot(programs.front());
   std::string text;
   for (const Program& program : programs) text += dump(program) + "\n";
@@ -202,12 +202,12 @@ Subcommand check_subcommand() {
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
             app.add_flag("--measure", options->measure,
-                         "Times the kernels that are not chosen yet, as the first run would: then memory is exact");
-            app.add_option(
-                   "--dump", options->dump,
-                   "Shows what a rank executes, op by op: as text, or its training step as a graph for Graphviz")
+                         "Times the kernels that are not chosen yet, as the first run would, so that memory is exact");
+            app.add_option("--dump", options->dump,
+                           "Shows what a rank executes, op by op: program as text, dot as a graph of its training step "
+                           "for Graphviz")
                 ->check(one_of({"program", "dot"}));
-            app.add_option("--dump-rank", options->rank, "The rank that --dump shows; without it the last one")
+            app.add_option("--dump-rank", options->rank, "The rank that --dump shows; default: the last one")
                 ->check(CLI::NonNegativeNumber);
             return [options] { return run_check(*options); };
           }};

@@ -1,4 +1,4 @@
-// The table of subcommands, and the frame around them: parsing, error report, exit code.
+// Parses the command line, runs the subcommand, reports its error and returns the exit code.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ std::vector<Subcommand> subcommands() {
           completion_subcommand(), remote_shell_subcommand()};
 }
 
-// Names the command or option that the user has probably meant; "" where the words are right or nothing is near.
+// Reports the first unknown command or option and suggests the one that the user probably meant; "" if none is unknown.
 std::string correction(const CLI::App& app, int argc, char** argv) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   std::vector<std::string> names;
@@ -52,7 +52,7 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-// What the parser says of words that are one too many, as a user would say it.
+// Rewords the parser's messages on options that are given twice and on extra arguments.
 std::string in_plain_words(const CLI::App& app, const std::string& message) {
   static const std::regex often("(.*): At Most 1 required but received ([0-9]+)");
   static const std::regex extra("The following arguments? (?:was|were) not expected: (.*)");
@@ -60,13 +60,13 @@ std::string in_plain_words(const CLI::App& app, const std::string& message) {
   const CLI::Option* config = parsed.empty() ? nullptr : parsed.front()->get_option_no_throw("CONFIG");
   std::smatch match;
   if (config != nullptr && config->count() == 1 && std::regex_match(message, match, extra)) {
-    return format("{} takes one config, which is {}; what follows is not expected: {}", parsed.front()->get_name(),
+    return format("{} accepts one config, which is {}; remove the extra arguments: {}", parsed.front()->get_name(),
                   config->results().front(), match[1].str());
   }
   return std::regex_replace(message, often, "$1 is given $2 times; give it once");
 }
 
-// Describes what is wrong with the command line; where it asks for help or the version, it writes these and succeeds.
+// Describes what is wrong with the command line. If it asks for help or the version, prints that and returns success.
 Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::ostringstream out, errors;
   if (error.get_exit_code() == 0) {
@@ -80,7 +80,7 @@ Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int arg
   return {code, (text.empty() ? in_plain_words(app, error.what()) : text) + "\nRun with --help for more information."};
 }
 
-// An empty word is most often a variable of a script that is not set: no option takes one, and none means its default.
+// Refuses empty arguments, which most often come from an unset variable of a script: no option accepts one.
 void refuse_empty_words(const CLI::App& app) {
   for (const CLI::App* parsed : app.get_subcommands()) {
     for (const CLI::Option* option : parsed->get_options()) {
@@ -92,7 +92,7 @@ void refuse_empty_words(const CLI::App& app) {
   }
 }
 
-// Known before the command line is read: what cannot be read is reported as it asks for, too.
+// Looks for --json before the command line is parsed, so that a parsing error is reported as JSON, too.
 bool asks_for_json(int argc, char** argv) {
   return std::any_of(argv + 1, argv + std::max(argc, 1),
                      [](const char* word) { return word == std::string_view("--json"); });
@@ -104,7 +104,7 @@ int run_command_line(int argc, char** argv) {
   CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many.", "trainctl"};
   app.footer(
       "Begin with:\n  trainctl init PATH_OF_DATA    writes a config for your images, table or arrays\n"
-      "  trainctl run CONFIG           trains what a config describes");
+      "  trainctl run CONFIG           trains the network that a config describes");
   app.set_version_flag("--version", std::string(version()));
   app.require_subcommand(1);
   std::function<int()> chosen;
@@ -133,11 +133,11 @@ int run_command_line(int argc, char** argv) {
   } catch (...) {
     failure = failure_of(std::current_exception());
   }
-  // Errors of a rank beside others come to one screen with theirs.
+  // The errors of several ranks appear on one screen, so each one names its rank.
   if (failure.exit_code != 0 && situation.is_rank() && situation.ranks > 1) {
     name_rank(failure, situation.rank, situation.local_ranks == situation.ranks ? "" : this_host());
   }
-  // Ranks of the user's own mpirun that cannot begin have one reason, told as a document by the first.
+  // Ranks of the user's own mpirun that cannot start fail for the same reason, which rank 0 alone reports as JSON.
   return failure.exit_code == 0 ? 0 : report(failure, json && situation.rank == 0, situation);
 }
 

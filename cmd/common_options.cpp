@@ -16,36 +16,36 @@
 namespace trainctl {
 
 void add_config_options(CLI::App& app, CommonOptions& options) {
-  app.add_option("CONFIG", options.config, "The YAML file")->required()->type_name("");
+  app.add_option("CONFIG", options.config, "The config, a YAML file")->required()->type_name("");
   app.add_option("--set", options.sets, "Replaces a value of the config: train.epochs=5 (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
 }
 
 void add_output_options(CLI::App& app, CommonOptions& options) {
-  app.add_flag("--json", options.json, "One JSON document on stdout, and nothing else there");
+  app.add_flag("--json", options.json, "Prints one JSON document to stdout, and nothing else");
   const auto on_flag = [](log::Level level) { return [level](const std::string&) { log::set_level(level); }; };
-  app.add_flag("--quiet", options.quiet, "Only warnings and errors")->each(on_flag(log::Level::warning));
-  app.add_flag("-v,--verbose", options.verbose, "More detail")->each(on_flag(log::Level::debug));
+  app.add_flag("--quiet", options.quiet, "Shows only warnings and errors")->each(on_flag(log::Level::warning));
+  app.add_flag("-v,--verbose", options.verbose, "Shows more detail")->each(on_flag(log::Level::debug));
 }
 
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
-  app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
+  app.add_option("--ranks", flags.ranks, "Number of ranks, or auto; overrides cluster.ranks")->type_name("N");
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
-  app.add_flag("--sync", flags.sync, "Sends trainctl to the hosts that lack it or hold another one");
-  app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
+  app.add_flag("--sync", flags.sync, "Copies trainctl to hosts where it is missing or differs");
+  app.add_option("--device", flags.device, "The device that ranks compute on; overrides cluster.device")
       ->check(one_of({"auto", "cpu", "cuda"}));
 }
 
 void add_phase_option(CLI::App& app, int& phase) {
-  app.add_option("--phase", phase, "Which of the run's phases, from 1 on; without it the last one")
+  app.add_option("--phase", phase, "The phase of the run, counted from 1; default: the last one")
       ->check(CLI::PositiveNumber);
 }
 
 void require_absent(const std::string& path, bool force) {
   if (force || !exists(path, {ErrorKind::config})) return;
   throw Error(ErrorKind::config, SourceLocation{path}, "this file exists",
-              "choose another place (-o), or replace it (--force)");
+              "choose another path (-o), or replace it (--force)");
 }
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {

@@ -1,4 +1,4 @@
-// The options that several subcommands have in common, and the config that they name.
+// The options that several subcommands share, and the config that they name.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct RunSpec;
 
 struct CommonOptions {
   std::string config;             // path of the YAML file
-  ConfigFiles files;              // its text, and those of what it includes, once they are read
+  ConfigFiles files;              // texts of the config and of the files that it includes, once they are read
   std::vector<std::string> sets;  // --set path=value
-  bool json = false;              // one JSON document on stdout and nothing else there
+  bool json = false;              // one JSON document on stdout and nothing else
   bool quiet = false;
   bool verbose = false;
 };
@@ -29,19 +29,19 @@ struct CommonOptions {
 void add_config_options(CLI::App& app, CommonOptions& options);
 void add_output_options(CLI::App& app, CommonOptions& options);
 
-// Declares --ranks, --hosts and --device.
+// Declares --ranks, --hosts, --sync and --device.
 void add_launch_options(CLI::App& app, LaunchFlags& flags);
 
-// Declares --phase: which of the run's phases is meant, from 1 on; 0 stays where none is named.
+// Declares --phase, the number of one of the run's phases, counted from 1. `phase` stays 0 if the option is not given.
 void add_phase_option(CLI::App& app, int& phase);
 
-// Throws Error{config} where a file that a command is to write exists, unless --force was given.
+// Throws Error{config} if the file that a command is about to write exists, unless --force was given.
 void require_absent(const std::string& path, bool force);
 
-// The config with what the command line sets, --device among it, which joins the other settings.
+// Loads the config with the settings of the command line. Adds --device to them as a setting of cluster.device.
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
 
-// The config as start_ranks.h wants it; refers to the options.
+// Returns the config as start_ranks.h requires it. It refers to `common`, which must outlive it.
 LaunchedConfig launched_config(const CommonOptions& common);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// trainctl completion: scripts by which shells complete the command line, and the manual page.
+// trainctl completion: prints the scripts with which shells complete the command line, and the manual page.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -17,9 +17,9 @@ namespace {
 
 // The words of the command line, as shells complete them and the manual page lists them.
 struct OptionWords {
-  std::vector<std::string> names;    // "--out", "-o"; of an argument without a name its title alone: "CONFIG"
-  std::string value;                 // what its value is called: "N", "PATH"; empty: it takes none
-  std::vector<std::string> choices;  // the values that it takes; empty: any
+  std::vector<std::string> names;    // "--out", "-o"; only the title of a positional argument: "CONFIG"
+  std::string value;                 // the placeholder of its value: "N", "PATH"; empty: it has no value
+  std::vector<std::string> choices;  // the values that it accepts; empty: any
   std::string meaning;
 
   bool is_argument() const { return names.front()[0] != '-'; }
@@ -30,8 +30,8 @@ struct CommandWords {
   std::vector<OptionWords> options;  // in the order of --help
 };
 
-// The words in the braces of an option's type: test and validation of "TEXT:{test,validation}", bar and none of
-// "ENUM:{bar->1,none->3} OR {1,3}".
+// Returns the words in the first braces of an option's type: test and validation for "TEXT:{test,validation}", bar and
+// none for "ENUM:{bar->1,none->3} OR {1,3}".
 std::vector<std::string> choices_in(const std::string& type) {
   const std::size_t begin = type.find('{'), end = type.find('}');
   std::vector<std::string> choices;
@@ -55,7 +55,7 @@ OptionWords words_of(const CLI::Option& option) {
   return words;
 }
 
-// Of all subcommands, in the order of --help.
+// Returns the words of all subcommands, in the order of --help.
 std::vector<CommandWords> words_of(const CLI::App& app) {
   std::vector<CommandWords> commands;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
@@ -72,7 +72,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
-// With each of the characters behind a backslash.
+// Puts a backslash before each character of `text` that is in `special`.
 std::string escaped(const std::string& text, const std::string& special) {
   std::string result;
   for (const char c : text) {
@@ -82,15 +82,15 @@ std::string escaped(const std::string& text, const std::string& special) {
   return result;
 }
 
-// In single quotes, for a shell.
+// Puts a text in single quotes, for a shell.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
 
-// What completes an argument or an option's value for bash: its choices, and files where they do not match or it has
-// none.
+// The bash commands that complete an argument or an option's value: with its choices, and with files if it has none or,
+// for an argument, if no choice matches.
 std::string bash_values(const OptionWords& option) {
   const std::string files = option.choices.empty() || option.is_argument() ? "compopt -o default 2>/dev/null; " : "";
   return files + (option.choices.empty()
@@ -98,7 +98,7 @@ std::string bash_values(const OptionWords& option) {
                       : format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))", joined(option.choices, " ")));
 }
 
-// To be sourced, or placed where the shell looks for it: share/bash-completion/completions/trainctl.
+// The script for bash, to be sourced or to be installed as share/bash-completion/completions/trainctl.
 std::string bash_script(const std::vector<CommandWords>& commands) {
   std::vector<std::string> names;
   std::string cases;
@@ -138,17 +138,18 @@ std::string bash_script(const std::vector<CommandWords>& commands) {
       joined(names, " "), cases);
 }
 
-// As a file _trainctl in a folder of $fpath.
+// The script for zsh, to be installed as _trainctl in a folder of $fpath.
 std::string zsh_script(const std::vector<CommandWords>& commands) {
   std::string names, cases;
   for (const CommandWords& command : commands) {
     names += format("    {}\n", quoted(command.name + ":" + escaped(command.meaning, ":")));
     cases += format("    {})\n      _arguments", command.name);
-    int place = 1;
+    int position = 1;
     for (const OptionWords& option : command.options) {
       const std::string values = option.choices.empty() ? "_files" : "(" + joined(option.choices, " ") + ")";
       if (option.is_argument()) {
-        cases += format(" \\\n        {}", quoted(format("{}:{}:{}", place++, escaped(option.names[0], ":"), values)));
+        cases +=
+            format(" \\\n        {}", quoted(format("{}:{}:{}", position++, escaped(option.names[0], ":"), values)));
         continue;
       }
       for (const std::string& name : option.names) {
@@ -178,7 +179,7 @@ std::string zsh_script(const std::vector<CommandWords>& commands) {
       names, cases);
 }
 
-// As trainctl.fish in fish's folder `completions`.
+// The script for fish, to be installed as trainctl.fish in fish's folder `completions`.
 std::string fish_script(const std::vector<CommandWords>& commands) {
   std::string text = "# Completion of trainctl's command line for fish.\n";
   for (const CommandWords& command : commands) {
@@ -200,7 +201,7 @@ std::string fish_script(const std::vector<CommandWords>& commands) {
   return text;
 }
 
-// trainctl.1, for man.
+// The manual page trainctl.1.
 std::string manual_page(const std::vector<CommandWords>& commands, const std::string& version) {
   const auto plain = [](const std::string& text) {
     const std::string safe = escaped(text, "\\-");

@@ -1,4 +1,4 @@
-// trainctl doctor: what the machines of a run have, what is wrong with them, and whether a run would start.
+// trainctl doctor: shows the resources of a run's machines and their problems, and whether a run would start there.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -34,7 +34,7 @@ struct DoctorOptions {
   std::string run_directory;
 };
 
-// Why a run could not have its directory; "" where it could.
+// Returns why a run could not use its directory; "" if it could.
 std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& spec) {
   try {
     std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
@@ -50,8 +50,9 @@ std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& sp
   return "";
 }
 
-// All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
-// without one a try of the GPU. Returns the bytes of a checkpoint, 0 without a config.
+// Does what a run does before its first step: opens devices and communicators and, with a config, opens the data,
+// chooses kernels and allocates memory; without a config it tries kernels on the GPU. Returns the bytes of a
+// checkpoint, or 0 without a config.
 std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
@@ -61,19 +62,20 @@ std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& conte
   return checkpoint_bytes({&job.programs().programs().front()}, spec.checkpoint.weights_only);
 }
 
-// Shows the findings so far, while something may yet go wrong: for people all but the verdict, for a supervisor a
-// report that a later one replaces.
+// Prints the findings so far, before the steps that may fail: as text everything but the verdict; as JSON, for a
+// supervisor only, a report that a later one replaces.
 void show_first(bool json, bool supervised, const std::vector<Json>& info, const std::vector<Problem>& problems) {
   if (!json) write_output(findings_text(info, problems));
   if (json && supervised) write_output(doctor_json(info, problems));
 }
 
-// `shown`: how many of the problems were.
+// Prints the verdict or, as JSON, the whole report. `shown`: the number of problems that were printed before.
 void show_last(bool json, const std::vector<Json>& info, const std::vector<Problem>& problems, std::size_t shown) {
   answer(json ? doctor_json(info, problems) : verdict_text(problems, shown));
 }
 
-// On every rank of the run. `launch_problem`: why its ranks could not be started; then this process is alone.
+// Examines the machines, on every rank of the run. `launch_problem`: why the ranks could not be started; if it is not
+// empty, this process runs alone.
 int examine(const DoctorOptions& options, const RunSpec& spec, const std::string& launch_problem,
             RankContext& context) {
   World& world = context.world;
@@ -104,7 +106,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
       problems.push_back({true, "", error.what(), ""});
       stopped = true;
       const bool all_know = world.size() == 1 || dynamic_cast<const CollectiveError*>(&error) != nullptr;
-      if (!all_know) {  // the others may wait for this rank: it ends them, and a supervisor reports it
+      if (!all_know) {  // others may wait for this rank: its error ends them, and a supervisor reports it
         if (shows && !context.situation.supervised) show_last(json, info, problems, shown);
         throw;
       }
@@ -114,18 +116,18 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   return stopped ? exit_code(ErrorKind::answer_is_no) : 0;
 }
 
-// A report without machines.
+// Prints a report that has this problem alone and no machines.
 void show_alone(bool json, const std::string& problem) { show_last(json, {}, {{true, "", problem, ""}}, 0); }
 
-// The last line of what the ranks wrote; "" where there is none.
+// Returns the last line of the ranks' output; "" if there is none.
 std::string last_line(const std::string& output) {
   if (output.size() < 2) return "";
   const std::size_t before = output.find_last_of('\n', output.size() - 2);
   return output.substr(before == std::string::npos ? 0 : before + 1);
 }
 
-// Under the supervision of this process. The first rank shows what it finds as long as it lives; this process adds how
-// the ranks ended, where they did so on their way.
+// Reports an examination by ranks that this process supervised. Rank 0 prints its findings while it runs; this process
+// adds how the ranks ended if they ended before they had finished.
 int report_examination(const DoctorOptions& options, const Outcome& ranks) {
   const bool json = options.common.json;
   const Failure& end = ranks.end;
@@ -149,7 +151,7 @@ int run_doctor(DoctorOptions& options) {
   RunSpec spec;
   spec.name = "run";
   try {
-    require_working_directory();  // also of a run's directory
+    require_working_directory();  // the path of the run directory may be relative to it
     if (!options.common.config.empty()) {
       spec = load_run_spec(options.common, options.launch);
     } else if (!options.launch.device.empty()) {
@@ -168,8 +170,8 @@ int run_doctor(DoctorOptions& options) {
   try {
     command = rank_command("doctor", Value<RunSpec>::write(spec), spec.cluster, options.launch);
     auto plan = plan_ranks(spec.cluster, options.launch, launched_config(options.common), situation);
-    constexpr std::chrono::milliseconds most(60'000);  // a run has more
-    if (plan) plan->start_timeout = plan->start_timeout.count() > 0 ? std::min(plan->start_timeout, most) : most;
+    constexpr std::chrono::milliseconds longest(60'000);  // a run waits longer
+    if (plan) plan->start_timeout = plan->start_timeout.count() > 0 ? std::min(plan->start_timeout, longest) : longest;
     if (plan) ranks = run_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
   } catch (const Error& error) {
     launch_problem = error.what();
@@ -182,10 +184,12 @@ int run_doctor(DoctorOptions& options) {
 }  // namespace
 
 Subcommand doctor_subcommand() {
-  return {"doctor", "Shows what the machines of a run have, and whether it would start there",
+  return {"doctor", "Shows the resources of a run's machines and their problems, and whether the run would start",
           "trainctl doctor --device cuda", [](CLI::App& app) {
             auto options = std::make_shared<DoctorOptions>();
-            app.add_option("CONFIG", options->common.config, "The run's YAML file; without it: any run")->type_name("");
+            app.add_option("CONFIG", options->common.config,
+                           "The run's YAML file; without it, checks what every run needs")
+                ->type_name("");
             app.add_option("--set", options->common.sets, "Replaces a value of the config (repeatable)")
                 ->type_name("PATH=VALUE")
                 ->allow_extra_args(false);

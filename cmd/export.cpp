@@ -1,4 +1,4 @@
-// trainctl export: a trained network, or its weights, for other programs.
+// trainctl export: writes a trained network, or its weights, in a format of other programs.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -22,7 +22,7 @@ struct ExportOptions {
   CommonOptions common;
   std::string network;  // run directory, checkpoint or config
   std::string format;
-  std::string out;  // empty: the run's name
+  std::string out;  // empty: the run's name with the format's ending
   std::string dtype = "float32";
   bool preprocess = false;
   bool force = false;
@@ -64,9 +64,9 @@ void tell(const std::string& path, const ExportedFile& written, const std::strin
   } else if (!options.common.quiet) {
     std::string text = format("{}: {}, {}", path, byte_text(written.bytes), options.dtype);
     for (const OnnxValue& input : written.inputs) {
-      text += format(", takes {} {} {}", input.name, name_of(input.type.dtype), open_shape(input));
+      text += format(", accepts {} {} {}", input.name, name_of(input.type.dtype), open_shape(input));
     }
-    for (const OnnxValue& output : written.outputs) text += format(", gives {} {}", output.name, open_shape(output));
+    for (const OnnxValue& output : written.outputs) text += format(", returns {} {}", output.name, open_shape(output));
     answer(text + "\n");
   }
 }
@@ -76,12 +76,13 @@ int run_export(const ExportOptions& options) {
   const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
                                              [&](const ExportFormat& format) { return format.name == options.format; });
   if (options.preprocess && !chosen.network) {
-    throw Error(ErrorKind::config, "--preprocess is a part of a network, and this format has weights alone",
-                "leave it out, or --format onnx");
+    throw Error(ErrorKind::config, "--preprocess adds to a network, and this format stores weights alone",
+                "leave it out, or use --format onnx");
   }
   const bool rounds = options.dtype == "bfloat16";
   if (rounds && !chosen.bfloat16) {
-    throw Error(ErrorKind::config, "this format holds float32 weights", "leave --dtype out, or --format safetensors");
+    throw Error(ErrorKind::config, "this format stores float32 weights alone",
+                "leave --dtype out, or use --format safetensors");
   }
   const TrainedNetwork network = find_trained(options.network);
   RunSpec spec = load_run_spec(network.run + "/config.yaml");
@@ -97,37 +98,37 @@ int run_export(const ExportOptions& options) {
 }  // namespace
 
 Subcommand export_subcommand() {
-  return {"export", "Writes a trained network as ONNX, or its weights, for other programs",
-          "trainctl export runs/flowers --format onnx\n"
-          "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16",
-          [](CLI::App& app) {
-            auto options = std::make_shared<ExportOptions>();
-            app.add_option("RUN", options->network,
-                           "A run directory or a config, for its newest run, and the best checkpoint there; or a "
-                           "checkpoint's folder")
-                ->required()
-                ->type_name("");
-            app.add_option("--format", options->format,
-                           "onnx: the network with its weights, any number of samples at once; safetensors: the "
-                           "weights, under trainctl's names; keras-weights: an .h5 file for "
-                           "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
-                ->required()
-                ->check(one_of(format_names()));
-            app.add_option("-o,--out", options->out,
-                           "The file; default: the run's name with .onnx, .safetensors or .h5")
-                ->type_name("FILE");
-            app.add_option("--dtype", options->dtype,
-                           "What weights are stored as: float32, or bfloat16, which halves them and rounds; a network "
-                           "computes in float32 either way")
-                ->check(one_of({"float32", "bfloat16"}));
-            app.add_flag("--preprocess", options->preprocess,
-                         "The network begins with the resizes, crops and scaling of the config's transforms, and takes "
-                         "samples as they are stored; of any size behind `resize: [height, width]`, else of the first "
-                         "training sample's size");
-            app.add_flag("--force", options->force, "Replaces a file of this name");
-            add_output_options(app, options->common);
-            return [options] { return run_export(*options); };
-          }};
+  return {
+      "export", "Writes a trained network as ONNX, or its weights, for other programs",
+      "trainctl export runs/flowers --format onnx\n"
+      "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16",
+      [](CLI::App& app) {
+        auto options = std::make_shared<ExportOptions>();
+        app.add_option("RUN", options->network,
+                       "A run directory, or a config for its newest run, whose best checkpoint is used; or a "
+                       "checkpoint's folder")
+            ->required()
+            ->type_name("");
+        app.add_option("--format", options->format,
+                       "onnx: the network with its weights, any number of samples at once; safetensors: the "
+                       "weights, under trainctl's names; keras-weights: an .h5 file for "
+                       "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
+            ->required()
+            ->check(one_of(format_names()));
+        app.add_option("-o,--out", options->out, "The file; default: the run's name with .onnx, .safetensors or .h5")
+            ->type_name("FILE");
+        app.add_option("--dtype", options->dtype,
+                       "The dtype of the stored weights: float32, or bfloat16, which is rounded and half as large; a "
+                       "network computes in float32 either way")
+            ->check(one_of({"float32", "bfloat16"}));
+        app.add_flag("--preprocess", options->preprocess,
+                     "The network begins with the resizes, crops and scaling of the config's transforms, and accepts "
+                     "samples as they are stored: of any size if the first step is `resize: [height, width]`, else "
+                     "of the size of the first training sample");
+        app.add_flag("--force", options->force, "Replaces the file if it exists");
+        add_output_options(app, options->common);
+        return [options] { return run_export(*options); };
+      }};
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// trainctl import: a network that Keras saved, as a config and a file of weights.
+// trainctl import: converts a network that Keras saved into a config and a file of weights.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -28,14 +28,14 @@ struct ImportOptions {
   bool force = false;
 };
 
-// "572,572,1" as a shape.
+// Reads a shape such as "572,572,1".
 Shape shape_of(const std::string& text) {
   std::vector<std::int64_t> sizes;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     const std::optional<std::int64_t> size = parse_integer(part);
     if (!size || *size < 1) {
-      throw Error(ErrorKind::config, format("--input-shape {}: no sizes such as 224,224,3", text));
+      throw Error(ErrorKind::config, format("--input-shape {}: must be positive sizes such as 224,224,3", text));
     }
     sizes.push_back(*size);
   }
@@ -85,14 +85,16 @@ Subcommand import_subcommand() {
             app.add_option("FILE", options->file, "A .keras file, or an .h5 file of a whole model")
                 ->required()
                 ->type_name("");
-            app.add_option("-o,--out", options->folder, "The folder for FILE's name with .yaml and .safetensors")
+            app.add_option("-o,--out", options->folder,
+                           "The folder for the config and the weights, which are named like FILE")
                 ->type_name("DIR");
-            app.add_option("--input-shape", options->input_shapes,
-                           "The shape of samples for an input that leaves dimensions open (None), as 224,224,3; again "
-                           "for the next such input")
+            app.add_option(
+                   "--input-shape", options->input_shapes,
+                   "The shape of samples for an input with open dimensions (None), such as 224,224,3; repeat it "
+                   "for the next such input")
                 ->type_name("H,W,C")
                 ->allow_extra_args(false);
-            app.add_flag("--force", options->force, "Replaces files of these names");
+            app.add_flag("--force", options->force, "Replaces the files if they exist");
             add_output_options(app, options->common);
             return [options] { return run_import(*options); };
           }};

@@ -1,4 +1,4 @@
-// trainctl init: looks at what lies at a path, and writes a config that trains on it.
+// trainctl init: looks at the data at a path, and writes a config that trains on it.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
@@ -34,7 +34,8 @@ PresetSize size_of(const std::string& name) {
   const Node preset = load_preset(scalar_node(name), reader);
   reader.throw_if_failed();
   const Node* shape = preset.find("shape");
-  if (shape == nullptr) throw Error(ErrorKind::config, preset.location, "a preset states the `shape` of its samples");
+  if (shape == nullptr)
+    throw Error(ErrorKind::config, preset.location, "a preset must have the `shape` of its samples");
   const std::string text = format(
       "data: {{dataset: synthetic, samples: 1, shape: {}, classes: 2}}\n"
       "model: {{preset: {}}}\n"
@@ -56,14 +57,15 @@ std::vector<PresetSize> sizes_of_all() {
   return sizes;
 }
 
-// A line for each; [{name, shape, parameters, flops_per_sample}] of a forward pass.
+// The presets as text, a line for each, or as [{name, shape, parameters, flops_per_sample}], with the FLOPs of a
+// forward pass.
 std::string presets_text() {
   constexpr auto right = TextTable::Align::right;
   TextTable table({{"preset"}, {"sample"}, {"parameters", right}, {"forward pass of a sample", right}});
   for (const PresetSize& size : sizes_of_all()) {
     table.add({size.name, to_string(size.sample), grouped(size.parameters), flops_text(size.flops)});
   }
-  return table.text() + "a config takes one as `model: {preset: NAME, with: {classes: 10}}`\n";
+  return table.text() + "a config uses one by `model: {preset: NAME, with: {classes: 10}}`\n";
 }
 
 Json presets_json() {
@@ -89,7 +91,7 @@ struct InitOptions {
   bool list = false;
 };
 
-// The last part of a path in letters that names of runs may have.
+// The last component of a path, with '-' for each character that the name of a run may not have.
 std::string name_of(const std::string& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path last = whole.has_filename() ? whole : whole.parent_path();
@@ -110,10 +112,10 @@ std::vector<Draft> draft(const DraftRequest& request) {
     if (holds_arrays(request.path)) return draft_for_arrays(request);
     if (holds_images(request.path)) return draft_for_images(request);
   }
-  throw Error(ErrorKind::data, request.path + ": nothing here that init knows",
-              "it knows a folder with a folder of images for each class (or train/ and validation/ of such), a .csv "
-              "file, an .npz file with x and y, a folder with x.npy and y.npy, and MNIST's IDX files; "
-              "`trainctl schema --markdown` has all data sets");
+  throw Error(ErrorKind::data, request.path + ": init does not recognize this data",
+              "it recognizes a folder with a folder of images for each class (or train/ and validation/ with such "
+              "folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, and MNIST's IDX files; "
+              "`trainctl schema --markdown` lists all data sets");
 }
 
 std::string schema_text() { return json_schema(section_of<RunSpec>(), parse_value); }
@@ -123,13 +125,13 @@ int run_init(const InitOptions& options) {
     answer(options.common.json ? json_line(presets_json()) : presets_text());
     return 0;
   }
-  if (options.path.empty()) throw Error(ErrorKind::config, "init wants the path of the data, or --list");
+  if (options.path.empty()) throw Error(ErrorKind::config, "init requires the path of the data, or --list");
   if (!exists(options.path)) throw Error(ErrorKind::data, options.path + " does not exist");
   const DraftRequest request{options.path, options.folder, name_of(options.path), options.target, options.targets};
   const std::vector<Draft> drafts = draft(request);
   for (const Draft& one : drafts) {
     require_absent(options.folder + "/" + one.file, options.force);
-    load_run_spec(options.folder + "/" + one.file, {}, one.text);  // what does not load is not written
+    load_run_spec(options.folder + "/" + one.file, {}, one.text);  // a config that does not load is not written
   }
   create_folders(options.folder);
   Json files = Json::array();
@@ -156,25 +158,24 @@ int run_init(const InitOptions& options) {
 }  // namespace
 
 Subcommand init_subcommand() {
-  return {"init", "Writes a config for data: looks at what lies at a path",
+  return {"init", "Looks at the data at a path, and writes a config that trains on it",
           "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
             auto options = std::make_shared<InitOptions>();
             app.add_option("PATH", options->path,
                            "A folder of images in class folders, a .csv file, or a folder or file of arrays")
                 ->type_name("");
             app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
-            app.add_option("--target", options->target, "Of a table: the column that is to be predicted")
-                ->type_name("COLUMN");
+            app.add_option("--target", options->target, "For tables: the column to predict")->type_name("COLUMN");
             app.add_option_function<std::string>(
                    "--targets",
                    [options](const std::string& kind) {
                      options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
                    },
-                   "Of arrays and tables: what the targets are, which init otherwise finds out")
+                   "For arrays and tables: the kind of targets; default: init finds out")
                 ->check(CLI::IsMember({"classes", "values"}))
                 ->type_name("classes|values");
-            app.add_flag("--force", options->force, "Replaces files of these names");
-            app.add_flag("--list", options->list, "Only lists the networks to choose from, with parameters and FLOPs");
+            app.add_flag("--force", options->force, "Replaces the files if they exist");
+            app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");
             add_output_options(app, options->common);
             return [options] { return run_init(*options); };
           }};

@@ -1,4 +1,4 @@
-// trainctl inspect: what a checkpoint holds, and whether it is whole; or where two checkpoints differ.
+// trainctl inspect: shows the contents of a checkpoint and verifies them, or compares two checkpoints.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -21,10 +21,10 @@ namespace {
 struct InspectOptions {
   CommonOptions common;
   std::string path;
-  std::string other;  // empty: one is shown
+  std::string other;  // the checkpoint to compare with; empty: none
 };
 
-// Both verified while they are read.
+// Compares two checkpoints, which are verified while they are read.
 int compare(const InspectOptions& options) {
   const CheckpointComparison comparison =
       compare(load_named_checkpoint(run_of(options.path)), load_named_checkpoint(run_of(options.other)));
@@ -57,22 +57,22 @@ int inspect(const std::string& path, const CommonOptions& options) {
 }  // namespace
 
 Subcommand inspect_subcommand() {
-  return {"inspect", "Shows what a checkpoint holds, and verifies it, or where two checkpoints differ",
-          "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist runs/mnist-2 --json", [](CLI::App& app) {
-            auto options = std::make_shared<InspectOptions>();
-            app.add_option("path", options->path,
-                           "A checkpoint; a run directory: its newest in detail, all verified; or a config: its newest "
-                           "run's")
-                ->required()
-                ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
-            app.add_option("other", options->other,
-                           "Another one: both are compared tensor by tensor, and the exit code is 1 where they differ")
-                ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
-            add_output_options(app, options->common);
-            return [options] {
-              return options->other.empty() ? inspect(options->path, options->common) : compare(*options);
-            };
-          }};
+  return {
+      "inspect", "Shows the contents of a checkpoint and verifies them, or compares two checkpoints",
+      "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist runs/mnist-2 --json", [](CLI::App& app) {
+        auto options = std::make_shared<InspectOptions>();
+        app.add_option("path", options->path,
+                       "A checkpoint; or a run directory, or a config for its newest run: shows the newest checkpoint "
+                       "in detail and verifies all")
+            ->required()
+            ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
+        app.add_option("other", options->other,
+                       "Another checkpoint: compares both tensor by tensor, and exits with code 1 if they differ")
+            ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
+        add_output_options(app, options->common);
+        return
+            [options] { return options->other.empty() ? inspect(options->path, options->common) : compare(*options); };
+      }};
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// trainctl: the program.
+// The entry point of trainctl.
 #include "cmd/subcommands.h"
 #include "core/base/output.h"
 #include "core/base/stack.h"

@@ -1,4 +1,4 @@
-// The mesh as `check` shows it.
+// Builds the tables with which `check` shows the mesh.
 #include "cmd/mesh_table.h"
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace {
 
 using Align = TextTable::Align;
 
-// "0 2 4"; of many only the first ones, the last one and their number.
+// Lists ranks: "0 2 4"; of many ranks only the first ones, the last one and their number.
 std::string list(const std::vector<int>& ranks) {
-  constexpr std::size_t most = 8, first = 3;
-  const bool all = ranks.size() <= most;
+  constexpr std::size_t longest = 8, first = 3;
+  const bool all = ranks.size() <= longest;
   std::string text;
   for (std::size_t i = 0; i < (all ? ranks.size() : first); ++i) {
     text += (text.empty() ? "" : " ") + std::to_string(ranks[i]);
@@ -36,7 +36,7 @@ std::string parts_table(const Checked& checked) {
   const bool stages = checked.mesh.pipeline > 1, parts = checked.mesh.tensor > 1;
   std::vector<TextTable::Column> columns;
   if (stages) columns.push_back({"stage"});
-  if (parts) columns.push_back({"part of layers"});
+  if (parts) columns.push_back({"shard of layers"});
   for (const char* title : {"ranks", "layers"}) columns.push_back({title});
   for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
   TextTable table(std::move(columns));
@@ -53,10 +53,10 @@ std::string parts_table(const Checked& checked) {
   return table.text();
 }
 
-// The parts of parameters on the first and on the last of the ranks that share layers.
+// A table of the split parameters, with their shards on the first and on the last of the ranks that share layers.
 std::string split_table(const Checked& checked) {
   if (checked.mesh.tensor == 1) return "";
-  const auto title = [](int part) { return format("on part {}", part); };
+  const auto title = [](int shard) { return format("on shard {}", shard); };
   TextTable table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
   std::set<std::string> shown;  // stages may share parameters
   for (const CheckedPosition& first : checked.positions) {
@@ -69,7 +69,7 @@ std::string split_table(const Checked& checked) {
                  to_string(last.split.at(i).shard->extent)});
     }
   }
-  return "\n" + table.text() + "all other parameters lie whole on each part\n";
+  return "\n" + table.text() + "each of these ranks holds all other parameters whole\n";
 }
 
 }  // namespace

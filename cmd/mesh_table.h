@@ -1,4 +1,4 @@
-// Which layers, and which part of them, lie on which rank: the mesh as `check` shows it.
+// The tables with which `check` shows the mesh: the layers, and the shards of layers, of each rank.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace trainctl {
 struct Checked;
 struct CheckedPosition;
 
-// The ranks of all replicas that hold such a part.
+// Returns the ranks at this position in all replicas.
 std::vector<int> ranks_of(const CheckedPosition& part);
 
-// A table of the parts with their ranks, layers, parameters and memory; where ranks share layers, another one of the
-// parameters that are split. Empty for one rank.
+// Returns a table of the positions with their ranks, layers, parameters and memory and, if ranks share layers, a table
+// of the parameters that are split. Empty for one rank.
 std::string mesh_text(const Checked& checked);
 
 }  // namespace trainctl

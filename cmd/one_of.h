@@ -1,4 +1,4 @@
-// A check of the command line: an option's value is one of some words.
+// A validator of the command line: an option's value must be one of several words.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,8 +12,8 @@
 
 namespace trainctl {
 
-// Refuses every other value, and names the word that was probably meant. Completion reads the words off the
-// description.
+// Refuses every other value, and suggests the word that was probably meant. The completion scripts read the words from
+// the validator's description.
 inline CLI::Validator one_of(std::vector<std::string> words) {
   std::string description = "{";
   for (const std::string& word : words) description += (description.size() > 1 ? "," : "") + word;

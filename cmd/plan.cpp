@@ -1,5 +1,5 @@
-// trainctl plan: what a run would take on ranks that need not be there: memory, time by part, alternatives. Starts
-// ranks only to measure this machine.
+// trainctl plan: predicts the memory of a run, the time of each part of its step, and alternatives, on ranks that need
+// not exist. Starts ranks only to measure this machine.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -54,8 +54,8 @@ std::string path_of(const std::string& name) {
               format("use {}, or the path of a file like them", join_or(names)));
 }
 
-// `h100-node` is configs/machines/h100-node.yaml; a name with a slash or an ending is a path. Throws ConfigError with
-// everything that is wrong in the file, or the machines that there are.
+// Loads a machine: `h100-node` means configs/machines/h100-node.yaml; a name with a slash or an ending is a path.
+// Throws ConfigError with all errors of the file, or Error{config} with the known names if there is no such machine.
 Machine load_machine(const std::string& name) {
   Reader reader;
   const Node document = load_yaml(path_of(name), environment(), reader);
@@ -70,8 +70,8 @@ Machine load_machine(const std::string& name) {
 struct PlanOptions {
   CommonOptions common;
   LaunchFlags launch;
-  int nodes = 0;  // 0: as few as hold the ranks
-  int phase = 0;  // from 1 on; 0: the last one
+  int nodes = 0;  // 0: as few as can hold the ranks
+  int phase = 0;  // counted from 1; 0: the last one
   std::string machine;
   std::string timeline;
 };
@@ -82,16 +82,16 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
   if (nodes != 0 && nodes < least) {
     throw Error(ErrorKind::config,
                 format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
-                format("state at least {} nodes", least));
+                format("use at least {} nodes", least));
   }
   if (nodes > ranks) {
-    throw Error(ErrorKind::config, format("{} nodes are more than the {} ranks that would lie on them", nodes, ranks),
-                "state more ranks (--ranks), or fewer nodes");
+    throw Error(ErrorKind::config, format("{} nodes are more than the {} ranks that would run on them", nodes, ranks),
+                "use more ranks (--ranks), or fewer nodes");
   }
   const int used = nodes == 0 ? least : nodes;
   if (used > 1 && !machine.network) {
     throw Error(ErrorKind::config,
-                format("'{}' is one node of {} devices, and has no network to others", name, devices),
+                format("'{}' describes one node of {} devices, without a network to other nodes", name, devices),
                 format("plan for at most {} ranks, or add `network` to the machine's file", devices));
   }
   return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
@@ -109,7 +109,7 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
   target.compile = [&request](const std::vector<Program>& programs, const BatchDivision& division) {
     Compiled compiled =
         with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, division);
-    // The rank stands for all of its stage, of which that in the first replica writes most.
+    // The rank represents all ranks of its stage, of which the one in the first replica writes the most.
     const MeshRank writer(division.rank.mesh, division.rank.mesh.rank(division.rank.position.with(MeshAxis::data, 0)));
     compiled.memory.staged = staged_bytes(compiled, request.spec.checkpoint, writer);
     return compiled;
@@ -117,16 +117,16 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
   return target;
 }
 
-// Memory is exact here, so that every rank with programs of its own counts.
+// Memory is exact here, so every rank with its own programs is predicted.
 PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend,
                                      std::int64_t memory) {
   return {spec, data, ranks, ranks, traits_of(backend), PlannedRanks::own_programs, memory};
 }
 
-// As a rank that the plan has started: measures.
+// Measures this machine, on one of the ranks that the plan has started.
 int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
   RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
-  command.requested_ranks.reset();  // fewer measure where not all could compute at once
+  command.stated_ranks.reset();  // fewer ranks measure if not all can compute at the same time
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     const int ranks = requested_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
@@ -138,11 +138,11 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
   });
 }
 
-// Of alternatives without a pipeline that do not fit: with up to so many times as many micro-batches.
-constexpr int most_parts = 16;
+// Alternatives without a pipeline that do not fit are tried with up to 16 times as many micro-batches.
+constexpr int most_micro_batch_factor = 16;
 
-// Predicts the run and its alternatives, and shows them; what `strategy: auto` would take is the run. `choices`: of the
-// kernels that the target compiles with; null: none are known.
+// Predicts the run and its alternatives, and prints them. With `strategy: auto` the run is the alternative that would
+// be chosen. `choices`: the kernel choices that the target compiles with; null: none are known.
 int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const KernelChoices* choices) {
   RunSpec& spec = request.spec;
   plan.name = spec.name;
@@ -151,16 +151,17 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.automatic = spec.strategy.automatic && request.ranks > 1;
   if (spec.strategy.automatic) {
     plan.alternatives = predict_alternatives(request, plan.target, 1);
-    if (plan.alternatives.empty()) throw Error(ErrorKind::config, no_strategy_text, "use other ranks");
+    if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use another number of ranks");
     spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
   }
-  plan.prediction = predict(with_recomputed_blocks(request, stated_run(request), plan.target.compile), plan.target,
+  plan.prediction = predict(with_recomputed_blocks(request, configured_run(request), plan.target.compile), plan.target,
                             {.lines = true, .timeline = !options.timeline.empty()});
   plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
   const bool fits = plan.prediction.fits(plan.target);
-  if (!plan.automatic || !fits) plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : most_parts);
+  if (!plan.automatic || !fits)
+    plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : most_micro_batch_factor);
   rank_alternatives(plan);
   if (options.common.json) {
     answer(to_json(plan));
@@ -189,14 +190,14 @@ int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
   return show_plan(std::move(plan), request, options, nullptr);
 }
 
-// Measures this machine where that is wanted.
+// Plans for this machine, which is measured first if that was not done before.
 int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const Situation& situation) {
   const LaunchPlan launch = plan_launch(launch_request(spec.cluster, options.launch));
   Plan plan;
   const DataInfo data = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
   if (options.nodes > 1) {
-    throw Error(ErrorKind::config, "several nodes are planned for a machine that is described",
-                "state it: --machine h100-node");
+    throw Error(ErrorKind::config, "a plan for several nodes requires the description of a machine",
+                "add one, such as --machine h100-node");
   }
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
   const std::int64_t memory = memory_of_rank(spec.cluster, *backend, launch).bytes;
@@ -220,7 +221,7 @@ int run_plan(PlanOptions& options) {
 // A check for CLI11: returns why the text is refused, or "".
 std::string check_nodes(const std::string& text) {
   const auto nodes = parse_integer(text);
-  return nodes && *nodes >= 1 && *nodes <= max_slots ? "" : format("wants a number from 1 to {}", max_slots);
+  return nodes && *nodes >= 1 && *nodes <= most_slots ? "" : format("must be a number from 1 to {}", most_slots);
 }
 
 }  // namespace
@@ -234,12 +235,13 @@ Subcommand plan_subcommand() {
         add_output_options(app, options->common);
         add_launch_options(app, options->launch);
         app.add_option("--machine", options->machine,
-                       "A machine of configs/machines by name, or a file like them; default: this machine")
+                       "The name of a machine in configs/machines, or a file like those there; default: this machine")
             ->type_name("FILE");
-        app.add_option("--nodes", options->nodes, "On how many nodes the ranks lie; default: as few as hold them")
+        app.add_option("--nodes", options->nodes, "Number of nodes; default: as few as can hold the ranks")
             ->check(check_nodes);
         add_phase_option(app, options->phase);
-        app.add_option("--timeline", options->timeline, "Writes the simulated step for Perfetto")->type_name("FILE");
+        app.add_option("--timeline", options->timeline, "Writes a timeline of the simulated step, which Perfetto opens")
+            ->type_name("FILE");
         return [options] { return run_plan(*options); };
       }};
 }

@@ -1,4 +1,4 @@
-// trainctl predict: what a trained network says of images, arrays or tables.
+// trainctl predict: computes the predictions of a trained network for images, arrays or tables.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -38,12 +38,12 @@ struct PredictOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string model;       // run directory, checkpoint or config
-  TrainedNetwork network;  // what it names
+  TrainedNetwork network;  // the network that `model` names
   std::vector<std::string> inputs;
-  std::string out;     // a file or a folder for pictures; empty: standard output
-  std::string format;  // empty: as the file's name ends
+  std::string out;     // a file, or a folder for PNG files; empty: standard output
+  std::string format;  // empty: by the file's ending
 
-  // Whether `out` names a folder: one that is there, or a name that ends in none of a file.
+  // Whether `out` names a folder: one that exists, or a name without a file's ending.
   bool writes_pictures() const {
     if (out.empty()) return false;
     return out.ends_with('/') || is_folder(out, {ErrorKind::config}) ||
@@ -55,30 +55,30 @@ struct PredictOptions {
 PredictionFormat format_of(const PredictOptions& options, const Situation& situation) {
   if (options.common.json && (options.writes_file() || !options.format.empty())) {
     throw Error(ErrorKind::config,
-                "--json is one document on standard output, and goes with neither --out FILE nor --format",
-                "leave it out; --format jsonl writes an object a line");
+                "--json prints one document to standard output, and cannot be combined with --out FILE or --format",
+                "leave it out; --format jsonl writes one object per line");
   }
   if (options.common.json) return PredictionFormat::json;
   if (!options.format.empty()) return *format_named(options.format);
   if (!options.writes_file()) {
-    // A rank cannot ask: mpirun gives it a terminal wherever its output goes.
-    const bool is_read = situation.is_rank() ? situation.output_on_terminal : isatty(STDOUT_FILENO) != 0;
-    return is_read ? PredictionFormat::table : PredictionFormat::csv;
+    // A rank cannot call isatty(): mpirun gives it a terminal wherever its output goes.
+    const bool on_terminal = situation.is_rank() ? situation.output_on_terminal : isatty(STDOUT_FILENO) != 0;
+    return on_terminal ? PredictionFormat::table : PredictionFormat::csv;
   }
   const std::string ending = fs::path(options.out).extension().string();
   const auto found = format_named(ending.empty() ? "" : ending.substr(1));
   if (found) return *found;
   throw Error(ErrorKind::config, format("--out {}: the name ends in none of .csv, .jsonl and .npy", options.out),
-              "name the file so, or state --format; without an ending it is a folder of pictures");
+              "use one of these endings, or add --format; a name without an ending is a folder for PNG files");
 }
 
-// Where predictions go, piece by piece; false where nobody takes them any more.
+// Writes a piece of the predictions. Returns false if nobody reads them any more.
 using Put = std::function<bool(const std::string& text)>;
 
-// What rank 0 knows of the checkpoint, and what all ranks must know of it.
+// The checkpoint, and how the samples that it was trained on were read.
 struct Trained {
   std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
-  std::vector<KeptInput> inputs;
+  std::vector<KeptInput> inputs;               // on all ranks
 };
 
 Trained load_trained(const PredictOptions& options, std::size_t inputs, RankContext& context, Stream& host) {
@@ -96,8 +96,8 @@ Trained load_trained(const PredictOptions& options, std::size_t inputs, RankCont
   if (trained.inputs.size() != inputs) {
     throw CollectiveError(
         ErrorKind::data,
-        format("{} does not say how its samples were read: an older trainctl wrote it", options.network.path),
-        "train on from it for a step, which writes a checkpoint that does");
+        format("{} does not record how its samples were read: an older trainctl wrote it", options.network.path),
+        "continue its training for a step, which writes a checkpoint that does");
   }
   return trained;
 }
@@ -124,7 +124,7 @@ OutputMeanings meanings_of(const RunSpec& spec, const std::vector<Shape>& output
   return meanings;
 }
 
-// What the outputs say of the i-th of some samples.
+// The answers of the outputs for sample i of `found`; empty if it could not be read.
 Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std::int64_t i) {
   Answers answers;
   if (found.weights[static_cast<std::size_t>(i)] == 0) return answers;
@@ -132,7 +132,8 @@ Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std:
   return answers;
 }
 
-// Throws CollectiveError as PictureWriter() does. Images of a network that learns its input are stored as that is.
+// Throws CollectiveError where PictureWriter() throws Error. Predicted images of a network whose target is its input
+// are written in the value range of the input's files.
 PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
                              const PredictionData& data) {
   std::vector<std::string> names;
@@ -196,15 +197,17 @@ int run_predict(PredictOptions& options) {
   options.common.config = options.network.run + "/config.yaml";
   for (const std::string& set : options.common.sets) {
     if (!set.starts_with("data.")) {
-      throw Error(ErrorKind::config,
-                  trainctl::format(
-                      "--set {}: predict reads samples by the run's config, and only its data section can be set", set),
-                  "set data.transform or another key of data; the network and its training are those of the run");
+      throw Error(
+          ErrorKind::config,
+          trainctl::format(
+              "--set {}: predict reads samples as the run's config describes, and only its data section can be set",
+              set),
+          "set data.transform or another key of data; the network and its training are those of the run");
     }
   }
   RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  // One rank on this host, unless the command line asks for more: most questions are short.
+  // Uses one rank on this host, unless the command line asks for more: most predictions are short.
   if (!situation.is_rank() && options.launch.ranks.empty() && options.launch.hosts.empty()) {
     spec.cluster.ranks = {1};
     spec.cluster.hosts.clear();
@@ -213,8 +216,9 @@ int run_predict(PredictOptions& options) {
   spec.strategy = for_one_rank(spec.strategy);
   const PredictionFormat format = format_of(options, situation);
   if (const std::size_t outputs = output_names(spec.model).size(); outputs > 1 && format == PredictionFormat::npy) {
-    throw Error(ErrorKind::config, trainctl::format("npy is one array, and the network has {} outputs", outputs),
-                "csv and jsonl hold the answers of all");
+    throw Error(ErrorKind::config,
+                trainctl::format("--format npy writes one array, and the network has {} outputs", outputs),
+                "use csv or jsonl, which hold the predictions of all outputs");
   }
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
@@ -227,31 +231,32 @@ int run_predict(PredictOptions& options) {
 }  // namespace
 
 Subcommand predict_subcommand() {
-  return {"predict", "Asks a trained network about images, arrays or tables",
+  return {"predict", "Computes the predictions of a trained network for images, arrays or tables",
           "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv\n"
           "  trainctl predict runs/streets photos --out masks",
           [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
             app.add_option("RUN", options->model,
-                           "A run directory or a config, for its newest run, and the best checkpoint there; or a "
+                           "A run directory, or a config for its newest run, whose best checkpoint is used; or a "
                            "checkpoint's folder")
                 ->required()
                 ->type_name("");
-            app.add_option("INPUT", options->inputs,
-                           "Images and folders of them; or an array (.npy, .npz, IDX); or, of a network trained on a "
-                           "table, tables with its columns. For several inputs NAME=ARRAY each, or a folder or an "
-                           ".npz file with an array of each one's name")
+            app.add_option(
+                   "INPUT", options->inputs,
+                   "Images and folders of images; or an array (.npy, .npz, IDX); or, for a network trained on a "
+                   "table, tables with its columns. For a network of several inputs: NAME=ARRAY for each, or a "
+                   "folder or an .npz file with arrays of these names")
                 ->required()
                 ->type_name("");
             app.add_option("-o,--out", options->out,
-                           "A file ending in .csv, .jsonl or .npy; default: standard output. Of a network that tells "
-                           "of pixels also a folder, for a PNG file of each image: the numbers of the pixels' classes, "
-                           "or an image of values")
+                           "A file ending in .csv, .jsonl or .npy; default: standard output. For a network that "
+                           "predicts pixels also a folder, for a PNG file of each image: the numbers of the pixels' "
+                           "classes, or an image of the values")
                 ->type_name("PATH");
             app.add_option("--format", options->format,
-                           "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an "
-                           "array, also of all pixels. Default: as "
-                           "the file ends; without one table where standard output is a terminal, else csv")
+                           "table: the five likeliest classes, for people; csv; jsonl: an object per line; npy: an "
+                           "array, also of all pixels. Default: by the ending of --out; without --out, table on a "
+                           "terminal and csv elsewhere")
                 ->check(one_of({"table", "csv", "jsonl", "npy"}));
             app.add_option("--set", options->common.sets,
                            "Replaces a value of the run's data section: data.transform='[{resize: 64}, {center_crop: "

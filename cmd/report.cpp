@@ -1,4 +1,4 @@
-// trainctl report: a page of a run, or one that compares several.
+// trainctl report: writes a page about a run, or a page that compares several runs.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -25,7 +25,7 @@ struct ReportOptions {
   CommonOptions common;
   std::vector<std::string> runs;
   std::string out;
-  int samples = 0;  // confused ones that the page of a run shows
+  int samples = 0;  // number of misclassified samples that the page of a run shows
 };
 
 std::string text_of_runs(const std::vector<RunReport>& runs) {
@@ -80,7 +80,7 @@ int report(ReportOptions& options) {
   options.common.config = run + "/config.yaml";
   RunSpec spec = load_run_spec(options.common.config);
   if (input_names(spec.model).size() > 1 || output_names(spec.model).size() > 1) {
-    throw Error(ErrorKind::config, "--samples is for networks of one input and one output", "leave it out");
+    throw Error(ErrorKind::config, "--samples requires a network of one input and one output", "leave it out");
   }
   spec.cluster.ranks = {1};
   spec.cluster.hosts.clear();
@@ -103,25 +103,25 @@ int report(ReportOptions& options) {
 }  // namespace
 
 Subcommand report_subcommand() {
-  return {"report", "Writes a page (HTML) about a run, or one that compares several",
-          "trainctl report runs/mnist\n  trainctl report runs/mnist runs/mnist-2 --out compared.html",
-          [](CLI::App& app) {
-            auto options = std::make_shared<ReportOptions>();
-            app.add_option("runs", options->runs, "Run directories; of a config, its newest run")
-                ->required()
-                ->type_name("RUN_DIR|CONFIG");
-            app.add_option("--out", options->out,
-                           "The file, replaced where it exists; default: report.html in the run directory, or here "
-                           "where there are several")
-                ->type_name("FILE");
-            app.add_option("--samples", options->samples,
-                           "Also looks through the validation data with the run's best weights, and shows so many of "
-                           "the samples that it takes for another class, those of which it is surest")
-                ->check(CLI::Range(1, 200))
-                ->type_name("N");
-            add_output_options(app, options->common);
-            return [options] { return report(*options); };
-          }};
+  return {
+      "report", "Writes a page (HTML) about a run, or one that compares several",
+      "trainctl report runs/mnist\n  trainctl report runs/mnist runs/mnist-2 --out compared.html", [](CLI::App& app) {
+        auto options = std::make_shared<ReportOptions>();
+        app.add_option("runs", options->runs, "Run directories, or configs for their newest runs")
+            ->required()
+            ->type_name("RUN_DIR|CONFIG");
+        app.add_option("--out", options->out,
+                       "The file, which is replaced if it exists; default: report.html in the run directory or, for "
+                       "several runs, in this directory")
+            ->type_name("FILE");
+        app.add_option("--samples", options->samples,
+                       "Also evaluates the run's best weights on the validation data, and shows the N misclassified "
+                       "samples of which the network is surest")
+            ->check(CLI::Range(1, 200))
+            ->type_name("N");
+        add_output_options(app, options->common);
+        return [options] { return report(*options); };
+      }};
 }
 
 }  // namespace trainctl

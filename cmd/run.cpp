@@ -1,4 +1,4 @@
-// trainctl run: trains, as a supervisor of ranks, as one of them, or alone.
+// trainctl run: trains a network, as the supervisor of ranks, as one of the ranks, or as a single process.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
                                                               {"plain", ProgressStyle::plain},
                                                               {"none", ProgressStyle::none}};
 
-// Ranks must record the same steps, since they gather what they recorded.
+// All ranks must record the same steps, since their records are gathered.
 RankValues profile_values(const TrainingRequest& request) {
   return {{"--profile", format("{}:{}", request.profile_first, request.profile_end)}};
 }
@@ -64,15 +64,15 @@ int run(RunOptions& options) {
                      [&](RankContext& context) { return train(spec, options.training, context); });
 }
 
-// "10:20": steps 10 to 19, from 0.
+// Reads the value of --profile: "10:20" means steps 10 to 19, counted from 0. Returns why it is refused, or "".
 std::string read_profile(const std::string& text, TrainingRequest& request) {
   const std::size_t colon = text.find(':');
   const auto first = parse_integer(text.substr(0, colon));
   const auto end = colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
-  if (!first || !end || *first < 0) return "wants FIRST:END, two numbers of steps: 10:20";
+  if (!first || !end || *first < 0) return "must be FIRST:END, two step numbers, such as 10:20";
   request.profile_first = *first;
   request.profile_end = *end;
-  return request.profile_end > request.profile_first ? "" : "wants FIRST:END with END after FIRST";
+  return request.profile_end > request.profile_first ? "" : "must be FIRST:END with END greater than FIRST";
 }
 
 }  // namespace
@@ -89,8 +89,8 @@ Subcommand run_subcommand() {
                 ->type_name("PATH");
             app.add_option(
                    "--resume", training.resume,
-                   "auto goes on where an unfinished run of the same config stopped, never does not, a checkpoint's "
-                   "PATH goes on from there")
+                   "auto: continues an unfinished run of the same config; never: starts a new run; PATH: continues "
+                   "from this checkpoint")
                 ->type_name("auto|never|PATH");
             app.add_option("--progress", training.progress, "How progress is shown")
                 ->transform(CLI::CheckedTransformer(progress_styles))

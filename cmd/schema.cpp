@@ -1,4 +1,4 @@
-// `trainctl schema`: the config language for editors (JSON Schema) and for people (Markdown).
+// trainctl schema: prints the config language for editors (JSON Schema) and for people (Markdown).
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -16,7 +16,7 @@ Subcommand schema_subcommand() {
           .example = "trainctl schema > trainctl.schema.json",
           .add = [](CLI::App& app) -> std::function<int()> {
             auto markdown = std::make_shared<bool>(false);
-            app.add_flag("--markdown", *markdown, "The reference in Markdown instead");
+            app.add_flag("--markdown", *markdown, "Prints the reference in Markdown instead");
             return [markdown] {
               const Section& root = section_of<RunSpec>();
               answer(*markdown ? markdown_reference(root) : json_schema(root, parse_value));

@@ -14,7 +14,8 @@ struct Subcommand {
   std::string name;
   std::string summary;
   std::string example;  // shown by --help
-  // Declares the options on the subcommand's parser and returns what runs after parsing; its result is the exit code.
+  // Declares the options on the subcommand's parser. Returns the function to call after parsing, which returns the exit
+  // code.
   std::function<std::function<int()>(CLI::App&)> add;
 };
 
@@ -37,7 +38,7 @@ Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();
 
-// Parses and runs. Reports an error once, on stderr, and returns the exit code.
+// Parses the command line and runs the subcommand. Reports an error once, on stderr, and returns the exit code.
 int run_command_line(int argc, char** argv);
 
 }  // namespace trainctl

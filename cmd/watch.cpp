@@ -1,4 +1,4 @@
-// trainctl watch: runs that are trained elsewhere, as they go on.
+// trainctl watch: shows the progress of runs that other processes train.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -24,13 +24,13 @@
 namespace trainctl {
 namespace {
 
-// Waits, at most until a signal comes.
+// Waits for a time, or until a signal arrives.
 void pause_for(int milliseconds) { poll(nullptr, 0, milliseconds); }
 
-constexpr std::size_t earlier_epochs = 10;  // that are shown of those before the first look
-constexpr double restart_seconds = 15;      // after which a process that is gone has no successor
+constexpr std::size_t earlier_epochs = 10;  // number of epochs before the first look that are shown
+constexpr double restart_seconds = 15;      // after which a process that is gone is not expected to restart
 
-// What is printed of a run, event by event.
+// Prints the lines of a run, event by event.
 class RunLines {
  public:
   RunLines(const WatchedRun& run, Screen& screen) : run_(run), screen_(screen) {}
@@ -47,7 +47,7 @@ class RunLines {
     }
   }
 
-  // Behind each look.
+  // Called after each look at the run.
   void end_look() {
     const RunState state = run_.state();
     if (!looked_) {
@@ -62,11 +62,11 @@ class RunLines {
     state_ = state;
   }
 
-  // Of a run that cannot tell any more.
-  void way_on() {
+  // Tells how to continue a run whose process is gone.
+  void tell_how_to_continue() {
     const auto& checkpoint = run_.record().checkpoint;
-    screen_.print(checkpoint ? format("trainctl run goes on from {}", checkpoint->path)
-                             : "it has left no checkpoint to go on from");
+    screen_.print(checkpoint ? format("trainctl run continues from {}", checkpoint->path)
+                             : "it has left no checkpoint to continue from");
   }
 
   void summary() {
@@ -99,8 +99,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Shows all runs in a folder that are starting or running, or have given no sign of life for less than a day: once, or
-// on a terminal until none is left. Throws Error{config} where there is no such folder.
+// Shows all runs in a folder that are starting or running, or that gave their last sign of life less than a day ago:
+// once, or on a terminal until none is left. Throws Error{config} if there is no such folder.
 int follow_all(const std::string& folder, bool quiet) {
   const StopRequest stop;
   RunningRuns running(folder);
@@ -124,8 +124,8 @@ int follow_all(const std::string& folder, bool quiet) {
 }
 
 // Shows a run until it ends: on a terminal its epochs as they come, above the bar and the state; elsewhere lines of
-// epochs and, every few seconds, of steps. `quiet`: only waits. Returns the exit code: 0 when the run has ended,
-// however it did, or nobody reads on; 130 after a request to stop.
+// epochs and, every few seconds, of steps. `quiet`: only waits. Returns the exit code: 0 when the run has ended
+// in any way, or when nobody reads the output any more; 130 after a request to stop.
 int follow_run(const std::string& directory, bool quiet) {
   const StopRequest stop;
   WatchedRun run(directory);
@@ -139,7 +139,7 @@ int follow_run(const std::string& directory, bool quiet) {
       return 0;
     }
     if (run.state() == RunState::gone && run.silent_seconds() > restart_seconds) {
-      lines.way_on();
+      lines.tell_how_to_continue();
       return 0;
     }
     if (stop.pending()) return exit_code(ErrorKind::interrupted);
@@ -156,7 +156,7 @@ struct WatchOptions {
 
 constexpr const char* all_runs = "runs";
 
-// Without the slash that a shell completes.
+// Removes the slash that a shell appends when it completes a name.
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -187,12 +187,12 @@ int watch(const WatchOptions& options) {
 }  // namespace
 
 Subcommand watch_subcommand() {
-  return {"watch", "Shows a run that goes on elsewhere, or all that do", "trainctl watch runs/mnist\n  trainctl watch",
-          [](CLI::App& app) {
+  return {"watch", "Shows the progress of a run that another process trains, or of all such runs",
+          "trainctl watch runs/mnist\n  trainctl watch", [](CLI::App& app) {
             auto options = std::make_shared<WatchOptions>();
             app.add_option("run", options->directory,
-                           "The directory of a run, which is followed to its end; without it: a table of those under "
-                           "runs/ that are running")
+                           "The directory of a run, which is followed to its end; default: a table of the running runs "
+                           "under runs/")
                 ->type_name("RUN_DIR");
             add_output_options(app, options->common);
             return [options] { return watch(*options); };

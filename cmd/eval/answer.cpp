@@ -1,4 +1,4 @@
-// The texts and the JSON of an evaluation.
+// Formats an evaluation as text and as JSON.
 #include "cmd/eval/answer.h"
 
 #include "core/base/format.h"
@@ -17,7 +17,7 @@ ClassNames names_of(const Table& counts, const ClassNames& names) {
   return numbers;
 }
 
-// Classes by classes: a line for each target, a column for each prediction.
+// A confusion matrix: a row for each target class, a column for each predicted class.
 std::string counts_text(const std::string& name, const Table& counts, const ClassNames& classes) {
   std::vector<TextTable::Column> columns{{name}};
   for (const std::string& predicted : classes) columns.push_back({predicted, TextTable::Align::right});

@@ -1,4 +1,4 @@
-// What `eval` prints of an evaluation, as text and as JSON.
+// Formats an evaluation for `trainctl eval`, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@ namespace trainctl {
 
 struct Evaluation;
 
-// Names of classes; where they are not those of all, classes have numbers.
+// Names of classes. If their number is not that of the classes, classes are shown by number.
 using ClassNames = std::vector<std::string>;
 
-// A line for each value, and each table of classes with what it says of each class.
+// Returns a line for each value and, for each confusion matrix, the matrix and the scores of each class.
 std::string to_text(const Evaluation& found, const ClassNames& names);
 
-// An object of values and tables by name, and of "classes": for each table its classes' scores.
+// Returns an object of the values and confusion matrices by name; its "classes" has the scores of each class, by
+// matrix.
 Json to_json(const Evaluation& found, const ClassNames& names);
 
 }  // namespace trainctl

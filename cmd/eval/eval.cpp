@@ -1,4 +1,4 @@
-// trainctl eval: the metrics of a trained network on the test or validation data.
+// trainctl eval: computes the metrics of a trained network on test, validation or training data.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -49,13 +49,13 @@ struct EvalOptions {
   std::vector<std::string> thresholds;  // METRIC=VALUE
 };
 
-// A bound on a metric: at least `bound` where larger is better, at most it elsewhere.
+// A bound on a metric: the smallest accepted value if larger is better, else the largest one.
 struct Threshold {
   std::string metric;
   double bound = 0;
 
   bool is_met(double value) const;
-  // "accuracy 0.931 is not at least 0.97".
+  // Describes a value that does not meet the bound: "accuracy 0.931 is not at least 0.97".
   std::string text_of_miss(double value) const;
 };
 
@@ -68,7 +68,7 @@ std::string Threshold::text_of_miss(double value) const {
   return format("{} {:.6g} is not {} {:.6g}", metric, value, sense, bound);
 }
 
-// Reads texts METRIC=VALUE, of metrics that are among `results`. Throws Error{config} that names all that is wrong.
+// Reads texts METRIC=VALUE, whose metrics must be among `results`. Throws Error{config} that lists all errors.
 std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, const std::vector<std::string>& results) {
   std::vector<Threshold> thresholds;
   std::string problems;
@@ -81,9 +81,9 @@ std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, co
     const std::optional<double> bound =
         equals == std::string::npos ? std::nullopt : parse_number(text.substr(equals + 1));
     if (!bound || !std::isfinite(*bound)) {
-      problem("a threshold is METRIC=VALUE, as accuracy=0.97");
+      problem("a threshold is METRIC=VALUE, such as accuracy=0.97");
     } else if (std::find(results.begin(), results.end(), metric) == results.end()) {
-      problem(format("'{}' is nothing that this config evaluates; there is {}", metric, join_or(results)));
+      problem(format("'{}' is no metric of this config; use {}", metric, join_or(results)));
     } else {
       thresholds.push_back({metric, *bound});
     }
@@ -92,7 +92,7 @@ std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, co
   return thresholds;
 }
 
-// {"accuracy": {"bound": 0.97, "met": false}}, by metric. `values` has each of them.
+// Returns {"accuracy": {"bound": 0.97, "met": false}}, by metric. `values` must have a value for each metric.
 Json to_json(const std::vector<Threshold>& thresholds, const std::map<std::string, double>& values) {
   Json json = Json::object();
   for (const Threshold& threshold : thresholds) {
@@ -107,16 +107,17 @@ SplitKind split_of(const std::string& name, const Data& data) {
       name == "validation" || (name.empty() && !data.has(SplitKind::test)) ? SplitKind::validation : SplitKind::test;
   if (data.has(wanted)) return wanted;
   throw Error(ErrorKind::config, format("the config has no {} data", name.empty() ? "test or validation" : name),
-              "add data.validation or data.test, or choose another part with --data");
+              "add data.validation or data.test, or choose another split with --data");
 }
 
-// Which checkpoint is meant. A difference in the model that leaves the tensors alike is warned of.
+// Returns the path of the checkpoint to evaluate. Warns if its config or model differs, since a difference that leaves
+// the tensors alike would not show otherwise.
 std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
   const Node config = Value<RunSpec>::write(spec);
   if (options.checkpoint.empty() && options.run.empty()) {
     const RunOfConfig run = newest_run(spec.name, config, options.common.config);
     if (!run.differences.empty()) {
-      log::warning(format("{} is of a config that differs: {}", run.path, run.differences.front()));
+      log::warning(format("{} was trained with a config that differs: {}", run.path, run.differences.front()));
     }
     return best_of_run(run.path);
   }
@@ -128,7 +129,7 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
   return path;
 }
 
-// With the confusion matrix among the metrics of each output that has classes. Throws Error{config} where none has.
+// Adds the confusion matrix to the metrics of each output that has classes. Throws Error{config} if no output has.
 RunSpec with_confusion_matrix(RunSpec spec) {
   ByName<ChoicesOf<metric_choices>> metrics;
   bool added = false;
@@ -137,7 +138,7 @@ RunSpec with_confusion_matrix(RunSpec spec) {
     ChoicesOf<metric_choices> own = spec.train.metrics.of(output);
     const LossRule rule = spec.train.loss.of(output).as<LossOptions>().rule();
     const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
-    // Of several outputs one of independent answers is passed over: whether it is a single one is not known yet.
+    // If there are several outputs, those with labels are left out: the number of their labels is not known yet.
     const bool has_classes = targets == LossTargets::class_numbers || targets == LossTargets::distributions ||
                              (targets == LossTargets::labels && outputs.size() == 1);
     const bool has_it =
@@ -146,7 +147,9 @@ RunSpec with_confusion_matrix(RunSpec spec) {
     added = added || has_classes;
     metrics.add(output, std::move(own));
   }
-  if (!added) throw Error(ErrorKind::config, "--confusion is for outputs that have classes, and no loss is of classes");
+  if (!added)
+    throw Error(ErrorKind::config,
+                "--confusion requires an output with classes, and no loss of this config is for classes");
   spec.train.metrics = std::move(metrics);
   return spec;
 }
@@ -167,19 +170,19 @@ void tell(const Evaluation& found, const LoadedCheckpoint& checkpoint, std::int6
   }
 }
 
-// `stated` is the config, `spec` has what is evaluated beyond it.
-int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& options,
+// `config` is the config of the user; `spec` may have a confusion matrix added to its metrics.
+int evaluate_checkpoint(const RunSpec& config, RunSpec spec, const EvalOptions& options,
                         const std::vector<Threshold>& thresholds, RankContext& context) {
   World& world = context.world;
-  if (world.size() == 1) {  // whatever mesh the network was trained on
+  if (world.size() == 1) {  // one rank has no mesh, whatever the network was trained on
     spec.strategy = for_one_rank(spec.strategy);
-    // Logical shards are cut from a batch of all ranks, whose number the batch must not depend on.
-    if (!spec.train.batch_size_per_rank) spec.strategy.reproducible = stated.strategy.reproducible;
+    // Logical shards are cut from the batch of all ranks together, which must not depend on the number of ranks.
+    if (!spec.train.batch_size_per_rank) spec.strategy.reproducible = config.strategy.reproducible;
   }
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
-    checkpoint = load_named_checkpoint(chosen_checkpoint(stated, options));
+    checkpoint = load_named_checkpoint(chosen_checkpoint(config, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
     if (spec.strategy.automatic) log::info("`strategy: auto` is for training: evaluates with data parallelism");
   }
@@ -223,31 +226,34 @@ int run_eval(EvalOptions& options) {
 }  // namespace
 
 Subcommand eval_subcommand() {
-  return {"eval", "Evaluates a checkpoint on the config's test or validation data",
-          "trainctl eval mnist.yaml --checkpoint runs/mnist/checkpoints/best\n"
-          "  trainctl eval mnist.yaml --threshold accuracy=0.97",
-          [](CLI::App& app) {
-            auto options = std::make_shared<EvalOptions>();
-            add_config_options(app, options->common);
-            add_output_options(app, options->common);
-            add_launch_options(app, options->launch);
-            app.add_option("--checkpoint", options->checkpoint,
-                           "A checkpoint's folder; default: the best of the config's newest run, or its last")
-                ->type_name("PATH");
-            app.add_option("--run", options->run, "A run directory, in place of the config's newest run")
-                ->excludes("--checkpoint")
-                ->type_name("PATH");
-            app.add_option("--data", options->split, "Which data: test (where there is some), validation or training")
-                ->check(one_of({"test", "validation", "training"}));
-            app.add_flag("--confusion", options->confusion,
-                         "Also how often each class was predicted as which, and each class's precision, recall and F1");
-            app.add_option("--threshold", options->thresholds,
-                           "Exit code 1 where a metric is worse than this: below it, or above it where less is better; "
-                           "repeatable")
-                ->type_name("METRIC=VALUE")
-                ->allow_extra_args(false);
-            return [options] { return run_eval(*options); };
-          }};
+  return {
+      "eval", "Evaluates a checkpoint on the config's test or validation data",
+      "trainctl eval mnist.yaml --checkpoint runs/mnist/checkpoints/best\n"
+      "  trainctl eval mnist.yaml --threshold accuracy=0.97",
+      [](CLI::App& app) {
+        auto options = std::make_shared<EvalOptions>();
+        add_config_options(app, options->common);
+        add_output_options(app, options->common);
+        add_launch_options(app, options->launch);
+        app.add_option(
+               "--checkpoint", options->checkpoint,
+               "A checkpoint's folder; default: the best checkpoint of the config's newest run, or its last one")
+            ->type_name("PATH");
+        app.add_option("--run", options->run, "A run directory, instead of the config's newest run")
+            ->excludes("--checkpoint")
+            ->type_name("PATH");
+        app.add_option("--data", options->split,
+                       "The split: test, validation or training; default: test if the config has it, else validation")
+            ->check(one_of({"test", "validation", "training"}));
+        app.add_flag("--confusion", options->confusion,
+                     "Also shows the confusion matrix, and the precision, recall and F1 score of each class");
+        app.add_option("--threshold", options->thresholds,
+                       "Exits with code 1 if the metric is worse than VALUE: below it, or above it if lower is better "
+                       "(repeatable)")
+            ->type_name("METRIC=VALUE")
+            ->allow_extra_args(false);
+        return [options] { return run_eval(*options); };
+      }};
 }
 
 }  // namespace trainctl

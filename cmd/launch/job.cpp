@@ -1,4 +1,4 @@
-// Checking a config for ranks that are not there yet.
+// Checks a config for a job whose ranks do not exist yet.
 #include "cmd/launch/job.h"
 
 #include <fstream>
@@ -25,18 +25,18 @@ int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
            "leave one of them out");
   }
   if (gpus == 0 && cluster.device == DeviceChoice::cuda) {
-    refuse("the config computes on GPUs (cluster.device)", "say how many a node has: --gpus-per-node N");
+    refuse("the config computes on GPUs (cluster.device)", "give the number of GPUs of a node: --gpus-per-node N");
   }
-  // GPUs decide before the config does: `cluster.ranks` is for the machine where it was written.
-  const bool stated = !options.ranks.empty() || gpus == 0;
-  const std::optional<int> ranks = stated ? requested_ranks(cluster, options.ranks) : gpus;
+  // --gpus-per-node overrides `cluster.ranks`, which is for the machine where the config was written.
+  const bool reads_config = !options.ranks.empty() || gpus == 0;
+  const std::optional<int> ranks = reads_config ? stated_ranks(cluster, options.ranks) : gpus;
   if (!ranks && gpus > 0) return gpus;
   if (!ranks) {
-    refuse("nothing says how many ranks the job has", "state --ranks N, or --gpus-per-node N for one on each GPU");
+    refuse("the number of the job's ranks is not given", "add --ranks N, or --gpus-per-node N for one on each GPU");
   }
   if (*ranks < options.nodes) {
     refuse(format("{} nodes are more than {} ranks", options.nodes, *ranks),
-           "state more ranks (--ranks), or fewer nodes (--nodes)");
+           "use more ranks (--ranks), or fewer nodes (--nodes)");
   }
   return *ranks;
 }
@@ -49,13 +49,15 @@ int checked_ranks(const JobOptions& options, const RunSpec& spec) {
   bool at_hand = true;
   const DataInfo data = known_data(phase, phase.train.global_batch(ranks), at_hand);
   if (!at_hand) {
-    log::warning("the data is not here: whether network and batch take the ranks is seen when the job starts");
+    log::warning(
+        "the data is not available here: whether the network and the batch work on these ranks is checked when the job "
+        "starts");
     return ranks;
   }
   const int per_node = (ranks + options.nodes - 1) / options.nodes;
   require_layers_within_nodes(phase.strategy, ranks, per_node);
   const bool gpus = options.gpus_per_node > 0;
-  stated_run({phase, data, ranks, per_node, {.on_host = !gpus, .asynchronous = gpus}});
+  configured_run({phase, data, ranks, per_node, {.on_host = !gpus, .asynchronous = gpus}});
   return ranks;
 }
 

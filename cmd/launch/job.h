@@ -1,4 +1,4 @@
-// A run that something else than this command starts later: on how many nodes and ranks, by which command.
+// A job that a cluster starts later: its nodes, its ranks and its command.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace trainctl {
 
 struct RunSpec;
 
-// What the command line says of a job, wherever it runs.
+// The options of `trainctl launch`, for every kind of cluster.
 struct JobOptions {
   CommonOptions common;
   int nodes = 1;  // in Kubernetes: workers
   int gpus_per_node = 0;
-  std::string ranks;  // as --ranks
+  std::string ranks;  // the value of --ranks
   std::optional<int> cpus_per_task;
   std::string run_directory;
   // SLURM
@@ -29,16 +29,16 @@ struct JobOptions {
   bool dockerfile = false;
 };
 
-// The number of ranks of the job: as the options state it, else one rank for each GPU. Throws Error{config} if neither
-// is known, if the ranks cannot be spread over the nodes, or if the network, the batch or the strategy does not work on
-// this number of ranks; without the data, only what the config alone shows is checked.
+// Returns the number of ranks of the job: the one in the options, else one for each GPU. Throws Error{config} if
+// neither is given, if the ranks cannot be spread over the nodes, or if the network, the batch or the strategy does not
+// work on this number of ranks, which is checked only if the data or its description is available.
 int checked_ranks(const JobOptions& options, const RunSpec& spec);
 
-// The arguments of `trainctl run` in the job: the ranks are those that the job's hosts have slots for. `settings` come
-// after those of the command line.
+// Returns the arguments of `trainctl run` in the job, which starts a rank for each slot of the job's hosts. `settings`
+// follow those of the command line.
 std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings);
 
-// The words of this command, as it was given.
+// Returns the arguments of this process, the first one being "trainctl".
 std::vector<std::string> this_command();
 
 // launch slurm|kubernetes|tf-config.

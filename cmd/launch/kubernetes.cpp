@@ -1,4 +1,4 @@
-// trainctl launch kubernetes: an MPIJob, and the Dockerfile of its image.
+// trainctl launch kubernetes: prints an MPIJob, or the Dockerfile of its image.
 #include <algorithm>
 #include <filesystem>
 
@@ -18,16 +18,16 @@
 namespace trainctl {
 namespace {
 
-// Paths of the command are those below the directory that the volume holds.
+// Throws Error{config} if a path is not below this directory, which the volume holds.
 void require_below(const std::string& path, const std::string& what) {
   const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   if (!normal.is_absolute() && *normal.begin() != "..") return;
   throw Error(
-      ErrorKind::config, format("{} {} does not lie below this directory", what, path),
+      ErrorKind::config, format("{} {} is not below this directory", what, path),
       "the volume holds this directory, at the same relative paths: call trainctl in a folder above the config");
 }
 
-// What the config reads of this process's environment may be another in the pods.
+// Warns of environment variables that the config refers to, since they are not set in the pods.
 void warn_of_variables(const CommonOptions& common) {
   const Variables here = Variables::of_process();
   for (const std::string& name : variables_of(common.config, common.sets, common.files)) {
@@ -36,12 +36,13 @@ void warn_of_variables(const CommonOptions& common) {
   }
 }
 
-// The names of images in a registry, such as "registry.example:5000/team/trainctl:1.2" or one with "@sha256:...".
+// Throws Error{config} if `image` cannot be the name of an image in a registry, such as
+// "registry.example:5000/team/trainctl:1.2" or one with "@sha256:...".
 void require_image_name(const std::string& image) {
   constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
   if (image.find_first_not_of(allowed) == std::string::npos && !image.starts_with('-')) return;
-  throw Error(ErrorKind::config, format("--image '{}' is no name of an image", terminal_word(image)),
-              "an image is named by letters, digits and ._-/:@, as REGISTRY/NAME:TAG");
+  throw Error(ErrorKind::config, format("--image '{}' is not the name of an image", terminal_word(image)),
+              "use letters, digits and ._-/:@, as in REGISTRY/NAME:TAG");
 }
 
 MpiJob mpi_job(JobOptions& options) {
@@ -51,8 +52,8 @@ MpiJob mpi_job(JobOptions& options) {
   const RunSpec spec = load_run_spec(options.common, {});
   const int ranks = checked_ranks(options, spec);
   if (ranks % options.nodes != 0) {
-    throw Error(ErrorKind::config, format("{} ranks do not divide into {} workers", ranks, options.nodes),
-                "all workers have the same number of ranks: state others (--ranks, --nodes)");
+    throw Error(ErrorKind::config, format("{} ranks cannot be divided evenly among {} workers", ranks, options.nodes),
+                "all workers have the same number of ranks: change --ranks or --nodes");
   }
   warn_of_variables(options.common);
   MpiJob job;
@@ -63,7 +64,7 @@ MpiJob mpi_job(JobOptions& options) {
   job.ranks_per_worker = ranks / options.nodes;
   job.gpus_per_worker = options.gpus_per_node;
   if (options.cpus_per_task) job.cpus_per_worker = *options.cpus_per_task * job.ranks_per_worker;
-  std::vector<std::string> settings;  // the operator's hosts are the job's
+  std::vector<std::string> settings;  // the job runs on the operator's hosts
   if (!spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
   settings.push_back(format("cluster.hostfile={}", operator_hostfile));
   job.command = run_arguments(options, settings);

@@ -1,4 +1,4 @@
-// trainctl launch: what a cluster's own tools take to start a run, or the run there.
+// trainctl launch: prints the file with which a cluster's own tools start a run, or submits it.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <utility>
@@ -17,23 +17,24 @@ namespace {
 struct LaunchOptions {
   std::string where;
   JobOptions job;
-  std::vector<std::pair<const CLI::Option*, std::string>> only_for;  // options, and the only place that has them
+  std::vector<std::pair<const CLI::Option*, std::string>>
+      only_for;  // options, each with the only value of `where` that accepts it
 };
 
-// Checks for CLI11: return why a text is refused, or "".
+// A check for CLI11: returns why the text is refused, or "".
 std::string check_count(const std::string& text) {
   const auto count = parse_integer(text);
-  return count && *count >= 1 && *count <= max_slots ? "" : format("wants a number from 1 to {}", max_slots);
+  return count && *count >= 1 && *count <= most_slots ? "" : format("must be a number from 1 to {}", most_slots);
 }
 
 int launch(LaunchOptions& options) {
   for (const auto& [option, where] : options.only_for) {
     if (option->count() == 0 || where == options.where) continue;
-    throw Error(ErrorKind::config, format("{} is for launch {}", option->get_name(), where), "leave it out");
+    throw Error(ErrorKind::config, format("{} is only for launch {}", option->get_name(), where), "leave it out");
   }
   if (options.where == "tf-config") return launch_tf_config(options.job);
   if (options.job.common.config.empty()) {
-    throw Error(ErrorKind::config, format("launch {} wants a config", options.where),
+    throw Error(ErrorKind::config, format("launch {} requires a config", options.where),
                 format("trainctl launch {} CONFIG", options.where));
   }
   return options.where == "slurm" ? launch_slurm(options.job) : launch_kubernetes(options.job);
@@ -41,22 +42,23 @@ int launch(LaunchOptions& options) {
 
 void add_job_options(CLI::App& app, LaunchOptions& options) {
   JobOptions& job = options.job;
-  app.add_option("--nodes", job.nodes, "How many nodes (in Kubernetes: workers) the job has")->check(check_count);
-  app.add_option("--gpus-per-node", job.gpus_per_node,
-                 "GPUs of each node, with a rank for each unless --ranks says more")
+  app.add_option("--nodes", job.nodes, "Number of the job's nodes (in Kubernetes: workers)")->check(check_count);
+  app.add_option("--gpus-per-node", job.gpus_per_node, "GPUs of each node; each has one rank unless --ranks is given")
       ->check(check_count);
-  app.add_option("--ranks", job.ranks, "How many ranks; wins over cluster.ranks")->type_name("N");
-  app.add_option("--cpus-per-task", job.cpus_per_task, "Cores of each rank")->check(check_count);
+  app.add_option("--ranks", job.ranks, "Number of ranks; overrides cluster.ranks")->type_name("N");
+  app.add_option("--cpus-per-task", job.cpus_per_task, "CPU cores of each rank")->check(check_count);
   app.add_option("--run-dir", job.run_directory, "The run's directory; default: runs/<name>")->type_name("PATH");
   const auto only = [&options](CLI::Option* option, const char* where) {
     options.only_for.emplace_back(option, where);
     return option;
   };
-  only(app.add_option("--time", job.time, "SLURM: the time limit, as sbatch has it: 90, 4:00:00, 2-12:00:00"), "slurm")
+  only(app.add_option("--time", job.time, "SLURM: the time limit in sbatch's format: 90, 4:00:00, 2-12:00:00"), "slurm")
       ->type_name("TIME");
-  only(app.add_option("--array", job.array, "SLURM: so many jobs, each with a run directory of its own: 1-8"), "slurm")
+  only(app.add_option("--array", job.array, "SLURM: an array of jobs, such as 1-8, each with its own run directory"),
+       "slurm")
       ->type_name("TASKS");
-  only(app.add_option("--sbatch", job.sbatch, "SLURM: another option of sbatch's: partition=gpu (repeatable)"), "slurm")
+  only(app.add_option("--sbatch", job.sbatch, "SLURM: another option for sbatch, such as partition=gpu (repeatable)"),
+       "slurm")
       ->type_name("OPTION=VALUE")
       ->allow_extra_args(false);
   only(app.add_flag("--submit", job.submit, "SLURM: submits the job instead of printing its script"), "slurm");
@@ -75,12 +77,12 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
 }  // namespace
 
 Subcommand launch_subcommand() {
-  return {"launch", "Prints what SLURM or Kubernetes takes to start a run, or submits it",
+  return {"launch", "Prints the file with which SLURM or Kubernetes starts a run, or submits it to SLURM",
           "trainctl launch slurm mnist.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit", [](CLI::App& app) {
             auto options = std::make_shared<LaunchOptions>();
             app.add_option("WHERE", options->where,
-                           "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator; tf-config: what was "
-                           "understood of TF_CONFIG")
+                           "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator; tf-config: the "
+                           "tasks that TF_CONFIG names")
                 ->required()
                 ->check(one_of({"slurm", "kubernetes", "tf-config"}));
             add_config_options(app, options->job.common);

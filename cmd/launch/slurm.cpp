@@ -1,4 +1,4 @@
-// trainctl launch slurm: a batch script, and on request the job.
+// trainctl launch slurm: prints a batch script, or submits it and follows its job.
 #include <poll.h>
 
 #include <algorithm>
@@ -30,10 +30,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int look_milliseconds = 2000;
-constexpr double most_silence = 120;  // seconds without an answer of SLURM's
+constexpr int poll_milliseconds = 2000;
+constexpr double longest_silence = 120;  // seconds without an answer from SLURM
 
-// `text` without the one to three bytes at its end of a character that the next bytes complete.
+// Returns `text` without the incomplete UTF-8 character at its end, of one to three bytes, if there is one.
 std::string_view without_begun_character(std::string_view text) {
   constexpr std::size_t longest = 3;
   const std::size_t tail = text.size() - std::min(text.size(), longest);
@@ -45,11 +45,12 @@ std::string_view without_begun_character(std::string_view text) {
   return text;
 }
 
+// Copies a log to standard output as it grows.
 class GrowingLog {
  public:
   explicit GrowingLog(std::string path) : path_(std::move(path)) {}
 
-  // Writes what has come since the last call to standard output.
+  // Writes the text that was added since the last call.
   void show() {
     std::error_code failure;
     const auto size = std::filesystem::file_size(path_, failure);
@@ -69,18 +70,18 @@ class GrowingLog {
   std::int64_t shown_ = 0;
 };
 
-// Waits a moment. Throws where a request to stop comes.
+// Waits for `milliseconds`. Throws Error{interrupted} on a request to stop.
 void wait_for_requests(const Signals& signals, const std::string& job, int milliseconds) {
   pollfd request{signals.descriptor(), POLLIN, 0};
   poll(&request, 1, milliseconds);
   while (const int signal = signals.next()) {
     if (signal == SIGCHLD) continue;
-    throw Error(ErrorKind::interrupted, format("job {} goes on without being followed", job),
+    throw Error(ErrorKind::interrupted, format("job {} continues, but is no longer followed", job),
                 format("`scancel {}` ends it", job));
   }
 }
 
-// Tells what is new.
+// Logs how the state of the job has changed.
 void say(const std::string& job, const JobState& now, const JobState& before) {
   const std::string why = now.reason.empty() ? "" : format(" ({})", now.reason);
   if (now.name == "PENDING") {
@@ -88,7 +89,7 @@ void say(const std::string& job, const JobState& now, const JobState& before) {
       log::info(format("job {} is queued again{}", job, why));
     } else if (now.may_never_start() && now.reason != before.reason) {
       log::warning(
-          format("job {} waits{}, and as it is may never start: `scancel {}`, and ask for less", job, why, job));
+          format("job {} waits{}, and may never start: cancel it (`scancel {}`), and request less", job, why, job));
     } else if (!why.empty() && now.reason != before.reason) {
       log::info(format("job {} waits{}", job, why));
     }
@@ -106,7 +107,7 @@ void say(const std::string& job, const JobState& now, const JobState& before) {
   }
 }
 
-// Says whether a job that was just submitted runs, or what it waits for, as soon as SLURM knows.
+// Logs whether a job that was just submitted runs, or what it waits for, as soon as SLURM knows.
 void tell_whether_it_starts(const Signals& signals, const std::string& job) {
   constexpr int looks = 15, between = 200;  // 3 s
   for (int i = 0; i < looks; ++i) {
@@ -116,37 +117,39 @@ void tell_whether_it_starts(const Signals& signals, const std::string& job) {
   }
 }
 
-// Shows a job's log on standard output as it grows, unless it is silent, and says when its state changes, until the job
-// has ended. Throws Error{interrupted} on a request to stop, which leaves the job as it is, and Error{peer} where SLURM
-// does not answer any more.
-JobState follow_job(const Signals& signals, const std::string& job, const std::string& log_path, bool silent) {
+// Follows a job until it has ended: copies its log to standard output, unless `hides_log`, and logs changes of its
+// state. Throws Error{interrupted} on a request to stop, which leaves the job as it is, and Error{peer} if SLURM no
+// longer answers.
+JobState follow_job(const Signals& signals, const std::string& job, const std::string& log_path, bool hides_log) {
   GrowingLog text(log_path);
   JobState before;
   double answered = seconds_now();
   for (;;) {
     const std::optional<JobState> now = ask_for_job(signals, job);
-    if (!silent) text.show();
+    if (!hides_log) text.show();
     if (now) {
       answered = seconds_now();
       say(job, *now, before);
       if (now->ended()) return *now;
       before = *now;
-    } else if (seconds_now() - answered > most_silence) {
-      throw Error(ErrorKind::peer, format("SLURM has not told of job {} for {:.0f} s", job, most_silence),
+    } else if (seconds_now() - answered > longest_silence) {
+      throw Error(ErrorKind::peer, format("SLURM has not reported on job {} for {:.0f} s", job, longest_silence),
                   format("its log is {}; `sacct -j {}` may know how it ended", log_path, job));
     }
-    wait_for_requests(signals, job, look_milliseconds);
+    wait_for_requests(signals, job, poll_milliseconds);
   }
 }
 
-// The program by the path that starts it on every node: a bundle's way in sets up its libraries.
+// Returns the path that starts the program on every node: in a bundle that of the wrapper in bin/, which sets up its
+// libraries.
 std::string program_path() {
   const fs::path own = own_path();
-  const fs::path way_in = own.parent_path().parent_path() / "bin" / own.filename();
-  return own.parent_path().filename() == "libexec" && exists(way_in.string()) ? way_in : own;
+  const fs::path wrapper = own.parent_path().parent_path() / "bin" / own.filename();
+  return own.parent_path().filename() == "libexec" && exists(wrapper.string()) ? wrapper : own;
 }
 
-// From what the config's newest run has shown, if there is one.
+// Computes the lead time of the stop signal from the step and checkpoint times of the config's newest run, if there is
+// one.
 SignalLead measured_lead(const RunSpec& spec, const JobOptions& options) {
   try {
     const std::string directory = options.run_directory.empty()
@@ -160,7 +163,7 @@ SignalLead measured_lead(const RunSpec& spec, const JobOptions& options) {
     if (run.record().seconds_per_step > 0 && longest > 0)
       return lead_from(run.record().seconds_per_step, longest, directory);
   } catch (const Error& error) {
-    log::debug(format("nothing is measured yet: {}", error.what()));
+    log::debug(format("no run was measured yet: {}", error.what()));
   }
   return {};
 }
@@ -169,7 +172,7 @@ BatchJob batch_job(JobOptions& options) {
   const RunSpec spec = load_run_spec(options.common, {});
   const int ranks = checked_ranks(options, spec);
   if (!options.time.empty() && !slurm_seconds(options.time)) {
-    throw Error(ErrorKind::config, format("--time {} is no time limit", options.time),
+    throw Error(ErrorKind::config, format("--time {} is not a time limit", options.time),
                 "write it as SLURM does: minutes, hours:minutes:seconds or days-hours:minutes:seconds");
   }
   if (!options.array.empty() && !options.run_directory.empty()) {
@@ -187,7 +190,7 @@ BatchJob batch_job(JobOptions& options) {
   job.array = options.array;
   job.sbatch = options.sbatch;
   job.lead = measured_lead(spec, options);
-  std::vector<std::string> settings;  // SLURM's hosts are the job's
+  std::vector<std::string> settings;  // the job runs on SLURM's hosts
   if (!spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
   if (!spec.cluster.hostfile.empty()) settings.push_back("cluster.hostfile=");
   job.command = run_arguments(options, settings);
@@ -198,8 +201,8 @@ BatchJob batch_job(JobOptions& options) {
 
 std::string log_of(const BatchJob& job, const std::string& number) {
   std::string name = log_pattern(job);
-  for (const char* stands_for_it : {"%j", "%A"}) {
-    if (const std::size_t place = name.find(stands_for_it); place != std::string::npos) name.replace(place, 2, number);
+  for (const char* placeholder : {"%j", "%A"}) {
+    if (const std::size_t at = name.find(placeholder); at != std::string::npos) name.replace(at, 2, number);
   }
   return (fs::path(job.directory) / name).string();
 }

@@ -1,4 +1,4 @@
-// trainctl launch tf-config: what was understood of TF_CONFIG.
+// trainctl launch tf-config: shows the tasks that TF_CONFIG names, and what each does in a run.
 #include <optional>
 
 #include "cmd/launch/job.h"
@@ -16,7 +16,7 @@
 namespace trainctl {
 namespace {
 
-// Why a config does not read TF_CONFIG; "" where it does.
+// Returns the config's key that names hosts, for which TF_CONFIG is not read; "" if there is none.
 std::string named_elsewhere(JobOptions& options) {
   if (options.common.config.empty()) return "";
   const ClusterOptions cluster = load_run_spec(options.common, {}).cluster;
@@ -24,11 +24,11 @@ std::string named_elsewhere(JobOptions& options) {
   return cluster.hostfile.empty() ? "" : "cluster.hostfile";
 }
 
-// How the chief and its agents know each other.
+// Tells whether the secret by which the chief and its agents know each other is set.
 std::string secret_text(const TfConfig& config, const Variables& variables) {
   try {
     secret_for(config, variables);
-    return given_secret(variables) ? "the secret is there" : "all are on this host: no secret needs to be stated";
+    return stated_secret(variables) ? "the secret is set" : "all tasks are on this host: no secret is required";
   } catch (const Error& error) {
     return error.what();
   }

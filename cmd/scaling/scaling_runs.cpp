@@ -1,4 +1,4 @@
-// Starting the runs of verify-scaling, reading what they print, and searching for the first difference of two.
+// Starts the runs of verify-scaling, reads their output, and searches for the first difference between two of them.
 #include "cmd/scaling/scaling_runs.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(0, end == std::string::npos ? 0 : end + 1);
 }
 
-// A line of ScalingWatch::after_step(); other lines are none of ours.
+// Reads a line that ScalingWatch::on_pause() printed; ignores other lines.
 void read_line(std::string_view line, ScaledRun& run, CountProgress* progress) {
   std::istringstream words{std::string(line)};
   std::string word;
@@ -47,7 +47,7 @@ std::vector<TraceRecord> trace_of(const ScaledRun& run) {
   return parse_trace(read_file(run.directory + "/" + trace_file, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Of the tensors that differ the one whose gradient the step has computed first; null where none does.
+// Of the tensors that differ, the one whose gradient the step computed first; null if none differs.
 const ComparedTensor* earliest(const CheckpointComparison& comparison, const std::vector<TraceRecord>& trace) {
   const auto position = [&trace](const ComparedTensor& tensor) {
     double earliest = std::numeric_limits<double>::infinity();
@@ -106,11 +106,11 @@ ScaledRun ScalingRuns::run(int ranks, const ScalingRequest& request) {
   const ChildEnd end = run_child(signals_, command,
                                  [&](std::string_view line) { read_line(line, run, progress ? &*progress : nullptr); });
   if (end.exit_code != 0) {
-    const std::string said = trimmed(end.errors);
+    const std::string errors = trimmed(end.errors);
     throw Error(kind_of(end.exit_code), format("the run on {} {} failed: {}", ranks, ranks == 1 ? "rank" : "ranks",
-                                               said.empty() ? format("exit code {}", end.exit_code) : said));
+                                               errors.empty() ? format("exit code {}", end.exit_code) : errors));
   }
-  require(!run.steps.empty(), "a run that ended well has made steps");
+  require(!run.steps.empty(), "a run that succeeded has made steps");
   return run;
 }
 
@@ -119,15 +119,15 @@ ScalingDifference find_difference(ScalingRuns& runs, const ScaledRun& a, const S
   const ScaledRun again_a = runs.run(a.ranks, {step, true, ""}), again_b = runs.run(b.ranks, {step, true, ""});
   for (const auto& [first, again] : {std::pair(&a, &again_a), std::pair(&b, &again_b)}) {
     if (first->steps.at(step) == again->steps.at(step)) continue;
-    found.note = format("a second run on {} differs from the first one: the run does not repeat itself",
-                        ranks_text(first->ranks));
+    found.note =
+        format("a second run on {} differs from the first one: the run is not deterministic", ranks_text(first->ranks));
     return found;
   }
   const std::vector<TraceRecord> trace_a = trace_of(again_a), trace_b = trace_of(again_b);
   const TraceComparison traced = compare(trace_a, trace_b);
-  found.note = format("what ops wrote before it: {} equal for the same samples", traced.equal);
+  found.note = format("tensors that ops wrote before it: {} are equal for the same samples", traced.equal);
   if (traced.incomparable > 0) {
-    found.note += format(", {} that come from other samples on each rank and cannot be compared", traced.incomparable);
+    found.note += format(", {} come from different samples on each rank and cannot be compared", traced.incomparable);
   }
   if (traced.first) {
     found.phase = traced.first->segment;

@@ -1,5 +1,5 @@
-// The runs of verify-scaling: real ones, each started as `trainctl run --ranks N` starts its ranks, in directories that
-// go away; and where two of them differ first: step, op, tensor, and by how much.
+// Starts the runs of verify-scaling, in temporary directories and as `trainctl run --ranks N` starts its ranks, and
+// finds the first difference between two of them: its step, op, tensor and size.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +25,28 @@ struct StepHashes {
 
 struct ScaledRun {
   int ranks = 1;
-  std::map<std::int64_t, StepHashes> steps;  // by steps done, where the ranks have equal weights
-  std::string directory;                     // as long as the ScalingRuns live
+  std::map<std::int64_t, StepHashes> steps;  // by steps done; only steps after which the ranks have equal weights
+  std::string directory;                     // exists as long as the ScalingRuns
 };
 
-// The first step behind which two runs differ, of those that both have; nothing where they agree.
+// The first step, of those that both runs have, after which they differ; empty if they agree.
 std::optional<std::int64_t> first_difference(const ScaledRun& a, const ScaledRun& b);
 
-// The options with which the command starts itself; hidden from its users.
+// The options with which the command starts itself, hidden from its users.
 inline constexpr const char* scaling_directory_option = "--scaled-run";
 inline constexpr const char* scaling_trace_option = "--trace-last";
 inline constexpr const char* scaling_values_option = "--trace-values";
 
 class ScalingRuns {
  public:
-  // `common`: the config as the user names it, and its settings.
+  // `common`: the user's config and its settings.
   explicit ScalingRuns(const CommonOptions& common);
 
-  // Runs the config on so many ranks. Throws what the run reports, under its exit code.
+  // Runs the config on `ranks` ranks. If the run fails, throws an Error with its message and the kind of its exit code.
   ScaledRun run(int ranks, const ScalingRequest& request);
 
  private:
-  Signals signals_;  // from here on a request to stop ends the run that is under way
+  Signals signals_;  // once constructed, a request to stop ends the run in progress
   ScratchFolder scratch_;
   const CommonOptions& common_;
   int count_ = 0;
@@ -54,21 +54,23 @@ class ScalingRuns {
 
 struct ScalingDifference {
   int ranks = 1, other_ranks = 1;
-  std::int64_t step = 0;              // from 1
-  std::string phase;                  // forward, backward, reduction or update; "" where it was not found
-  std::string op, tensor;             // the tensor, and what wrote it
-  std::vector<std::int64_t> samples;  // of the data set, whose values differ; empty where the tensor is none of samples
-  std::size_t compared = 0;           // samples that were compared
+  std::int64_t step = 0;   // from 1
+  std::string phase;       // forward, backward, reduction or update; "" if it was not found
+  std::string op, tensor;  // the tensor, and the op that wrote it
+  std::vector<std::int64_t>
+      samples;               // indices in the data of the samples that differ; empty if the tensor has no samples
+  std::size_t compared = 0;  // number of samples that were compared
   Difference difference;
-  std::string note;  // what more there is to say
+  std::string note;  // further explanation
 
   std::string text() const;
 };
 
 Json to_json(const ScalingDifference& difference);
 
-// Repeats both runs up to the step behind which they differ, traces that step, and looks for the first tensor that
-// differs: what ops wrote for the same samples, then reduced gradients, then weights and the optimizer's state.
+// Repeats both runs up to the step after which they differ, traces that step, and looks for the first tensor that
+// differs: among the tensors that ops wrote for the same samples, then among the reduced gradients, then among the
+// weights and the optimizer's state.
 ScalingDifference find_difference(ScalingRuns& runs, const ScaledRun& a, const ScaledRun& b, std::int64_t step);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// trainctl verify-scaling: whether a config gives the same weights, bit for bit, on several numbers of ranks.
+// trainctl verify-scaling: checks that a config produces the same weights, bit for bit, on several numbers of ranks.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
@@ -23,44 +23,47 @@ namespace {
 
 struct VerifyOptions {
   CommonOptions common;
-  LaunchFlags launch;      // its ranks are a list
+  LaunchFlags launch;      // launch.ranks is a list
   ScalingRequest request;  // of each run
-  std::string directory;   // of one of the runs that this command has started; empty: the user started it
+  std::string directory;   // of the run, if verify-scaling started this process; empty: the user started it
   std::vector<int> ranks{1, 2, 4};
 };
 
-// "1,2,4". Returns why the text is refused, or "".
+// Reads a list such as "1,2,4". Returns why the text is refused, or "".
 std::string read_ranks(const std::string& text, VerifyOptions& options) {
   options.launch.ranks = text;
   options.ranks.clear();
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
     const auto ranks = parse_integer(word);
-    if (!ranks || *ranks < 1 || *ranks > max_slots) return format("'{}' is no number of ranks; write 1,2,4", word);
+    if (!ranks || *ranks < 1 || *ranks > most_slots)
+      return format("'{}' is not a number of ranks; write a list such as 1,2,4", word);
     if (std::find(options.ranks.begin(), options.ranks.end(), *ranks) != options.ranks.end()) {
-      return format("{} ranks are named twice", *ranks);
+      return format("{} ranks are given twice", *ranks);
     }
     options.ranks.push_back(static_cast<int>(*ranks));
   }
-  return options.ranks.empty() || text.ends_with(',') ? "wants numbers of ranks: 1,2,4" : "";
+  return options.ranks.empty() || text.ends_with(',') ? "must be numbers of ranks, such as 1,2,4" : "";
 }
 
 std::string read_steps(const std::string& text, VerifyOptions& options) {
   const auto steps = parse_integer(text);
-  if (!steps || *steps < 1) return "wants a number of steps, at least 1";
+  if (!steps || *steps < 1) return "must be a number of steps, at least 1";
   options.request.steps = *steps;
   return "";
 }
 
-// Everything that can be wrong for any number of ranks comes to light before the first run.
+// Checks the config for every number of ranks before the first run.
 void check_all(const RunSpec& spec, const VerifyOptions& options) {
   if (options.ranks.size() < 2) {
-    throw Error(ErrorKind::config, "one number of ranks has nothing to be compared with", "name several: --ranks 1,2");
+    throw Error(ErrorKind::config, "a single number of ranks has nothing to be compared with",
+                "give several: --ranks 1,2");
   }
   if (spec.train.batch_size_per_rank) {
-    throw Error(ErrorKind::config,
-                "train.batch_size_per_rank gives every number of ranks batches of another size, and so other weights",
-                "state train.batch_size, of all ranks together, in its place");
+    throw Error(
+        ErrorKind::config,
+        "train.batch_size_per_rank makes the size of the batch, and so the weights, depend on the number of ranks",
+        "set train.batch_size, of all ranks together, instead");
   }
   for (const int ranks : options.ranks) {
     LaunchFlags launch = options.launch;
@@ -69,7 +72,7 @@ void check_all(const RunSpec& spec, const VerifyOptions& options) {
   }
 }
 
-// One of the runs, in a process that this command has started, or as one of its ranks.
+// Executes one of the runs, in a process that verify-scaling has started, or as one of its ranks.
 int run_scaled(const RunSpec& spec, const VerifyOptions& options, const Situation& situation) {
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
@@ -116,7 +119,7 @@ int verify(VerifyOptions& options, const RunSpec& spec, const Situation& situati
   if (situation.started_by != StartedBy::user) {
     throw Error(ErrorKind::config, "verify-scaling starts its ranks itself", "start it without mpirun or srun");
   }
-  ScalingRuns starter(options.common);  // before kernels start threads, which would take requests to stop
+  ScalingRuns starter(options.common);  // before kernels start threads, which would receive the signals to stop
   check_all(spec, options);
   std::vector<ScaledRun> runs;
   for (const int ranks : options.ranks) runs.push_back(starter.run(ranks, options.request));

@@ -81,7 +81,7 @@ RankCompiler compiler_of(const PlanRequest& request, Backend& backend, KernelCho
 
 // Calls body(run, stated) for the run that the config states, where it states a strategy, and for each alternative.
 void for_runs(const PlanRequest& request, const std::function<void(PlannedRun run, bool stated)>& body) {
-  if (!request.spec.strategy.automatic) body(stated_run(request), true);
+  if (!request.spec.strategy.automatic) body(configured_run(request), true);
   for_alternatives(request, [&body](const PlanRequest&, PlannedRun run) { body(std::move(run), false); });
 }
 

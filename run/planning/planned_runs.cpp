@@ -30,7 +30,7 @@ void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int
   require_layers_within_hosts(strategy, mesh_of(strategy, ranks), nodes);
 }
 
-PlannedRun stated_run(const PlanRequest& request) { return run_with(request, sizes_of(request), request.planned); }
+PlannedRun configured_run(const PlanRequest& request) { return run_with(request, sizes_of(request), request.planned); }
 
 std::optional<PlannedRun> find_step(const PlanRequest& request) {
   try {

@@ -29,7 +29,7 @@ void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int
 
 // The run as the config states it, with all batch sizes that occur. Throws Error{config} where the network does not
 // take the strategy.
-PlannedRun stated_run(const PlanRequest& request);
+PlannedRun configured_run(const PlanRequest& request);
 
 // Likewise for a full step of training alone, by which alternatives are compared. Nothing where the network, the batch
 // or the optimizer does not take the strategy, and why at level debug.

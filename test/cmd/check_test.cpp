@@ -96,14 +96,14 @@ TEST_CASE("check reports that batch normalization depends on the number of ranks
   const std::string config = folder.write(
       "bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
   CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out,
-                 "batch normalization takes its statistics from the 10 samples that a rank has"));
-  CHECK(!contains(trainctl(folder, {"check", config, "--ranks", "1"}).out, "batch normalization takes"));
+                 "batch normalization computes its statistics over the 10 samples that a rank has"));
+  CHECK(!contains(trainctl(folder, {"check", config, "--ranks", "1"}).out, "batch normalization computes"));
   CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2", "--set", "train.gradient_accumulation=5"}).out,
-                 "batch normalization takes its statistics from the 2 samples that a rank has of a micro-batch"));
+                 "batch normalization computes its statistics over the 2 samples that a rank has of a micro-batch"));
   const std::string sharded =
       trainctl(folder, {"check", config, "--ranks", "2", "--set", "strategy.reproducible.shards=4"}).out;
-  CHECK(contains(sharded, "batch normalization takes its statistics from the 5 samples of each logical shard"));
-  CHECK(!contains(sharded, "trains otherwise"));
+  CHECK(contains(sharded, "batch normalization computes its statistics over the 5 samples of each logical shard"));
+  CHECK(!contains(sharded, "trains differently"));
 }
 
 TEST_CASE("a network too large for this machine is exit code 6 with the bytes, an absurd size is 2 with the line") {
@@ -174,12 +174,12 @@ TEST_CASE("numbers on the command line are bounded, with short errors") {
   const std::string config = folder.write("config.yaml", config_text);
   const Finished profile = trainctl(folder, {"run", config, "--profile", "0:99999999999999999999"});
   CHECK(profile.code == 2);
-  CHECK(contains(profile.errors, "wants FIRST:END"));
+  CHECK(contains(profile.errors, "must be FIRST:END"));
   for (const char* seconds : {"0", "-1", "1e300", "x"}) {
     const Finished bench = trainctl(folder, {"bench", "step", config, "--seconds", seconds});
     CAPTURE(bench.errors);
     CHECK(bench.code == 2);
-    CHECK(contains(bench.errors, "wants a number of seconds"));
+    CHECK(contains(bench.errors, "must be a number of seconds"));
     CHECK(bench.errors.size() < 300);
   }
 }

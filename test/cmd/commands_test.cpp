@@ -204,9 +204,9 @@ TEST_CASE("superfluous arguments are named, with a remedy") {
     CHECK(run.code == 2);
     CHECK(contains(run.errors, message));
   };
-  refused({"run", "a.yaml", "b.yaml"}, "run takes one config, which is a.yaml; what follows is not expected: b.yaml\n");
+  refused({"run", "a.yaml", "b.yaml"}, "run accepts one config, which is a.yaml; remove the extra arguments: b.yaml\n");
   refused({"check", "a.yaml", "b.yaml", "c.yaml"},
-          "check takes one config, which is a.yaml; what follows is not expected: ");
+          "check accepts one config, which is a.yaml; remove the extra arguments: ");
   refused({"run", "a.yaml", "--ranks", "2", "--ranks", "1"}, "--ranks is given 2 times; give it once\n");
   refused({"run", "a.yaml", "--ranks=2", "--hosts", "x", "--ranks=1", "--ranks=3"},
           "--ranks is given 3 times; give it once");

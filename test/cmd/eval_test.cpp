@@ -39,7 +39,7 @@ TEST_CASE("eval fails if a metric misses its bound, on any number of ranks") {
   }
   const Finished wrong = eval({"--threshold", "acc=0.9", "--threshold", "accuracy=high"});
   CHECK(wrong.code == 2);
-  CHECK(contains(wrong.errors, "'acc' is nothing that this config evaluates; there is loss or accuracy"));
+  CHECK(contains(wrong.errors, "'acc' is no metric of this config; use loss or accuracy"));
   CHECK(contains(wrong.errors, "--threshold accuracy=high: a threshold is METRIC=VALUE"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("eval --confusion reports the values of each class that follow from th
   const Finished values = trainctl(
       folder, {"eval", config, "--confusion", "--set", "train.loss=mean_squared_error", "--set", "train.metrics=[]"});
   CHECK(values.code == 2);
-  CHECK(contains(values.errors, "--confusion is for outputs that have classes"));
+  CHECK(contains(values.errors, "--confusion requires an output with classes"));
 }
 
 }  // namespace trainctl::test::eval_test

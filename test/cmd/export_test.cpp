@@ -43,7 +43,7 @@ TEST_CASE("export writes a network, reports its inputs and outputs, and replaces
   INFO(tail(first.errors));
   REQUIRE(first.code == 0);
   CHECK(contains(first.out, "net.onnx: "));
-  CHECK(contains(first.out, "float32, takes input float32 [batch, 6, 5, 1], gives output [batch, 2]"));
+  CHECK(contains(first.out, "float32, accepts input float32 [batch, 6, 5, 1], returns output [batch, 2]"));
   const std::string bytes = read_file(folder / "net.onnx");
   CHECK(contains(bytes, "c/kernel"));
 
@@ -124,7 +124,7 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net"}, 2, "--format");
   refuses({"runs/net", "--format", "tflite"}, 2, "tflite");
   refuses({"runs/nothing", "--format", "onnx"}, 2, "is no run directory");
-  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format has weights alone");
+  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format stores weights alone");
   refuses({"runs/net", "--format", "keras-weights", "--dtype", "bfloat16"}, 2, "float32");
   refuses({"runs/net", "--format", "onnx", "-o", "missing/net.onnx"}, 6, "missing/net.onnx");
   std::string config = read_file(folder / "runs/net/config.yaml");

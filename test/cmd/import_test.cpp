@@ -149,7 +149,7 @@ TEST_CASE("import replaces files only with --force") {
     const Finished refused = trainctl(folder, import);
     CAPTURE(refused.errors);
     CHECK(refused.code == 2);
-    CHECK(contains(refused.errors, kept + ": this file exists; choose another place (-o), or replace it (--force)"));
+    CHECK(contains(refused.errors, kept + ": this file exists; choose another path (-o), or replace it (--force)"));
     CHECK(read_file(folder / kept) == "mine");
     CHECK(files_in(folder / "made") == 1);
     std::vector<std::string> with_force = import;

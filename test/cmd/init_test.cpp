@@ -360,7 +360,7 @@ TEST_CASE("init refuses a folder without known data, and lists the networks") {
   folder.write("notes/a.txt", "hello");
   const Finished none = trainctl(folder, {"init", "notes"});
   CHECK(none.code == 3);
-  CHECK(contains(none.errors, "notes: nothing here that init knows"));
+  CHECK(contains(none.errors, "notes: init does not recognize this data"));
   CHECK(trainctl(folder, {"init", "nowhere"}).code == 3);
   CHECK(trainctl(folder, {"init"}).code == 2);
   const Json presets = Json::parse(trainctl(folder, {"init", "--list", "--json"}).out);

@@ -202,7 +202,7 @@ TEST_CASE("a plan reports what its strategy leaves open") {
     CHECK(run.code == 0);
     return run.out;
   };
-  CHECK(contains(text("strategy.share=auto"), "are measured when training begins; here they are equal"));
+  CHECK(contains(text("strategy.share=auto"), "are measured when training begins; here they are assumed to be equal"));
   CHECK(contains(text("strategy.share=[1, 3]"), "replica 1 has most of a batch, 18 samples"));
   CHECK(contains(text("strategy.sync_every=4"), "averaged after every 4 steps, in "));
   CHECK(contains(text("strategy=auto"), "`strategy: auto` chose this"));
@@ -273,7 +273,7 @@ TEST_CASE("impossible plans are refused with possible ones") {
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
   CHECK(contains(refusal(folder, config, {"--machine", "h100-nod"}), "did you mean 'h100-node'?"));
   CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "64", "--nodes", "4"}),
-                 "state at least 8 nodes"));
+                 "use at least 8 nodes"));
   CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "4", "--nodes", "5"}),
                  "5 nodes are more than the 4 ranks"));
   const std::string apart =
@@ -282,9 +282,9 @@ TEST_CASE("impossible plans are refused with possible ones") {
   const Finished unwritable = trainctl(
       folder, {"plan", config, "--machine", "h100-node", "--ranks", "2", "--timeline", folder / "none/t.json"});
   CHECK(unwritable.code == 6);
-  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a path"));
-  CHECK(
-      contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}), "has no network to others"));
+  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a place"));
+  CHECK(contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}),
+                 "without a network to other nodes"));
   CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));
   CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "9", "--set", "strategy.pipeline=2"}),
                  "start 8 or 10 ranks"));

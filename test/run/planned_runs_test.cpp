@@ -55,7 +55,7 @@ std::set<std::string> names_of(const PlanRequest& request) {
 std::string refusal(const std::string& config, int ranks) {
   const PlanRequest request = request_of(config, ranks, ranks);
   try {
-    stated_run(request);
+    configured_run(request);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     CHECK_FALSE(find_step(request));
@@ -150,7 +150,7 @@ TEST_CASE("with unequal shares a step takes as long as that of the replica with 
       return static_cast<double>(program.program.micro_batch_samples);
     };
     target.costs = costs;
-    return predict(stated_run(request), target);
+    return predict(configured_run(request), target);
   };
   const Prediction equal = predicted(""), first = predicted("share: [3, 1]"), second = predicted("share: [1, 3]");
   CHECK(first.step.seconds == Approx(1.5 * equal.step.seconds));  // 18 samples of 24 against 12
@@ -165,7 +165,7 @@ TEST_CASE("with unequal shares a step takes as long as that of the replica with 
 TEST_CASE("averaging replicas takes the time of its bytes, divided among the steps") {
   const auto predicted = [](const std::string& strategy, int ranks) {
     const PlanRequest request = request_of(config_of("adam", strategy), ranks, ranks);
-    return predict(stated_run(request), target_for(request));
+    return predict(configured_run(request), target_for(request));
   };
   // Parameters and two states of each layer, as float32.
   constexpr double first = 3 * 4 * (64 * 96 + 96), last = 3 * 4 * (96 * 5 + 5);

@@ -170,10 +170,10 @@ TEST_CASE("predict accepts several inputs by name, and reports every output") {
   CHECK(Json::parse(eval.out)["kind_accuracy"].get<double>() == Approx(right / count).margin(0.05));
 
   for (const auto& [arguments, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"image=new/image.npy"}, "the network has the inputs image, table, and no path is given for 'table'"},
-           {{"new/image.npy"}, "new/image.npy does not hold an array for each"},
-           {{"image=new/image.npy", "table=new/table.npy", "new"}, "the paths do not name each of them once"},
-           {{"new", "--out", "p.npy"}, "npy is one array, and the network has 2 outputs"}}) {
+           {{"image=new/image.npy"}, "the network has the inputs image, table, and nothing is named for 'table'"},
+           {{"new/image.npy"}, "new/image.npy is not an array for each"},
+           {{"image=new/image.npy", "table=new/table.npy", "new"}, "other paths are given"},
+           {{"new", "--out", "p.npy"}, "--format npy writes one array, and the network has 2 outputs"}}) {
     const Finished wrong = predict(arguments);
     CAPTURE(message, wrong.errors);
     CHECK(wrong.code == 2);

@@ -96,7 +96,7 @@ TEST_CASE("with synchronized batch norm, N ranks learn what one rank learns on w
   const std::string one = train_on(folder, config, 1);
   for (int ranks : {2, 3, 4}) compare(one, train_on(folder, config, ranks));
   const Finished check = trainctl(folder, {"check", config, "--ranks", "2"});
-  CHECK_FALSE(contains(check.out, "batch normalization takes its statistics from"));
+  CHECK_FALSE(contains(check.out, "batch normalization computes its statistics over"));
 }
 
 TEST_CASE("gradients in bfloat16 train replicas that hold the same bits") {

@@ -128,11 +128,11 @@ TEST_CASE("invalid requests are refused in one line, before anything runs") {
     CHECK(contains(answer.errors, words));
     CHECK(answer.out.empty());
   };
-  says({"--ranks", "1,two"}, "'two' is no number of ranks");
-  says({"--ranks", "1,2,"}, "wants numbers of ranks");
+  says({"--ranks", "1,two"}, "'two' is not a number of ranks");
+  says({"--ranks", "1,2,"}, "must be numbers of ranks");
   says({"--ranks", ""}, "--ranks");
-  says({"--ranks", "0,1"}, "'0' is no number of ranks");
-  says({"--ranks", "2,2"}, "2 ranks are named twice");
+  says({"--ranks", "0,1"}, "'0' is not a number of ranks");
+  says({"--ranks", "2,2"}, "2 ranks are given twice");
   says({"--ranks", "2"}, "nothing to be compared with");
   says({"--steps", "0"}, "at least 1");
   says({"--steps", "-3"}, "at least 1");
@@ -143,7 +143,7 @@ TEST_CASE("invalid requests are refused in one line, before anything runs") {
       "each.yaml", uneven_data + mlp_model + train_section("batch_size_per_rank: 20, epochs: 5, optimizer: sgd"));
   const Finished refused = trainctl(folder, {"verify-scaling", each, "--json"});
   CHECK(refused.code == 2);
-  CHECK(contains(Json::parse(refused.out).at("errors").at(0).at("message"), "state train.batch_size"));
+  CHECK(contains(Json::parse(refused.out).at("errors").at(0).at("message"), "set train.batch_size"));
   CHECK(left_nothing(folder));
 }
 

@@ -159,7 +159,7 @@ train: {batch_size: 4, epochs: 1, loss: sparse_categorical_crossentropy, optimiz
   };
   const Finished image = launched("kubernetes", "--image", "x\nRUN evil");
   CHECK(image.code == 2);
-  CHECK(contains(image.errors, "--image 'x\\u000aRUN evil' is no name of an image"));
+  CHECK(contains(image.errors, "--image 'x\\u000aRUN evil' is not the name of an image"));
   const Finished volume = launched("kubernetes", "--volume", "x\nRUN evil\xc2\x85z");
   CHECK(contains(volume.out, R"(claimName: "x\nRUN evil\u0085z")"));
   for (const char* option : {"--sbatch", "--array"}) {
