@@ -41,13 +41,13 @@ void print_json(const Checked& checked) {
   Json memory;
   for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
   Json mesh = Json::array();
-  for (const CheckedPosition& part : checked.positions) {
-    mesh.push_back({{"stage", part.rank.along(MeshAxis::pipeline)},
-                    {"part", part.rank.along(MeshAxis::tensor)},
-                    {"ranks", ranks_of(part)},
-                    {"layers", part.layers},
-                    {"parameters", part.parameters},
-                    {"memory_bytes", part.memory.total()}});
+  for (const CheckedPosition& position : checked.positions) {
+    mesh.push_back({{"stage", position.rank.along(MeshAxis::pipeline)},
+                    {"part", position.rank.along(MeshAxis::tensor)},
+                    {"ranks", ranks_of(position)},
+                    {"layers", position.layers},
+                    {"parameters", position.parameters},
+                    {"memory_bytes", position.memory.total()}});
   }
   Json json = {{"ok", true},
                {"errors", Json::array()},

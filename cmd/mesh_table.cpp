@@ -25,27 +25,26 @@ std::string list(const std::vector<int>& ranks) {
   return all ? text : format("{} ... {} ({} ranks)", text, ranks.back(), ranks.size());
 }
 
-std::string layers_of(const CheckedPosition& part) {
-  if (part.layers.empty()) return "none";
-  return part.layers.size() == 1
-             ? part.layers.front()
-             : format("{} ... {} ({})", part.layers.front(), part.layers.back(), part.layers.size());
+std::string layers_of(const CheckedPosition& position) {
+  const std::vector<std::string>& layers = position.layers;
+  if (layers.empty()) return "none";
+  return layers.size() == 1 ? layers.front() : format("{} ... {} ({})", layers.front(), layers.back(), layers.size());
 }
 
-std::string parts_table(const Checked& checked) {
-  const bool stages = checked.mesh.pipeline > 1, parts = checked.mesh.tensor > 1;
+std::string positions_table(const Checked& checked) {
+  const bool stages = checked.mesh.pipeline > 1, shards = checked.mesh.tensor > 1;
   std::vector<TextTable::Column> columns;
   if (stages) columns.push_back({"stage"});
-  if (parts) columns.push_back({"shard of layers"});
+  if (shards) columns.push_back({"shard of layers"});
   for (const char* title : {"ranks", "layers"}) columns.push_back({title});
   for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
   TextTable table(std::move(columns));
-  for (const CheckedPosition& part : checked.positions) {
+  for (const CheckedPosition& position : checked.positions) {
     std::vector<std::string> cells;
-    if (stages) cells.push_back(std::to_string(part.rank.along(MeshAxis::pipeline)));
-    if (parts) cells.push_back(format("{} of {}", part.rank.along(MeshAxis::tensor), checked.mesh.tensor));
-    for (std::string cell :
-         {list(ranks_of(part)), layers_of(part), grouped(part.parameters), byte_text(part.memory.total())}) {
+    if (stages) cells.push_back(std::to_string(position.rank.along(MeshAxis::pipeline)));
+    if (shards) cells.push_back(format("{} of {}", position.rank.along(MeshAxis::tensor), checked.mesh.tensor));
+    for (std::string cell : {list(ranks_of(position)), layers_of(position), grouped(position.parameters),
+                             byte_text(position.memory.total())}) {
       cells.push_back(std::move(cell));
     }
     table.add(std::move(cells));
@@ -74,10 +73,11 @@ std::string split_table(const Checked& checked) {
 
 }  // namespace
 
-std::vector<int> ranks_of(const CheckedPosition& part) {
+std::vector<int> ranks_of(const CheckedPosition& position) {
+  const MeshRank& rank = position.rank;
   std::vector<int> ranks;
-  for (int replica = 0; replica < part.rank.mesh.data; ++replica) {
-    ranks.push_back(part.rank.mesh.rank(part.rank.position.with(MeshAxis::data, replica)));
+  for (int replica = 0; replica < rank.mesh.data; ++replica) {
+    ranks.push_back(rank.mesh.rank(rank.position.with(MeshAxis::data, replica)));
   }
   return ranks;
 }
@@ -88,7 +88,7 @@ std::string mesh_text(const Checked& checked) {
   std::string of;
   if (mesh.pipeline > 1) of = format(" of {} stages", mesh.pipeline);
   if (mesh.tensor > 1) of += format(" of {} ranks that share layers", mesh.tensor);
-  return format("\n{}{} replica{}{}, {} micro-batch{} a step\n{}", parts_table(checked), mesh.data,
+  return format("\n{}{} replica{}{}, {} micro-batch{} a step\n{}", positions_table(checked), mesh.data,
                 mesh.data == 1 ? "" : "s", of, checked.micro_batches(), checked.micro_batches() == 1 ? "" : "es",
                 split_table(checked));
 }

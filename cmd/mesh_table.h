@@ -10,7 +10,7 @@ struct Checked;
 struct CheckedPosition;
 
 // Returns the ranks at this position in all replicas.
-std::vector<int> ranks_of(const CheckedPosition& part);
+std::vector<int> ranks_of(const CheckedPosition& position);
 
 // Returns a table of the positions with their ranks, layers, parameters and memory and, if ranks share layers, a table
 // of the parameters that are split. Empty for one rank.

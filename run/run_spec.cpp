@@ -1,4 +1,4 @@
-// The join of all sections, and the way from a file to a RunSpec.
+// Joins the sections of a config, and loads a RunSpec from a file.
 #include "run/run_spec.h"
 
 #include <algorithm>
@@ -22,26 +22,26 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* name = node.find("name");
   if (!name) return;
   constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  constexpr std::size_t longest = 200;  // file systems take 255 bytes, with "-2" behind it and more
+  constexpr std::size_t longest = 200;  // file systems accept 255 bytes, and suffixes such as "-2" are added
   if (!spec.name.empty() && spec.name.front() != '.' && spec.name.size() <= longest &&
       spec.name.find_first_not_of(allowed) == std::string::npos)
     return;
   reader.error(name->location,
-               format("name {} cannot name a folder; use up to {} letters, digits, '.', '_' and '-', and begin with "
-                      "no '.'",
+               format("name {} cannot name a folder; use up to {} letters, digits, '.', '_' and '-', and do not "
+                      "begin with '.'",
                       describe(*name), longest));
 }
 
-// The metrics that decide on the best checkpoint, the end of the run and the learning rate must be such that the run
-// reports.
+// The metrics that decide on the best checkpoint, the end of the run and the learning rate must be among those that the
+// run reports.
 void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const std::vector<std::string> outputs = output_names(spec.model);
   if (!spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
   const std::vector<std::string> results = spec.train.result_names(outputs);
   const auto check = [&](const std::string& monitor, const Node* section) {
     const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
-    const Node* stated = section->find("monitor");
-    if (!problem.empty()) reader.error(stated != nullptr ? stated->location : section->location, problem);
+    const Node* key = section->find("monitor");
+    if (!problem.empty()) reader.error(key != nullptr ? key->location : section->location, problem);
   };
   const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
   const auto& best = spec.checkpoint.monitor.given;
@@ -56,16 +56,16 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   check(watched, section);
   if (!early.restore_best || !best || *best == watched) return;
   reader.error(checkpoint->find("monitor")->location,
-               format("early_stopping restores checkpoints/best, and watches {}: state `monitor: {}` here, or leave it "
+               format("early_stopping restores checkpoints/best, and watches {}: set `monitor: {}` here, or leave it "
                       "out",
                       watched, watched),
                section->location, "early_stopping");
 }
 
-// Losses, metrics and files go by the names of the model's inputs and outputs.
+// Losses, metrics and files must be given by the names of the model's inputs and outputs.
 void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* train = node.find("train");
-  if (!train || spec.model.layers.empty()) return;  // which is reported
+  if (!train || spec.model.layers.empty()) return;  // which is reported elsewhere
   const auto reported = [&](const Reference& output) { return reader.reported(output.location); };
   if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
   const std::vector<std::string> outputs = output_names(spec.model);
@@ -73,12 +73,12 @@ void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& rea
   spec.data.check_names_of(input_names(spec.model), outputs, reader);
 }
 
-// Loss scales follow from the gradients of all replicas.
+// Loss scales depend on the gradients of all replicas, which sync_every does not add in every step.
 void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
   if (spec.strategy.sync_every.value == 1 || spec.train.precision != Precision::float16) return;
   reader.error(spec.strategy.sync_every.location,
-               "in float16 replicas scale their losses alike, and with `sync_every` they would do so alone: use "
-               "precision bfloat16, or `sync_every: 1`");
+               "in float16 all replicas scale their losses by the same factor, and with `sync_every` the factors would "
+               "differ: use precision bfloat16, or `sync_every: 1`");
 }
 
 // A run writes all its values into its own config, which is UTF-8. Names of folders and files may be other bytes.
@@ -94,7 +94,7 @@ void require_utf8_values(const Node& node, const std::string& path, const Source
                       path, valid_utf8(node.text)));
 }
 
-// A preset holds a network alone.
+// Refuses a preset as a config: it describes a network alone.
 void refuse_preset(const Node& document, Reader& reader) {
   if (!document.find("layers") || document.find("data") || document.find("model") || document.find("train")) return;
   const std::string& file = document.location.file;
@@ -108,20 +108,22 @@ void refuse_preset(const Node& document, Reader& reader) {
 }  // namespace
 
 Keys<RunSpec> RunSpec::keys() {
-  return Keys<RunSpec>("", "What one training run is: data, network, training, and how it is spread over ranks.")
-      .key("version", &RunSpec::version, "Of the config language.", between(1, newest_version))
+  return Keys<RunSpec>("", "A training run: data, network, training, and how it is spread over ranks.")
+      .key("version", &RunSpec::version, "Version of the config language.", between(1, newest_version))
       .key("name", &RunSpec::name,
-           "Of the run, up to 200 letters, digits, '.', '_' and '-'; its directory is runs/<name>. Without it: the "
+           "Name of the run: up to 200 letters, digits, '.', '_' and '-'; its directory is runs/<name>. Default: the "
            "file's name.")
-      .key("seed", &RunSpec::seed, "Of everything random: initial weights, order of the data, augmentation, dropout.")
-      .required("data", &RunSpec::data, "What the network is trained on.")
+      .key("seed", &RunSpec::seed,
+           "Seed of everything random: initial weights, order of the data, augmentation, dropout.")
+      .required("data", &RunSpec::data, "The data that the network is trained on.")
       .required("model", &RunSpec::model, "The network.")
       .required("train", &RunSpec::train, "How it is trained.")
       .key("strategy", &RunSpec::strategy, "How the work is spread over the ranks.")
       .key("checkpoint", &RunSpec::checkpoint, "When and what is saved.")
-      .key("cluster", &RunSpec::cluster, "How many ranks, and where.")
+      .key("cluster", &RunSpec::cluster, "How many ranks run, and where.")
       .key("log", &RunSpec::log, "What is written while the run goes on.")
-      .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
+      .key("resolved", &RunSpec::resolved,
+           "What a run measured or found out, added to the config in its directory. Never read.")
       .check(check_name)
       .check(check_inputs_and_outputs)
       .check(check_sync_every)
@@ -155,11 +157,11 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   RunSpec spec;
   const Node* version = document.find("version");
   if (version && version->is_scalar()) {
-    if (const auto stated = parse_integer(version->text); stated && *stated > newest_version) {
+    if (const auto number = parse_integer(version->text); number && *number > newest_version) {
       reader.error(version->location,
                    format("this config is of version {}, and this trainctl reads version {} at most; use a "
                           "newer trainctl",
-                          *stated, newest_version));
+                          *number, newest_version));
       return spec;
     }
   }
@@ -175,7 +177,7 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
   require_working_directory();  // relative paths begin there
   Reader reader;
   const Node document = load_config(file, settings, reader, environment(), files);
-  // A file without a document, or of one that is too large, has said what is wrong; that it lacks all else is no news.
+  // If there is no document, or it is too large, that error alone is reported, and not the sections that are missing.
   if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
   refuse_preset(document, reader);
   RunSpec spec = read_run_spec(document, reader);

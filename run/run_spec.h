@@ -1,4 +1,4 @@
-// A whole config, typed: what every subcommand that takes CONFIG works with.
+// RunSpec: the typed values of a whole config, with which every subcommand that accepts CONFIG works.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace trainctl {
 
 struct RunSpec {
   std::int64_t version = 1;
-  std::string name;  // once read never empty: the file's name without .yaml where the config states none
+  std::string name;  // never empty once read: the file's name without .yaml if the config has no name
   std::uint64_t seed = 1;
   DataOptions data;
   ModelOptions model;
@@ -28,31 +28,31 @@ struct RunSpec {
   CheckpointOptions checkpoint;
   ClusterOptions cluster;
   LogOptions log;
-  Node resolved;  // what a run measured or found out; read by nobody
+  Node resolved;  // what a run measured or found out; never read
 
   static Keys<RunSpec> keys();
 };
 
-// The document of a config file: variables, includes, settings (PATH=VALUE) and the model's preset in their places.
-// `files`, here and below: those of the config's files that were read before; others are added.
+// Loads the document of a config file, with variables, includes, settings (PATH=VALUE) and the model's preset resolved.
+// `files`, here and below: the config's files that were read before, to which those that are read are added.
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
                  const VariableLookup& variables, ConfigFiles& files);
 
-// The variables of the environment that a config refers to, sorted: ranks on other hosts need them.
+// Returns the sorted names of the environment variables that a config refers to: ranks on other hosts need them.
 std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
                                       ConfigFiles files);
 
-// Reads a document; everything wrong goes to the reader.
+// Reads a document; errors go to the reader.
 RunSpec read_run_spec(const Node& document, Reader& reader);
 
-// Both. Throws ConfigError with every error of the file, its includes, its preset and the settings, and Error{resource}
-// where there is no working directory.
+// Loads and reads a config. Throws ConfigError with every error of the file, its includes, its preset and the settings,
+// and Error{resource} if there is no working directory.
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files);
-// The same of a file alone, or of a `text` that is to be in that file and is not yet.
+// As above, for a file, or for a `text` that is to be written to that file later.
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {},
                       const std::optional<std::string>& text = {});
 
-// What loss and network make of arrays.
+// How the network and its losses use the data: the inputs, the targets and the class weights.
 DataUse data_use(const RunSpec& spec);
 
 // The resolved config: every key that has a value, absolute paths, `auto` where it depends on the ranks. It loads to an

@@ -1,4 +1,4 @@
-// Looking at arrays.
+// Finds what arrays hold.
 #include "run/draft/array_look.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t most_classes = 1000;  // of a position; larger whole numbers are values
+constexpr std::int64_t most_classes = 1000;  // of a position; targets with larger whole numbers are values
 
-// The array of this name in the folder or .npz file; nothing if there is none.
+// The array of this name in the folder or .npz file; empty if there is none.
 std::optional<Array> find_array(const std::string& path, const std::string& name) {
   if (!is_folder(path)) return has_npz_array(path, name) ? std::optional(read_npz(path, name)) : std::nullopt;
   const std::string file = npy_in_folder(path, name);
@@ -28,7 +28,7 @@ std::optional<Array> training_array(const std::string& path, const std::string& 
   return found ? found : find_array(path, name);
 }
 
-// Calls use(first row, values) for the values of some rows after the other, as floats or whole numbers.
+// Calls use(values) for each row, with its values as floats or whole numbers.
 template <class T, class Use>
 void for_rows(const Array& array, const Use& use) {
   constexpr std::int64_t block = 1 << 20;  // values
@@ -43,8 +43,8 @@ void for_rows(const Array& array, const Use& use) {
   }
 }
 
-// One above the largest token id of the training and test samples; 0 if x holds values. A table of whole numbers has
-// columns of different ranges; the positions of sequences of tokens have one, but for those that are mostly padding.
+// One above the largest token id of the training and test samples; 0 if x holds values. The columns of a table of whole
+// numbers have different ranges; the positions of sequences of tokens have the same one, except where most is padding.
 std::int64_t vocabulary_of(const std::string& path, const Array& x) {
   constexpr std::int64_t fewest_positions = 4, smallest = 8;
   if (!is_integer(x.type) || x.type == ElementType::uint8 || x.shape.rank() != 2 || x.shape[1] < fewest_positions) {
@@ -69,11 +69,11 @@ std::int64_t vocabulary_of(const std::string& path, const Array& x) {
   return top + 1;
 }
 
-// What the values of all targets have in common.
+// Properties of the values of all targets.
 struct TargetValues {
   bool binary = true;        // all are 0 or 1
   bool one_each = true;      // the values of each sample add up to 1
-  std::int64_t largest = 0;  // of whole numbers
+  std::int64_t largest = 0;  // of all values, if they are whole numbers
   bool negative = false;
 };
 
@@ -110,12 +110,11 @@ bool has_positions(const Array& x, bool tokens, const Array& y) {
 }
 
 [[noreturn]] void refuse_classes(const Array& y) {
-  data_error(
-      y.path,
-      format("holds {} of shape {}, which cannot be the classes of --targets",
-             is_integer(y.type) ? "whole numbers" : "numbers with fractions", to_string(y.shape)),
-      "classes are whole numbers from 0 (astype('int64') in NumPy) of shape [n], [n, 1] or one for each position "
-      "of the samples, or they are one-hot or multi-hot");
+  data_error(y.path,
+             format("holds {} of shape {}, which cannot be the classes of --targets",
+                    is_integer(y.type) ? "whole numbers" : "numbers with fractions", to_string(y.shape)),
+             "store classes as whole numbers from 0 (astype('int64') in NumPy) of shape [n], [n, 1] or one for each "
+             "position of the samples, or as one-hot or multi-hot");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the arrays of a data set hold: tokens or values, and which kind of target.
+// Finds what the arrays of a data set hold: tokens or values, and the kind of target.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ enum class TargetMeaning {
   one_hot,           // [K] of which one value is 1 and the others are 0
   multi_hot,         // [K] of 0 and 1: any number of labels
   position_classes,  // whole numbers [P...]: a class for each position of the sample, a pixel or a step
-  values             // numbers to be predicted as they are
+  values             // numbers that are predicted as they are
 };
 
 struct ArrayLook {
-  // Samples are token ids: whole numbers from 0 in sequences whose positions all have about the same range.
-  std::int64_t vocabulary = 0;  // ids are below this; 0: samples are values
+  // Token ids are whole numbers from 0, in sequences whose positions all have about the same range.
+  std::int64_t vocabulary = 0;  // token ids are below this; 0: samples are values
   TargetMeaning target = TargetMeaning::values;
   std::int64_t classes = 0;  // of position_classes
 };
 
-// Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; a missing one leaves the
-// defaults. `targets`: what the user says that targets are; one-hot and multi-hot targets are classes. Throws
-// Error{data} if one cannot be read, and for targets that cannot be the classes that the user says they are.
+// Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is
+// missing. `targets`: the kind of targets that the user gives; one-hot and multi-hot targets are classes. Throws
+// Error{data} if an array cannot be read, or if targets cannot be classes although the user says so.
 ArrayLook look_at_arrays(const std::string& path, TargetsAre targets);
 
 }  // namespace trainctl

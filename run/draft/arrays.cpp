@@ -1,4 +1,4 @@
-// Configs for arrays: IDX files with MNIST's names, and NumPy's .npy and .npz files.
+// Writes configs for arrays: IDX files with MNIST's names, and NumPy's .npy and .npz files.
 #include <algorithm>
 #include <cstdlib>
 
@@ -19,21 +19,21 @@ bool holds_idx(const std::string& folder) { return !mnist_file(folder, "train-im
 std::string location_text(const DraftRequest& request, bool idx, bool has_held_out) {
   const std::string path = path_text(request, request.path);
   return format("data:\n  dataset: {}\n  path: {}\n  validation: {}\n", idx ? "idx" : "npy", path,
-                has_held_out ? format("{{path: {}}}          # its test files", path) : "{split: 0.2}");
+                has_held_out ? format("{{path: {}}}          # the test files", path) : "{split: 0.2}");
 }
 
-// Whether so many classes are classes, and no values that happen to be whole.
+// Whether whole numbers are classes: there are few of them. Else they are values that happen to be whole.
 bool are_classes(const DataInfo& info) {
   return info.targets[0].classes <= std::max<std::int64_t>(20, std::min<std::int64_t>(1000, info.training_samples / 5));
 }
 
 struct OpenedArrays {
-  std::string data;  // section
+  std::string data;  // the `data` section
   DataInfo info;
 };
 
-// Opens the data: with its held-out split if it has one. `values`: whether targets may be values, classes, or either,
-// in which case they are classes if they are few whole numbers.
+// Opens the data, with its held-out split if it has one. `values`: {true} if targets are values, {false} if they are
+// classes, and {false, true} if they are classes where there are few whole numbers, else values.
 OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vector<bool>& values) {
   std::vector<Error> errors;
   for (const bool as_values : values) {
@@ -48,7 +48,8 @@ OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vecto
       }
     }
   }
-  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of the first meaning, without a held-out split
+  // The error of the first kind of targets, without a held-out split.
+  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));
 }
 
 std::string shape_text(const Shape& shape) {
@@ -57,12 +58,13 @@ std::string shape_text(const Shape& shape) {
   return "[" + text + "]";
 }
 
-// The layers before the last one, and what they are called.
+// The layers before the last one, and their name in summaries.
 struct Body {
   std::string layers, name;
 };
 
-// Bytes are pixels where samples have a height and a width; in rows they are a table's numbers.
+// How values are scaled. Bytes are pixels if samples have a height and a width; in rows they are the numbers of a
+// table.
 enum class Scale { none, bytes, measured };
 
 Scale scale_for(DType dtype, const Shape& sample) {
@@ -70,7 +72,7 @@ Scale scale_for(DType dtype, const Shape& sample) {
   return sample.rank() >= 2 ? Scale::bytes : Scale::measured;
 }
 
-// For sequences of tokens: a class for each token, or one target for all of them.
+// The layers for sequences of tokens, with a class for each token (`by_position`) or one target for the sequence.
 Body body_for_tokens(std::int64_t vocabulary, bool by_position) {
   return {format("    - embedding: {{input_dim: {}, output_dim: 64}}   # token ids are below input_dim\n"
                  "    - lstm: {{units: 64, return_sequences: {}}}\n"
@@ -79,7 +81,8 @@ Body body_for_tokens(std::int64_t vocabulary, bool by_position) {
           "an embedding and an LSTM"};
 }
 
-// For samples of this shape whose targets are classes of positions: each step of a sequence, each pixel of an image.
+// The layers for samples of this shape with a class for each position: for each step of a sequence or pixel of an
+// image.
 Body body_by_position(const Shape& sample) {
   if (sample.rank() == 2) return {"    - lstm: {units: 64, return_sequences: true}\n    - dropout: 0.2\n", "an LSTM"};
   return {
@@ -103,7 +106,7 @@ Body body_for(const Shape& sample) {
   if (sample.rank() == 2) return {"    - lstm: 64\n    - dropout: 0.2\n", "an LSTM"};
   const std::string flat = sample.rank() == 1 ? "" : "    - flatten\n";
   return {flat +
-              "    - batch_normalization           # brings the values to one scale\n"
+              "    - batch_normalization           # scales all values alike\n"
               "    - dense: {units: 128, activation: relu}\n"
               "    - dropout: 0.2\n"
               "    - dense: {units: 64, activation: relu}\n",

@@ -1,4 +1,4 @@
-// What the writers of configs share.
+// Implements the functions that the writers of configs share.
 #include "run/draft/draft.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ const std::vector<std::string>& validation_names() {
 std::string path_text(const DraftRequest& request, const std::string& path) {
   require_utf8_path(path);
   if (fs::path(path).is_absolute()) return scalar_text(path);
-  const fs::path from = fs::absolute(request.folder).lexically_normal();  // which need not be there yet
+  const fs::path from = fs::absolute(request.folder).lexically_normal();  // the folder need not exist yet
   return scalar_text(fs::absolute(path).lexically_normal().lexically_relative(from).string());
 }
 
@@ -60,10 +60,10 @@ std::string samples_text(const DataInfo& data) {
 }
 
 std::string list_text(const std::vector<std::string>& words) {
-  constexpr std::size_t most = 6;
+  constexpr std::size_t longest = 6;
   std::string text;
-  for (std::size_t i = 0; i < std::min(words.size(), most); ++i) text += (i == 0 ? "" : ", ") + words[i];
-  return words.size() > most ? text + ", ..." : text;
+  for (std::size_t i = 0; i < std::min(words.size(), longest); ++i) text += (i == 0 ? "" : ", ") + words[i];
+  return words.size() > longest ? text + ", ..." : text;
 }
 
 std::int64_t suitable_batch(std::int64_t samples) {
@@ -79,8 +79,8 @@ std::string head_text(const std::string& file, const std::string& what) {
   return format(
       "# yaml-language-server: $schema=trainctl.schema.json\n"
       "# {}\n"
-      "# Written by `trainctl init`; every value is yours to change: `trainctl check {}` says what is wrong,\n"
-      "# `trainctl schema --markdown` what there is, `trainctl run {}` trains.\n"
+      "# Written by `trainctl init`; change any value. `trainctl check {}` reports errors,\n"
+      "# `trainctl schema --markdown` lists all keys, `trainctl run {}` trains.\n"
       "name: {}\n"
       "seed: 1\n\n",
       in_comment(what), file, file, scalar_text(fs::path(file).stem().string()));

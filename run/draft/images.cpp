@@ -1,4 +1,4 @@
-// Configs for folders of images: one to begin with, a small and a large one.
+// Writes configs for folders of images: a recommended one, a small one and a large one.
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -18,16 +18,16 @@
 namespace trainctl {
 namespace {
 
-// What a look at some of the images tells.
+// Properties of some of the images.
 struct ImageLook {
-  std::int64_t side = 0;  // the shorter one, in the middle of those that were looked at
-  bool alike = true;      // all are squares of this side
+  std::int64_t side = 0;  // the median of the shorter sides
+  bool alike = true;      // all images are squares of this side
   bool gray = true;
 };
 
-constexpr std::size_t most_tried = 60;
+constexpr std::size_t most_tried = 60;  // images that are decoded
 
-// Images here and there in the folder.
+// Up to most_tried images, evenly spread over the folder.
 std::vector<std::string> tried_images(const std::vector<std::string>& images) {
   const std::size_t count = std::min(images.size(), most_tried);
   std::vector<std::string> tried;
@@ -35,7 +35,7 @@ std::vector<std::string> tried_images(const std::vector<std::string>& images) {
   return tried;
 }
 
-// Reads an image; returns why it cannot be read, or "".
+// Reads an image. Returns why it cannot be read, or "".
 std::string failure_to_read(const std::string& path, Sample& sample) {
   try {
     read_image_file(path, 3, true, sample);
@@ -54,8 +54,9 @@ bool is_gray(const Sample& sample) {
   return true;
 }
 
-// Names the images that cannot be read in the folders, of which some may be "": all empty files, and those among the
-// images that look_at_images() tries. "a/1.png: is empty; 2 others cannot be read, either", or "" if there are none.
+// Describes the images in the folders (some of which may be "") that cannot be read: all empty files, and those among
+// the images that look_at_images() tries. "a/1.png: is empty; 2 others cannot be read, either", or "" if there are
+// none.
 std::string unreadable_images(const std::vector<std::string>& folders) {
   std::string first;
   std::int64_t others = -1;
@@ -65,7 +66,7 @@ std::string unreadable_images(const std::vector<std::string>& folders) {
     const std::vector<std::string> images = list_images(folder).images, tried = tried_images(images);
     for (const std::string& image : images) {
       const std::string path = folder + "/" + image;
-      // Both lists have one order.
+      // Both lists have the same order.
       const bool decodes = std::binary_search(tried.begin(), tried.end(), image);
       if (!decodes && InputFile(path).size() > 0) continue;
       const std::string failure = failure_to_read(path, sample);
@@ -77,7 +78,7 @@ std::string unreadable_images(const std::vector<std::string>& folders) {
   return others > 0 ? format("{}; {} cannot be read, either", first, counted(others, "other")) : first;
 }
 
-// Decodes images here and there in the folder. Throws Error{data} if none of them can be read.
+// Decodes some images of the folder. Throws Error{data} if none of them can be read.
 ImageLook look_at_images(const std::string& folder) {
   ImageLook look;
   std::vector<std::int64_t> sides;
@@ -99,7 +100,7 @@ ImageLook look_at_images(const std::string& folder) {
 
 // A network, and the size of images that suits it.
 struct ImageModel {
-  std::string suffix;  // of the config's name
+  std::string suffix;  // of the config's file name
   std::string preset;  // empty: a few convolutions
   std::int64_t side = 0;
   double learning_rate = 1e-3;
@@ -130,9 +131,9 @@ std::string section_of_model(const ImageModel& model, std::int64_t classes) {
       classes);
 }
 
-// Where the splits lie.
+// The folders of the splits.
 struct ImageSplits {
-  std::string training, validation, test;  // the last two empty where there are none
+  std::string training, validation, test;  // the last two are "" if there are none
 };
 
 bool has_class_folders(const std::string& folder) {
@@ -146,7 +147,7 @@ bool has_class_folders(const std::string& folder) {
 
 enum class NamedSplit { none, training, validation, test };
 
-// What a folder's name says that is in it, in capitals or not, with other words around it or without: "Training",
+// The split that a folder's name indicates, in upper or lower case and possibly with other words around it: "Training",
 // "seg_train", "test_set".
 NamedSplit split_named(const std::string& name) {
   static const std::map<std::string, NamedSplit> known{{"train", NamedSplit::training},
@@ -189,7 +190,7 @@ std::vector<std::string> folders_with_images(const std::string& folder) {
   return found;
 }
 
-// The folder, or the one in which its class folders lie: archives are often unpacked as seg_train/seg_train/CLASS.
+// Returns the folder, or the inner one that has its class folders: archives often unpack as seg_train/seg_train/CLASS.
 std::string unwrapped(std::string folder) {
   for (std::vector<std::string> inner = folders_with_images(folder); inner.size() == 1 && has_class_folders(inner[0]);
        inner = folders_with_images(folder)) {
@@ -202,7 +203,7 @@ ImageSplits splits_of(const std::string& folder) {
   const std::string root = unwrapped(folder);
   std::map<NamedSplit, std::string> splits;
   for (const std::string& path : folders_with_images(root)) {
-    // Images without classes are no split.
+    // A folder of images without classes is not a split.
     if (has_class_folders(path)) splits.emplace(split_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
   }
   if (!splits.contains(NamedSplit::training)) return {root, "", ""};
@@ -224,7 +225,7 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
   const std::int64_t before = as_they_are ? model.side : model.side + model.side / 8;
   text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
   text +=
-      look.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
+      look.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to about mean 0 and deviation 1\n";
   text += "  augment:                        # in training only\n";
   text += as_they_are ? format("    - random_crop: {{size: {}, padding: {}}}\n", model.side,
                                std::max<std::int64_t>(model.side / 8, 1))
@@ -238,7 +239,7 @@ bool holds_images(const std::string& folder) { return has_class_folders(splits_o
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
   if (request.targets != TargetsAre::found_out) {
-    throw Error(ErrorKind::config, "--targets is for arrays and tables: the folders of images are their classes");
+    throw Error(ErrorKind::config, "--targets is for arrays and tables: the classes of images are their folders");
   }
   const ImageSplits splits = splits_of(request.path);
   const ImageLook look = look_at_images(splits.training);
@@ -258,15 +259,15 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
     draft.summary = format("{} on images of {}x{}", model.preset.empty() ? "a few convolutions" : model.preset,
                            model.side, model.side);
     if (drafts.empty() && !left_out.empty()) draft.summary += format(", {}{}", samples_text(info), left_out);
-    draft.text = head_text(draft.file, format("Images of {} classes ({}): {}.", classes,
-                                              list_text(info.targets[0].class_names), samples_text(info) + left_out)) +
-                 data +
-                 format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, look.gray ? 1 : 3, classes) +
-                 steps_text(model, look) + "\n" + section_of_model(model, classes) +
-                 train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
-                            suitable_epochs(info.training_samples), model.learning_rate,
-                            "  schedule: {name: cosine, warmup: 1 epoch}\n\n"
-                            "checkpoint:\n  monitor: val_accuracy           # what checkpoints/best is best in\n");
+    draft.text =
+        head_text(draft.file, format("Images of {} classes ({}): {}.", classes, list_text(info.targets[0].class_names),
+                                     samples_text(info) + left_out)) +
+        data + format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, look.gray ? 1 : 3, classes) +
+        steps_text(model, look) + "\n" + section_of_model(model, classes) +
+        train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
+                   suitable_epochs(info.training_samples), model.learning_rate,
+                   "  schedule: {name: cosine, warmup: 1 epoch}\n\n"
+                   "checkpoint:\n  monitor: val_accuracy           # the metric by which checkpoints/best is chosen\n");
     drafts.push_back(std::move(draft));
   }
   return drafts;

@@ -1,4 +1,4 @@
-// Configs for tables: which columns are numbers, words or neither, and what is to be predicted.
+// Writes configs for tables: finds which columns are numbers, words or neither, and which column is the target.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -14,14 +14,14 @@
 namespace trainctl {
 namespace {
 
-// What the fields of a column are.
+// The kinds and values of the fields of a column.
 struct Column {
   std::string name;
   std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
-  std::int64_t commas = 0;                      // of the words those that are numbers with a decimal comma
-  std::string comma;                            // the first of these
-  bool whole = true;                            // all numbers are
-  std::set<std::string, std::less<>> distinct;  // the first most_distinct
+  std::int64_t commas = 0;                      // number of words that are numbers with a decimal comma
+  std::string comma;                            // the first of these words
+  bool whole = true;                            // all numbers are whole
+  std::set<std::string, std::less<>> distinct;  // the first most_distinct values
 
   bool is_full() const { return distinct.size() >= most_distinct; }
   static constexpr std::size_t most_distinct = 1000;
@@ -35,7 +35,7 @@ struct Table {
   std::vector<Column> columns;
 };
 
-// Whether a line without words is one of numbers between semicolons, with decimal commas or without.
+// Whether a line consists of numbers, with or without decimal commas, separated by semicolons.
 bool has_semicolons(std::string_view line) {
   if (line.find(';') == std::string_view::npos) return false;
   while (!line.empty()) {
@@ -46,11 +46,11 @@ bool has_semicolons(std::string_view line) {
   return true;
 }
 
-// The character that the first line holds most of.
+// The delimiter: the candidate that the first line contains most often.
 char delimiter_of(const std::string& path) {
-  constexpr std::int64_t most = 1 << 16;
+  constexpr std::int64_t most_bytes = 1 << 16;
   const InputFile file(path);
-  std::string begin(static_cast<std::size_t>(std::min(file.size(), most)), '\0');
+  std::string begin(static_cast<std::size_t>(std::min(file.size(), most_bytes)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
   const std::string line = begin.substr(0, begin.find('\n'));
   if (has_semicolons(line)) return ';';
@@ -78,7 +78,8 @@ void look_at(std::string_view field, Column& column) {
   if (!column.is_full()) column.distinct.emplace(text);
 }
 
-// Columns of numbers with decimal commas would be words. Says how to turn these into points.
+// Throws Error{data} if columns of numbers have decimal commas, which would be read as words, and tells how to replace
+// them by points.
 void refuse_decimal_commas(const Table& table) {
   std::vector<std::string> names;
   std::string example;
@@ -89,12 +90,13 @@ void refuse_decimal_commas(const Table& table) {
   }
   if (names.empty()) return;
   const std::string number = "([0-9]+),([0-9]+)", separator = table.delimiter == ',' ? "\"" : "";
-  data_error(table.path,
-             format("numbers have decimal commas in {} {} ({}), and numbers have a decimal point here",
-                    names.size() == 1 ? "column" : "columns", list_text(names), example),
-             format("write them with points and without separators of thousands: sed -E 's/{0}{1}{0}/\\1.\\2/g' {2} > "
-                    "points.csv",
-                    separator, number, table.path));
+  data_error(
+      table.path,
+      format("numbers have decimal commas in {} {} ({}), and trainctl reads numbers with decimal points only",
+             names.size() == 1 ? "column" : "columns", list_text(names), example),
+      format("write them with decimal points and without thousands separators: sed -E 's/{0}{1}{0}/\\1.\\2/g' {2} > "
+             "points.csv",
+             separator, number, table.path));
 }
 
 Table look_at_table(const std::string& path) {
@@ -126,7 +128,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// The column that the user names, one with a usual name, or the last.
+// The column that the user names, else one with a usual name, else the last one.
 const Column& target_of(const Table& table, const std::string& wanted) {
   for (const Column& column : table.columns) {
     if (!wanted.empty() && column.name == wanted) return column;
@@ -134,7 +136,8 @@ const Column& target_of(const Table& table, const std::string& wanted) {
   if (!wanted.empty()) {
     std::vector<std::string> names;
     for (const Column& column : table.columns) names.push_back(column.name);
-    throw Error(ErrorKind::config, format("{} has no column '{}'; there is {}", table.path, wanted, list_text(names)));
+    throw Error(ErrorKind::config,
+                format("{} has no column '{}'; its columns are {}", table.path, wanted, list_text(names)));
   }
   static const std::set<std::string> usual{"target", "label", "class", "y", "outcome"};
   for (const Column& column : table.columns) {
@@ -143,7 +146,7 @@ const Column& target_of(const Table& table, const std::string& wanted) {
   return table.columns.back();
 }
 
-// Why a column says nothing that a network could learn from; "" where it does.
+// Why a column has no information that a network could learn from; "" if it has.
 std::string why_left_out(const Column& column, std::int64_t lines) {
   const std::size_t distinct = column.distinct.size();
   if (column.dates > 0) return "holds dates";
@@ -156,13 +159,13 @@ std::string why_left_out(const Column& column, std::int64_t lines) {
   return "";
 }
 
-// Whether its values name classes rather than measure something.
+// Whether the values of the target are classes rather than measured values.
 bool names_classes(const DraftRequest& request, const Column& target, std::int64_t lines) {
   if (request.targets != TargetsAre::found_out) return request.targets == TargetsAre::classes;
   return target.words > 0 || (target.whole && target.distinct.size() <= 20 && std::ssize(target.distinct) <= lines / 5);
 }
 
-// The `data` section, of which `comments` tell what was left out.
+// The `data` section, with comments on the columns that were left out.
 std::string data_text(const DraftRequest& request, const Table& table, const Column& target,
                       const std::string& validation) {
   std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
@@ -171,8 +174,8 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
                              : format("  validation: {{path: {}}}\n", path_text(request, validation));
   if (table.delimiter != ',')
     text += format("  delimiter: \"{}\"\n", table.delimiter == '\t' ? "\\t" : std::string(1, table.delimiter));
-  if (!table.header) text += "  header: false                   # columns are called \"1\", \"2\", ...\n";
-  text += format("  target: {}                # what is predicted\n", scalar_text(target.name));
+  if (!table.header) text += "  header: false                   # the columns are named \"1\", \"2\", ...\n";
+  text += format("  target: {}                # the column to predict\n", scalar_text(target.name));
   std::string columns, categorical, comments;
   bool leaves_out = false, misses = false;
   for (const Column& column : table.columns) {
@@ -187,13 +190,13 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
     misses = misses || column.missing > 0;
   }
   if (columns.empty()) data_error(table.path, "has no column that a network could learn from");
-  // Words among numbers are not named as classes: opening the table tells of them.
+  // Words among numbers are not listed as categorical: opening the table reports them as errors.
   const bool mixed = target.words > 0 && target.numbers > 0 && request.targets != TargetsAre::classes;
   if (names_classes(request, target, table.lines) && !mixed)
     categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
   if (leaves_out) text += format("  columns: [{}]\n{}", columns, comments);
-  if (!categorical.empty()) text += format("  categorical: [{}]    # words, each a value of its own\n", categorical);
-  if (misses) text += "  missing: mean                   # of the column, for an empty field\n";
+  if (!categorical.empty()) text += format("  categorical: [{}]    # words, each one a separate value\n", categorical);
+  if (misses) text += "  missing: mean                   # an empty field gets the mean of its column\n";
   return text + "  standardize: true               # numbers to mean 0 and deviation 1\n";
 }
 
@@ -209,14 +212,14 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
   const Column& target = target_of(table, request.target);
   if (target.missing > 0 || target.dates > 0) {
     data_error(table.path,
-               format("its column '{}' {}, and cannot be what is predicted", target.name,
+               format("its column '{}' {}, and cannot be the target", target.name,
                       target.dates > 0 ? "holds dates" : format("is empty in {} lines", target.missing)),
-               "name another with --target");
+               "choose another one with --target");
   }
   if (const std::string why = why_left_out(target, table.lines);
       target.words > 0 && target.numbers == 0 && !why.empty()) {
-    data_error(table.path, format("its column '{}' {}, and cannot be what is predicted", target.name, why),
-               "name another with --target");
+    data_error(table.path, format("its column '{}' {}, and cannot be the target", target.name, why),
+               "choose another one with --target");
   }
   const std::string data = data_text(request, table, target, folder ? first_of(request.path, held_out) : "");
   const bool is_class = names_classes(request, target, table.lines);
@@ -226,26 +229,26 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
       is_class ? format("{} classes ({})", classes, list_text(info.targets[0].class_names)) : "a number";
   Draft draft;
   draft.file = request.name + ".yaml";
-  draft.summary = format("three dense layers on {} values of a line, for '{}': {}", info.inputs[0].sample.count(),
+  draft.summary = format("three dense layers on {} values of a line, target '{}': {}", info.inputs[0].sample.count(),
                          target.name, what);
   const bool yes_or_no = classes == 2;
   const std::string last = !is_class   ? "    - dense: 1\n"
                            : yes_or_no ? "    - dense: {units: 1, activation: sigmoid}\n"
                                        : format("    - dense: {{units: {}, activation: softmax}}\n", classes);
-  draft.text = head_text(draft.file, format("A table, of which '{}' is predicted, {}: {}.", target.name, what,
-                                            samples_text(info))) +
-               data +
-               "\nmodel:\n  layers:\n    - dense: {units: 64, activation: relu}\n    - dropout: 0.2\n"
-               "    - dense: {units: 64, activation: relu}\n" +
-               last + "\n" +
-               train_text(!is_class   ? "mean_squared_error"
-                          : yes_or_no ? "binary_crossentropy"
-                                      : "sparse_categorical_crossentropy",
-                          !is_class   ? "mean_absolute_error"
-                          : yes_or_no ? "accuracy, auc"
-                                      : "accuracy",
-                          suitable_batch(info.training_samples), 2 * suitable_epochs(info.training_samples), 1e-3,
-                          "  early_stopping: {patience: 10, restore_best: true}\n");
+  draft.text =
+      head_text(draft.file, format("A table with the target '{}', {}: {}.", target.name, what, samples_text(info))) +
+      data +
+      "\nmodel:\n  layers:\n    - dense: {units: 64, activation: relu}\n    - dropout: 0.2\n"
+      "    - dense: {units: 64, activation: relu}\n" +
+      last + "\n" +
+      train_text(!is_class   ? "mean_squared_error"
+                 : yes_or_no ? "binary_crossentropy"
+                             : "sparse_categorical_crossentropy",
+                 !is_class   ? "mean_absolute_error"
+                 : yes_or_no ? "accuracy, auc"
+                             : "accuracy",
+                 suitable_batch(info.training_samples), 2 * suitable_epochs(info.training_samples), 1e-3,
+                 "  early_stopping: {patience: 10, restore_best: true}\n");
   return {draft};
 }
 

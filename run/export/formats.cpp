@@ -1,4 +1,4 @@
-// One function for each format.
+// Writes a trained network, with one function for each format.
 #include "run/export/formats.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace trainctl {
 namespace {
 
-// The network that the run's weights belong to: a checkpoint beside a config that was changed may be of another one.
+// Returns the network of the run's config, and checks that the checkpoint's weights belong to it: the config may have
+// been changed since.
 ExportedNetwork network_of(const ExportedRun& run) {
   ExportedNetwork network = exported_network(run.spec, run.checkpoint.manifest.metadata, run.preprocess);
   const auto stored = by_name(run.checkpoint.snapshot.weights);
@@ -29,7 +30,7 @@ ExportedNetwork network_of(const ExportedRun& run) {
     throw Error(ErrorKind::config, SourceLocation{run.checkpoint.path},
                 format("holds no {} of shape {}, which the network of its run's config.yaml has", wanted.name,
                        to_string(wanted.shape)),
-                "put the config there that it was trained with");
+                "restore the config.yaml that it was trained with");
   }
   return network;
 }
@@ -47,7 +48,7 @@ ExportedFile write_network(const std::string& path, const ExportedRun& run) {
   return {write_onnx(path, model), model.inputs, model.outputs};
 }
 
-// Tensors of the same names and shapes as float32 ones, rounded, and the memory in which they lie.
+// Copies of float32 tensors, rounded to bfloat16.
 class Bfloat16Tensors {
  public:
   explicit Bfloat16Tensors(std::span<const NamedTensor> from) {
@@ -68,7 +69,7 @@ class Bfloat16Tensors {
   std::vector<std::vector<std::uint16_t>> memory_;
 };
 
-// Writes a file of tensors by `write(file)`.
+// Writes a file of tensors by calling `write(file)`.
 template <class Write>
 ExportedFile write_tensors(const std::string& path, const std::vector<NamedTensor>& tensors, const Write& write) {
   std::int64_t bytes = 0;

@@ -11,25 +11,25 @@
 
 namespace trainctl {
 
-// What is exported, and how.
+// The run to export, and how.
 struct ExportedRun {
   RunSpec spec;
   LoadedCheckpoint checkpoint;
-  DType dtype = DType::float32;  // of stored weights, or bfloat16
+  DType dtype = DType::float32;  // of the stored weights: float32 or bfloat16
   bool preprocess = false;       // whether the network begins with the config's transforms
 };
 
 struct ExportedFile {
   std::int64_t bytes = 0;
-  std::vector<OnnxValue> inputs, outputs;  // of a network; none where weights alone were written
+  std::vector<OnnxValue> inputs, outputs;  // of a network; empty if only weights were written
 };
 
 struct ExportFormat {
   std::string name;
-  std::string ending;    // of files
-  bool network = false;  // not the weights alone: may preprocess
-  bool bfloat16 = true;  // or float32 alone
-  // Writes the file, replacing one of that name.
+  std::string ending;    // of the file's name
+  bool network = false;  // whether it stores a network, which may preprocess, and not only weights
+  bool bfloat16 = true;  // whether it can store bfloat16 weights
+  // Writes the file, and replaces an existing one.
   ExportedFile (*write)(const std::string& path, const ExportedRun& run);
 };
 

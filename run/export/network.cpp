@@ -1,4 +1,4 @@
-// From a run's config and what its checkpoint kept to a graph.
+// Builds a graph from a run's config and the metadata of its checkpoint.
 #include "run/export/network.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ constexpr const char* without = "export without --preprocess, and apply the tran
 
 using Kind = GeometryStep::Kind;
 
-// The borders around the rectangle in the middle of an image of this shape.
+// The borders that a crop to the middle of an image of this shape removes.
 Borders crop_to(const GeometryStep& step, const Shape& image) {
   Borders borders;
   const std::array<std::int64_t, 2> sizes{step.height, step.width};
@@ -33,13 +33,13 @@ Borders crop_to(const GeometryStep& step, const Shape& image) {
   return borders;
 }
 
-// Of samples behind the transforms: values, or tokens.
+// The input for transformed samples: values, or tokens.
 ModelInput transformed_input(ModelInput input) {
   input.format = {input.format.dtype == DType::int32 ? DType::int32 : DType::float32, {}, {}};
   return input;
 }
 
-// What the checkpoint kept of the model's inputs; empty where an older trainctl wrote it.
+// How the training samples of the model's inputs were read; empty if an older trainctl wrote the checkpoint.
 std::vector<KeptInput> kept_of(const SnapshotMetadata& metadata) {
   const auto found = metadata.find(kept_input_key);
   return found == metadata.end() ? std::vector<KeptInput>() : read_kept_inputs(found->second);
@@ -63,7 +63,7 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vecto
   return inputs;
 }
 
-// Appends what the loss of an output applies and the network does not end in.
+// Appends the activation that is fused into the loss of an output, if the network does not end in it.
 void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
   TensorId& end = graph.outputs[output];
   const FinalActivation missing = missing_activation(spec, output);
@@ -80,8 +80,8 @@ void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept) {
   if (kept.info.table) {
     throw Error(ErrorKind::config,
-                "--preprocess: words and missing values of a table have no counterpart in a network of numbers",
-                "export without it: the network then takes what the columns become, standardised");
+                "--preprocess: a network of numbers cannot represent the words and missing values of a table",
+                "export without it: the network then accepts the standardized numbers of the columns");
   }
   const InputPlan plan = kept_plan(options, name, kept, kept.info.dtype);
   StoredInput result{kept.info.sample, kept.info.dtype, false, {}, {name, kept.info.sample, {kept.info.dtype, {}, {}}}};
@@ -110,7 +110,8 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
 ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess) {
   const std::vector<KeptInput> kept = kept_of(metadata);
   if (preprocess && kept.size() != 1) {
-    throw Error(ErrorKind::config, "--preprocess is for networks of one input, whose checkpoint keeps how it is read",
+    throw Error(ErrorKind::config,
+                "--preprocess requires a network of one input and a checkpoint that records how it is read",
                 "export without it");
   }
   BuildOptions options;

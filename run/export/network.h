@@ -1,4 +1,4 @@
-// The network of a trained run as it predicts, and the transforms of its input as a part of it, for files that other
+// Builds the network of a trained run for prediction, optionally with the transforms of its input, for files that other
 // programs read.
 #pragma once
 
@@ -18,28 +18,29 @@ namespace trainctl {
 
 struct RunSpec;
 
-// An input that takes samples as they are stored.
+// An input that accepts samples as they are stored.
 struct StoredInput {
-  Shape sample;  // as stored, and its dtype
+  Shape sample;  // as stored
   DType dtype = DType::float32;
-  bool any_size = false;         // images may have other heights and widths: they are first resized to one
-  std::vector<ImageStep> steps;  // what becomes of images
-  ModelInput input;              // behind the steps; its format scales
+  bool any_size = false;         // images may have any height and width, since they are resized first
+  std::vector<ImageStep> steps;  // the resizes and crops of images
+  ModelInput input;              // after the steps; its format scales the values
 };
 
-// Throws Error{config} that names the transform for which a network has no layer.
+// Returns the input that replaces the config's transforms. Throws Error{config} that names a transform for which a
+// network has no layer.
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept);
 
 struct ExportedNetwork {
-  Graph graph;                        // of evaluation in float32, neither cut nor fused
-  std::vector<std::string> outputs;   // their names; "output" for one without
-  std::optional<StoredInput> stored;  // with `preprocess`: what stands before the graph
+  Graph graph;                        // for evaluation in float32, neither split nor fused
+  std::vector<std::string> outputs;   // their names; "output" for an output without a name
+  std::optional<StoredInput> stored;  // with `preprocess`: the steps before the graph
 };
 
-// The network of a run's config, and behind each output what `predict` applies to it. `metadata` are those of the
-// checkpoint. With `preprocess` the graph begins with the scaling by the config's transforms, and `stored` has the
-// resizes and crops; Error{config} says which transform is none of these. Without, it takes what the transforms make
-// of samples. Of several inputs, the data or the config states the shapes.
+// Builds the network of a run's config, followed by the activations that `predict` applies to its outputs. `metadata`:
+// of the checkpoint. With `preprocess` the graph begins with the scaling of the config's transforms, and `stored` has
+// the resizes and crops; throws Error{config} that names any other transform. Without it the graph accepts transformed
+// samples. The shapes of several inputs are those of the data or of the config.
 ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What `check` finds out of a config.
+// Checks a config, phase by phase.
 #include "run/job/checked.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace trainctl {
 namespace {
 
-// Times what is not chosen yet, and keeps it.
+// Times the kernels that are not chosen yet, and stores the choices.
 void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks, Backend& backend,
                      KernelChoices& choices) {
   KernelChoices unmeasured = choices;
@@ -33,34 +33,34 @@ void measure_kernels(const RunSpec& spec, const std::vector<RunPrograms>& ranks,
   keep_kernels(spec, backend, choices);
 }
 
-// The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
+// The layers and parameters of a replica's ranks. `programs`: one for each rank with its own programs.
 std::vector<CheckedPosition> positions_of(const Strategy& strategy, const BatchSizes& sizes,
                                           const std::vector<RunPrograms>& programs) {
   const Mesh& mesh = strategy.mesh;
   std::vector<CheckedPosition> positions;
   for (int i = 0; i < mesh.ranks_of_replica(); ++i) {
-    CheckedPosition part;
-    part.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
-    const Program& program = programs_of(programs, sizes, part.rank).programs().front();
+    CheckedPosition position;
+    position.rank = MeshRank(mesh, mesh.ranks() - mesh.ranks_of_replica() + i);
+    const Program& program = programs_of(programs, sizes, position.rank).programs().front();
     for (const LayerLine& layer : program.layers) {
       const auto stage = strategy.stages.find(layer.name);
-      const bool computes =
-          mesh.pipeline == 1 ? layer.ops > 0
-                             : stage != strategy.stages.end() && stage->second == part.rank.along(MeshAxis::pipeline);
-      if (computes) part.layers.push_back(layer.name);
+      const bool computes = mesh.pipeline == 1 ? layer.ops > 0
+                                               : stage != strategy.stages.end() &&
+                                                     stage->second == position.rank.along(MeshAxis::pipeline);
+      if (computes) position.layers.push_back(layer.name);
     }
     for (const FlatEntry& entry : program.flat.parameters) {
       const Tensor& tensor = program.tensor(entry.parameter);
-      part.parameters += entry.count;
-      if (tensor.shard) part.split.push_back(tensor);
+      position.parameters += entry.count;
+      if (tensor.part) position.split.push_back(tensor);
     }
-    if (program.flat.shares(Quantity::parameters)) part.parameters = program.flat.local_count(Quantity::parameters);
-    positions.push_back(std::move(part));
+    if (program.flat.shares(Quantity::parameters)) position.parameters = program.flat.local_count(Quantity::parameters);
+    positions.push_back(std::move(position));
   }
   return positions;
 }
 
-// The memory of the rank that needs most, of all and of each part.
+// Finds the memory of the rank that needs the most, of all ranks and at each position of a replica.
 void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, KernelChoices& choices,
                  Checked& checked) {
   const auto keep_larger = [](MemoryPlan& largest, const MemoryPlan& memory) {
@@ -70,13 +70,14 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
     const MemoryPlan memory =
         compile_rank(rank.programs(), spec, info, checked.sizes.training_division(rank.rank()), backend, choices)
             .memory;
-    const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
+    const int position =
+        rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
     keep_larger(checked.memory, memory);
-    keep_larger(checked.positions[static_cast<std::size_t>(part)].memory, memory);
+    keep_larger(checked.positions[static_cast<std::size_t>(position)].memory, memory);
   }
 }
 
-// Whether a replica normalizes its samples by their own statistics.
+// Whether a replica normalizes its samples by the statistics of its own batch.
 bool normalizes_own_samples(const Program& program) {
   const auto normalizes = [](const Op& op) {
     return op.get_if<BatchNorm>() != nullptr || op.get_if<BatchNormPool>() != nullptr;
@@ -149,7 +150,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   std::vector<CheckedPhase> phases;
   for (std::size_t number = 0; number < phase_count(spec); ++number) {
     RunSpec phase = in_phase(spec, number);
-    if (number > 0) phase.model.weights.reset();  // the first phase alone begins with them
+    if (number > 0) phase.model.weights.reset();  // only the first phase begins with them
     Checked checked = check_phase(phase, launch, measure);
     if (!spec.train.phases.empty()) {
       phases.push_back({phase_text(spec, number), checked.trainable, checked.memory.total()});

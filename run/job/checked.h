@@ -1,4 +1,4 @@
-// What `check` finds out of a config: layers, the parts of them on each rank, memory and programs.
+// Checks a config for `check`: finds its layers, the layers of each rank, memory and programs.
 #pragma once
 
 #include <cstdint>
@@ -16,58 +16,58 @@ namespace trainctl {
 struct LaunchFlags;
 struct RunSpec;
 
-// What of the network one rank holds, and the memory that it needs. Replicas hold the same.
+// The layers and parameters of one rank of a replica, and the memory that it needs. They are the same in all replicas.
 struct CheckedPosition {
-  MeshRank rank;                    // of the last replica: none has more samples
-  std::vector<std::string> layers;  // paths of the layers that it computes, or computes a part of
-  std::int64_t parameters = 0;      // elements that it holds; its part of those that replicas share
-  std::vector<Tensor> split;        // its parts of parameters that the ranks along the tensor axis share
-  MemoryPlan memory;                // of the replica's rank that needs most
+  MeshRank rank;                    // in the last replica: none has more samples
+  std::vector<std::string> layers;  // paths of the layers that it computes, whole or as a shard
+  std::int64_t parameters = 0;      // elements that it holds; its shard of those that replicas share
+  std::vector<Tensor> split;        // its shards of parameters that the ranks along the tensor axis share
+  MemoryPlan memory;                // of the rank that needs the most, of all replicas
 };
 
 // One of the phases of a run.
 struct CheckedPhase {
   std::string text;  // "phase 1 of 2: 3 epochs with adam"
   std::int64_t trainable = 0;
-  std::int64_t memory = 0;  // bytes of the rank that needs most
+  std::int64_t memory = 0;  // bytes of the rank that needs the most
 };
 
-// The layers, memory and programs of a config on so many ranks; of a run in phases those of the phase that needs most
-// memory.
+// The layers, memory and programs of a config on `ranks` ranks; of a run in phases those of the phase that needs the
+// most memory.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
-  std::vector<RunPrograms> programs;  // of one rank for each that has its own (ranks_with_own_programs)
-  MemoryPlan memory;                  // of the rank that needs most
+  std::vector<RunPrograms> programs;  // one for each rank with its own programs (ranks_with_own_programs)
+  MemoryPlan memory;                  // of the rank that needs the most
   Mesh mesh;
   BatchSizes sizes;
-  std::vector<CheckedPosition> positions;  // of a replica: stage by stage, in each the ranks along the tensor axis
+  std::vector<CheckedPosition> positions;  // the ranks of a replica: by stage, then along the tensor axis
   std::set<std::string> recomputed;        // blocks that `recompute: auto` computes again
-  std::size_t assumed = 0;   // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  std::size_t assumed = 0;   // number of kernels that are not chosen yet, on which compute copies and arena depend
   bool automatic = false;    // the strategy is not chosen yet
-  bool data_at_hand = true;  // else the config was believed
-  bool normalizes_own_samples = false;  // each replica, in batch normalization
+  bool data_at_hand = true;  // else shapes and classes are those of the config
+  bool normalizes_own_samples = false;  // batch normalization uses the statistics of each replica
   std::int64_t least_share = 0;         // samples of a replica in a full batch
   std::int64_t largest_share = 0;
-  bool measures_shares = false;  // before training begins: here shares are equal
+  bool measures_shares = false;  // when training begins; here the shares are equal
   std::optional<Error> unfit;    // why a run has too little memory on this machine
-  double flops_per_sample = 0;   // forward
+  double flops_per_sample = 0;   // of the forward pass
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
-  std::int64_t cached_bytes = 0;          // of all samples in `data.cache`; 0 where there is none or it is not known
+  std::int64_t cached_bytes = 0;          // of all samples in `data.cache`; 0: no cache, or not known
   std::vector<std::string> warnings;      // of the data
   std::vector<CheckedPhase> phases = {};  // empty: the run has none
 
-  // Of a share of a full batch.
+  // The number of micro-batches of a step.
   int micro_batches() const { return sizes.gradient_accumulation; }
   // The layers of the whole network.
   const std::vector<LayerLine>& layers() const { return programs.front().programs().front().layers; }
 };
 
-// Checks a config for the ranks that config and flags ask for. Starts nothing, and takes no memory for the network;
-// runs kernels only to `measure` those that are not chosen yet. Throws ConfigError with everything that is wrong,
-// Error{data} where `model.weights` cannot be read, and Error{resource} where no choice of kernels would make a rank
-// fit.
+// Checks a config for the ranks that config and flags ask for. Starts no ranks, and allocates no memory for the
+// network; runs kernels only to `measure` those that are not chosen yet. Throws ConfigError with all errors,
+// Error{data} if `model.weights` cannot be read, and Error{resource} if a rank would not fit into its memory with any
+// choice of kernels.
 Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Opening a rank's device.
+// Opens a rank's device.
 #include "run/job/device.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace trainctl {
 namespace {
 
-// In reproducible mode a kernel on the CPU runs on one thread, whatever the number of cores: the order of its sums
-// follows from that of threads. Further threads compute other logical shards. On a GPU threads compile kernels.
-// Which kernel is fastest is a matter of chance where two take about as long, and they give different bits: a run that
-// promises its bits chooses none by timing.
+// In reproducible mode a kernel on the CPU runs on one thread for any number of cores, since the order of its sums
+// depends on the number of threads; the other threads compute other logical shards. On a GPU, threads compile kernels.
+// Timing chooses at random between two kernels that are about equally fast, and their results differ in their bits, so
+// a run with guaranteed bits does not choose by timing.
 std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank) {
   const bool reproducible = strategy.reproducible.has_value();
@@ -49,7 +49,8 @@ RankGpu gpu_info(const Gpu* gpu, const FoundGpus& found, const World& world) {
   return info;
 }
 
-// Its own communicator on the hosts, since its calls come between those of the world's.
+// The communicator between the GPUs. It has a communicator of its own between the hosts, since its calls come between
+// those of the world's.
 std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
                                         const CudaModule& module, Backend& backend, World& world) {
   const TransportChoice choice = choose_transport(cluster.communication, ranks);
@@ -74,8 +75,8 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
   if (cluster.memory.is_auto()) return {available};
-  const std::int64_t stated = cluster.memory.given->bytes;
-  return available > 0 && available < stated ? MemoryLimit{available} : MemoryLimit{stated, true};
+  const std::int64_t limit = cluster.memory.stated->bytes;
+  return available > 0 && available < limit ? MemoryLimit{available} : MemoryLimit{limit, true};
 }
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {

@@ -1,4 +1,4 @@
-// What one rank computes with: its device, and how it reaches the other ranks from there.
+// The device that a rank computes on, and the communicator by which it reaches the other ranks.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +22,35 @@ struct TrainOptions;
 struct RankDevice {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Communicator> peers;  // between the devices; null: the world's communicator reaches them
-  ImmediateStream host;                 // of the world's collectives, which are between the hosts' memories
+  ImmediateStream host;                 // for the world's collectives, which are between the hosts' memories
   std::string gpu_uuid;                 // of the GPU that the backend computes on; "": the CPU
 
   Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
 };
 
-// The device that the config asks for, and the ranks' way to each other from there; all ranks together. On a GPU the
-// rank moves to the cores close to it. Throws Error{resource} where the device is not there, and CollectiveError where
-// ranks do not go together.
+// Opens the device that the config asks for, and the communicator between the devices of all ranks. On a GPU the rank
+// moves to the CPU cores close to it. Throws Error{resource} if there is no such device, and CollectiveError if the
+// ranks' devices do not fit together. Collective.
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
                        RankContext& context);
 
-// Whether kernels are chosen by timing; else they follow from the device, the shapes and the libraries' versions alone.
+// Whether kernels are chosen by timing; else they are chosen by the device, the shapes and the libraries' versions
+// alone.
 bool times_kernels(const TrainOptions& train, const StrategyOptions& strategy);
 
-// The backend alone. Throws Error{config} where the device does not compute in the config's precision.
+// Creates the backend alone. Throws Error{config} if the device does not compute in the config's precision.
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank);
 
-// The memory that a rank may use where so many bytes are available to it (0: not known): those, or what the config
-// states (cluster.memory) where that is less.
+// The memory that a rank may use if `available` bytes are available to it (0: not known): those, or cluster.memory if
+// that is less.
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available);
-// Likewise of each of so many ranks on this host, to which what is free now is available. On the CPU ranks share the
-// host's memory.
+// The memory that each of `ranks_on_host` ranks on this host may use, of the memory that is free now. On the CPU the
+// ranks share the host's memory.
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host);
-// Likewise of the rank that may use least; 0: not known. Collective.
+// The memory of the rank that may use the least; 0: not known. Collective.
 std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world);
-// Likewise of each rank of a plan. What is available on other hosts is not known.
+// The memory that each rank of a launch plan may use. The memory available on other hosts is not known.
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan);
 
 }  // namespace trainctl

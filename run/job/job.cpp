@@ -1,4 +1,4 @@
-// Job: puts together what one rank needs.
+// Builds the programs of a rank, chooses its kernels and creates its engine.
 #include "run/job/job.h"
 
 #include "core/base/format.h"
@@ -59,12 +59,11 @@ DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand) {
 }
 
 Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const DeviceTraits& device) {
-  // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
-  // faster.
+  // On the CPU a reduction would take cores from the computation that it overlaps with: one after the other is faster.
   Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!device.on_host),
                     device.compute_streams};
   if (strategy.mesh.pipeline == 1) return strategy;
-  constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: equal for all batches of all runs
+  constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: the same for all batches and runs
   Reader reader;
   const Graph graph = build_model(spec.model, {.batch = micro_batch, .inputs = data.inputs}, reader).graph;
   reader.throw_if_failed();
@@ -128,7 +127,7 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
   const KernelChoices kept = choices;
   if (first && times_kernels(spec.train, spec.strategy)) choices.add(known_choices);
   if (first && choices.empty() && backend.asynchronous()) {
-    log::info(format("timing kernels on {}: once, their choice is kept", backend.fingerprint()));
+    log::info(format("timing kernels on {}: once, then their choice is kept", backend.fingerprint()));
   }
   CountProgress progress("timing kernels, once for this machine", 0);
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
@@ -139,15 +138,15 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
 
 namespace {
 
-// The programs of this rank, where all ranks are about to do the same.
+// Builds the programs of this rank, after a check that all ranks have the same job.
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, RankDevice& device,
                             World& world, const DataPosition& start) {
   require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
-    Strategy alike = strategy;  // whatever the threads of each rank
-    alike.compute_streams = 1;
-    const RunPrograms first = build_programs(spec, data, alike, sizes, 0);
+    Strategy comparable = strategy;  // compute_streams depends on the threads of each rank
+    comparable.compute_streams = 1;
+    const RunPrograms first = build_programs(spec, data, comparable, sizes, 0);
     require_same_on_all(job_values(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
                         device.host);
   }
@@ -158,24 +157,26 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank)
   return batch_cut(batch_sizes(spec.train, spec.strategy, data, rank.mesh.ranks()), rank);
 }
 
-// Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
+// Returns the programs, or throws Error{resource} if they cannot fit into memory. Called before kernels are chosen,
+// which requires sizes that the machine can hold.
 RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, const DataInfo& data,
                                  const Backend& backend, const World& world) {
-  const MemoryLimit limit = memory_of_rank(spec.cluster, backend, world.local_size());  // no rank has taken any yet
+  const MemoryLimit limit = memory_of_rank(spec.cluster, backend, world.local_size());  // no rank has allocated any yet
   const BatchCut cut = cut_of(spec, data, programs.rank());
   require_fit(least_memory(programs.programs()), limit, cut, Need::least);
   return programs;
 }
 
-// All of it, or Error{resource} with what would fit.
+// Returns the compiled programs, or throws Error{resource}, which tells what would fit.
 Compiled require_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Backend& backend,
                         const MeshRank& rank) {
-  // Other ranks of this host may have taken theirs already.
+  // Other ranks of this host may have allocated theirs already.
   require_fit(compiled.memory, memory_of_rank(spec.cluster, backend, 1), cut_of(spec, data, rank));
   return compiled;
 }
 
-// The blocks to compute again, which rank 0 finds for the rank with least memory and tells the others. One line each.
+// Returns the blocks to compute again. Rank 0 finds them for the rank with the least memory and sends them to the
+// others, one per line.
 std::set<std::string> agreed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                                     const BatchSizes& sizes, RankDevice& device, World& world,
                                     const KernelChoices& choices) {

@@ -1,4 +1,4 @@
-// Job: what one rank needs to work on a config, put together: backend, programs, engine.
+// Job: the backend, programs and engine with which one rank works on a config.
 #pragma once
 
 #include <cstdint>
@@ -19,70 +19,70 @@ struct CheckpointOptions;
 struct Compiled;
 struct RunSpec;
 
-// The input from which programs are built. `data` as found out or stated.
+// The input from which programs are built. `data`: of the data, or as the config describes it.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
 
-// The data as it is; where it is not at hand, as far as the config states it, and one full batch of so many samples
-// stands for the samples. Reads no samples.
+// Returns the info of the data. If the data is not available, clears `at_hand` and returns what the config says of it,
+// with `batch` samples where their number is not known. Reads no samples.
 DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand);
 
-// How the strategy applies on so many ranks of a device. Throws ConfigError where the network cannot be cut as the
-// config says.
+// How the strategy applies on `ranks` ranks of a device. Throws ConfigError if the network cannot be split as the
+// config requires.
 Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const DeviceTraits& device);
 inline Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
   return strategy_for(spec, data, ranks, traits_of(backend));
 }
 
-// The programs of a rank; throws ConfigError with everything that is wrong.
+// The programs of a rank. Throws ConfigError with all errors.
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
                            int rank);
 
-// The programs of one rank for each that has its own (ranks_with_own_programs), in that order. The communications
-// of all ranks were played to the end, which throws Error{internal} where they do not fit together.
+// The programs of each rank with its own programs (ranks_with_own_programs), in that order. Simulates the
+// communications of all ranks, and throws Error{internal} if they do not match.
 std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                                             const BatchSizes& sizes);
 
-// The blocks that `recompute: auto` computes again where each rank may use so much memory (choose_recomputed());
-// nothing with other options. Kernels that are not chosen yet are assumed.
+// The blocks that `recompute: auto` computes again if each rank may use `limit` bytes of memory (choose_recomputed());
+// empty with other options. Kernels that are not chosen yet are assumed.
 std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                                         const BatchSizes& sizes, std::int64_t limit, Backend& backend,
                                         KernelChoices choices);
 
-// Rank 0 chooses implementations: those of the checkpoint (`known_choices`), those kept for this hardware, and timed
-// ones for what is new, also for the batch sizes that only other ranks have; or all of them by rules where the config
-// forbids timing (times_kernels()). Before that it checks that all ranks' programs fit together. Collective.
+// Rank 0 chooses kernels: those of the checkpoint (`known_choices`), those kept for this hardware, and for other ops,
+// also those with batch sizes that only other ranks have, by timing; or all of them by rules if the config forbids
+// timing (times_kernels()). Before that it checks that the programs of all ranks match. Collective.
 AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
-// The host memory of the copies that a rank's parts of checkpoints are written from (written_bytes); 0 if training
-// waits for checkpoints. The first of the compiled programs trains.
+// The host memory of the copies from which a rank writes its shards of checkpoints (written_bytes); 0 if training waits
+// for checkpoints. The first of the compiled programs trains.
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank);
 
-// Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies that its parts of
-// checkpoints are written from.
+// Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies from which it writes its
+// shards of checkpoints.
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division);
 
-// The programs of a rank, compiled, with its host memory.
+// Compiles the programs of a rank, and adds its host memory.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
                       const BatchDivision& division, Backend& backend, KernelChoices& choices);
 
-// What can be wrong with a job before kernels are chosen: config errors, and memory that no choice of kernels would
-// make suffice. Collective; throws as Job does.
+// Checks for the errors of a job that are known before kernels are chosen: config errors, and too little memory for any
+// choice of kernels. Collective; throws as Job does.
 void check_job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start);
 
 class Job {
  public:
-  // Collective. Everything that can be wrong with the config, the device's memory or a kernel comes to light here.
-  // Implementations are chosen by rank 0, for all ranks' batch sizes; the others follow. `known_choices` are those of
-  // the run's checkpoint ("" for none). Weights are zero afterwards.
+  // Throws if the config, the device's memory or a kernel has a problem. Rank 0 chooses the kernels, for the batch
+  // sizes of all ranks, and the others use its choices. `known_choices`: those of the run's checkpoint ("" for none).
+  // Weights are zero afterwards. Collective.
   Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
       const std::string& known_choices);
 
   World& world() { return world_; }
   const Backend& backend() const { return *device_.backend; }
   Stream& host_stream() { return device_.host; }
-  // Allocates the memory of batches: host memory from which the device copies fast.
+  // Returns the function that allocates the memory of batches: host memory from which the device copies fast.
   AllocateBatch batch_memory() const {
     return [&backend = *device_.backend](std::int64_t bytes) { return backend.allocate_host(bytes); };
   }
@@ -92,9 +92,9 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetEncoding>& target_encodings() const { return programs_.programs().front().target_encodings; }
   const MeshRank& rank() const { return programs_.rank(); }
-  // Whose share of training batches this rank computes.
+  // The division of training batches, with the share that this rank computes.
   BatchDivision division() const { return {rank(), speeds_, shards_}; }
-  // What all ranks do, the blocks found for `recompute: auto` included.
+  // The strategy of all ranks, with the blocks that were found for `recompute: auto`.
   const Strategy& strategy() const { return strategy_; }
 
  private:
@@ -110,7 +110,7 @@ class Job {
   std::unique_ptr<Engine> engine_;
 };
 
-// Initial weights in a job's engine: the same on every rank.
+// Puts the initial weights into a job's engine: the same ones on every rank.
 void initialize_engine(const RunSpec& spec, Job& job);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Kernel choices that are kept for the user, one file for each hardware fingerprint.
+// Loads and stores kernel choices, in one file for each hardware fingerprint.
 #include "run/job/kept_kernels.h"
 
 #include "core/backend/backend.h"

@@ -1,4 +1,4 @@
-// From a run to one of its phases.
+// Takes a phase out of a run.
 #include "run/job/phases.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ RunSpec in_phase(const RunSpec& run, std::size_t number) {
   return spec;
 }
 
-RunSpec chosen_phase(const RunSpec& run, int stated) {
+RunSpec chosen_phase(const RunSpec& run, int option) {
   const auto count = static_cast<int>(phase_count(run));
-  if (stated > count) {
-    throw Error(ErrorKind::config, format("there is no phase {}: the run has {}", stated, count),
+  if (option > count) {
+    throw Error(ErrorKind::config, format("there is no phase {}: the run has {}", option, count),
                 "phases are numbered from 1");
   }
-  return in_phase(run, static_cast<std::size_t>((stated == 0 ? count : stated) - 1));
+  return in_phase(run, static_cast<std::size_t>((option == 0 ? count : option) - 1));
 }
 
 std::string phase_text(const RunSpec& run, std::size_t number) {

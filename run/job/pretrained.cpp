@@ -1,4 +1,4 @@
-// Weights to begin with, for the network of a config.
+// Checks and loads the weights that a network begins with.
 #include "run/job/pretrained.h"
 #include "io/weights/load.h"
 #include "run/run_spec.h"

@@ -1,4 +1,4 @@
-// The weights that a config's network begins with (`model.weights`).
+// Checks and loads the weights that a config's network begins with (`model.weights`).
 #pragma once
 
 #include <optional>
@@ -9,10 +9,11 @@ struct DataInfo;
 struct LoadedWeights;
 struct RunSpec;
 
-// Throws what is wrong with the file and with the names and shapes in it; nothing where the config states no file.
+// Throws if the file cannot be read, or if the names and shapes in it do not match the network. Does nothing if the
+// config names no file.
 void check_pretrained(const RunSpec& spec, const DataInfo& data);
 
-// The weights, read; nothing where the config states no file.
+// Reads the weights; empty if the config names no file.
 std::optional<LoadedWeights> load_pretrained(const RunSpec& spec, const DataInfo& data);
 
 }  // namespace trainctl

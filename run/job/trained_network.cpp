@@ -24,7 +24,7 @@ std::string best_of_run(const std::string& run) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(run, ignored)) {
     throw Error(ErrorKind::data, SourceLocation{run}, "there is no run directory of this name",
-                "name a folder that `trainctl run` has made, such as runs/NAME");
+                "give a folder that `trainctl run` has made, such as runs/NAME");
   }
   if (std::filesystem::is_directory(best, ignored)) return best;
   if (!std::filesystem::is_directory(last, ignored)) return run;
@@ -38,8 +38,8 @@ TrainedNetwork find_trained(const std::string& name) {
   TrainedNetwork found{"", run_of(name)};
   found.run = run_of_checkpoint(found.path);
   if (!found.run.empty()) return found;
-  throw Error(ErrorKind::config, found.path + " is no run directory, no checkpoint of one and no config",
-              "name a run directory such as runs/NAME, or a folder in its `checkpoints`");
+  throw Error(ErrorKind::config, found.path + " is not a run directory, a checkpoint of a run or a config",
+              "give a run directory such as runs/NAME, or a folder in its `checkpoints`");
 }
 
 }  // namespace trainctl

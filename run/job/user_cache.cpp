@@ -1,4 +1,4 @@
-// Reading and writing the user's files.
+// Reads and writes the user's cache files.
 #include "run/job/user_cache.h"
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// Empty where no folder is the user's.
+// The path of the file; empty if the user has no cache folder.
 std::filesystem::path path_of(const CachedFile& file) {
   const std::string folder = default_cache_folder();
   if (folder.empty()) return {};
@@ -42,7 +42,7 @@ void load_cached(const CachedFile& file, const std::function<void(const std::str
     const std::string aside = path + ".damaged";
     std::error_code failure;
     std::filesystem::rename(path, aside, failure);
-    log::warning(format("{} is damaged: {}; {}, and what was there is kept as {}", path, error.what(), file.remedy,
+    log::warning(format("{} is damaged: {}; {}, and the damaged file is kept as {}", path, error.what(), file.remedy,
                         failure ? path : aside));
   }
 }

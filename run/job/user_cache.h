@@ -1,4 +1,4 @@
-// Files that are kept for the user between runs, one of each kind for each hardware fingerprint.
+// Loads and stores files that are kept for the user between runs, one of each kind for each hardware fingerprint.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@ namespace trainctl {
 struct CachedFile {
   std::string kind;         // the beginning of its name: "kernels"
   std::string fingerprint;  // of the hardware
-  std::string contents;     // what it holds, in messages: "kernel choices"
+  std::string contents;     // its contents as messages call them: "kernel choices"
   std::string remedy;       // what happens without it: "kernels are timed again"
 };
 
-// Hands the text of a file to `read`, where there is one. They lie in $XDG_CACHE_HOME/trainctl or ~/.cache/trainctl. A
-// file for which `read` throws an Error is set aside, and one that cannot be read left where it is, with a warning.
+// Passes the text of a file to `read`, if there is such a file in $XDG_CACHE_HOME/trainctl or ~/.cache/trainctl.
+// Renames a file for which `read` throws an Error, and leaves one that cannot be read as it is; both with a warning.
 void load_cached(const CachedFile& file, const std::function<void(const std::string& text)>& read);
 
-// Keeps a file. A cache that cannot be written is no error: what it would hold is found again next time.
+// Stores a file. A cache that cannot be written is not an error: its contents are found again next time.
 void keep_cached(const CachedFile& file, const std::string& text);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Choosing a strategy by prediction.
+// Chooses a strategy by prediction.
 #include "run/planning/auto_strategy.h"
 
 #include <algorithm>
@@ -21,17 +21,17 @@ std::string seconds_of(const Alternative& alternative) {
   return format("{} {:.4g} ms", describe(alternative.options, alternative.mesh), 1e3 * alternative.step_seconds);
 }
 
-// On rank 0. Nothing fits: no choice, and why.
+// Returns the choice and the text that explains it, on rank 0. If no alternative fits, the choice is empty.
 std::pair<std::optional<Alternative>, std::string> choose(std::vector<Alternative> alternatives, std::int64_t memory) {
   if (alternatives.empty()) return {{}, std::string(no_strategy_text)};
   std::ranges::stable_sort(alternatives, is_preferred);
   const Alternative& best = alternatives.front();
   if (!best.fits) {
     return {{},
-            format("no strategy fits into {} of memory a rank; {} needs least, {}", byte_text(memory),
+            format("no strategy fits into {} of memory per rank; {} needs the least, {}", byte_text(memory),
                    describe(best.options, best.mesh), byte_text(best.memory))};
   }
-  std::string why = format("strategy: auto takes {} a step", seconds_of(best));
+  std::string why = format("strategy: auto chooses {} a step", seconds_of(best));
   if (alternatives.size() > 1 && alternatives[1].fits) why += format("; next {}", seconds_of(alternatives[1]));
   const Alternative& fastest = *std::ranges::min_element(alternatives, {}, &Alternative::step_seconds);
   if (!fastest.fits) why += format("; {} does not fit", seconds_of(fastest));
@@ -70,7 +70,7 @@ StrategyOptions choose_strategy(const RunSpec& spec, const DataInfo& data, RankD
   why = broadcast_text(why, 0, world.communicator(), device.host);
   if (chosen.empty()) {
     throw CollectiveError(ErrorKind::resource, why,
-                          "use a smaller batch or network, more ranks, or state more memory (cluster.memory)");
+                          "use a smaller batch or network, use more ranks, or allow more memory (cluster.memory)");
   }
   log::info(why);
   return read_strategy(chosen);

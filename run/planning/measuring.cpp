@@ -1,4 +1,4 @@
-// What a plan measures: the ops of each program, communication, the loader.
+// Measures the ops of each program, the communication and the loader, for a plan.
 #include "run/planning/measuring.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@
 namespace trainctl {
 namespace {
 
-// The costs of a rank with so many threads on this machine, found out by measuring for a few seconds.
+// The costs of a rank with `threads` threads on this machine, measured for a few seconds.
 std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool tf32) {
   const Ceilings ceilings = measure_ceilings(backend, threads);
   Machine machine;
@@ -44,14 +44,14 @@ std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool
   machine.device.memory_bandwidth = ceilings.peaks.triad_gb_per_s;
   machine.device.compute_efficiency = machine.device.memory_efficiency = 1;  // they are measured
   machine.device.kernel_overhead = 1;
-  machine.node.link = ceilings.copy_gb_per_s / 2;  // what is read and what is written count in that rate
+  machine.node.link = ceilings.copy_gb_per_s / 2;  // that rate counts the bytes read and the bytes written
   machine.node.link_latency = 2;
   return std::make_unique<RooflineCosts>(machine, RooflineUse{.tf32 = tf32});
 }
 
-// Seconds of measuring steps: for each program of the stated strategy, for each of an alternative, and for all of them
-// where there are many.
-constexpr double stated_seconds = 2, other_seconds = 0.6, least_seconds = 0.1, all_seconds = 30;
+// Seconds to measure steps for: each program of the configured strategy, each program of an alternative, at least each
+// program, and at most all of them.
+constexpr double configured_seconds = 2, other_seconds = 0.6, least_seconds = 0.1, all_seconds = 30;
 constexpr double loading_seconds = 0.5;
 
 CachedFile file_of(const std::string& fingerprint) {
@@ -64,33 +64,33 @@ Measurements load_measurements(const std::string& fingerprint) {
   return measurements;
 }
 
-// What loading depends on, beside the samples of a batch.
+// The text that identifies a measurement of loading, apart from the number of samples in a batch.
 std::string data_text(const RunSpec& spec) { return to_yaml(Value<DataOptions>::write(spec.data)); }
 
-// The samples of a full batch that the stage's rank has.
+// The number of samples of a full batch that the stage's rank has.
 std::int64_t samples_of(const PlannedRun& run, const RunPrograms& stage) {
   return share_of(run.sizes.training, run.sizes.training_division(stage.rank())).count;
 }
 
-// The choices and what else is referred to outlive the compiler.
+// Request, backend and choices must outlive the compiler.
 RankCompiler compiler_of(const PlanRequest& request, Backend& backend, KernelChoices& choices) {
   return [&request, &backend, &choices](const std::vector<Program>& programs, const BatchDivision& division) {
     return compile_rank(programs, request.spec, request.data, division, backend, choices);
   };
 }
 
-// Calls body(run, stated) for the run that the config states, where it states a strategy, and for each alternative.
-void for_runs(const PlanRequest& request, const std::function<void(PlannedRun run, bool stated)>& body) {
+// Calls body(run, true) for the run of the config, if that has a strategy, and body(run, false) for each alternative.
+void for_runs(const PlanRequest& request, const std::function<void(PlannedRun run, bool configured)>& body) {
   if (!request.spec.strategy.automatic) body(configured_run(request), true);
   for_alternatives(request, [&body](const PlanRequest&, PlannedRun run) { body(std::move(run), false); });
 }
 
-// What is to be measured, beside so many ranks at once.
+// What is still to be measured.
 struct Missing {
   int programs = 0;
   bool communication = false;
   bool loading = false;
-  double spread = 0;  // the largest of what was measured before, but with a wide spread
+  double spread = 0;  // the largest spread of earlier measurements, if it is wide
 
   void take(std::optional<double> measured) {
     if (measured.value_or(0) > wide_spread) spread = std::max(spread, *measured);
@@ -124,7 +124,7 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
   return missing;
 }
 
-// Where ranks meet while they measure.
+// The communicators and threads of ranks that measure together.
 struct Together {
   Communicator& hosts;
   Communicator& devices;
@@ -150,7 +150,7 @@ class Measuring {
     if (is_first() && missing.spread > 0) {
       log::info(
           format("this machine was busy when it was measured before: repeated measurements differed by up to "
-                 "{:.0f} %, and are taken again",
+                 "{:.0f} %, and are repeated now",
                  100 * missing.spread));
     }
     if (missing.communication) {
@@ -158,7 +158,7 @@ class Measuring {
           measure_communication(together_.devices, backend_, measurements_, [this] { progress_.next(); }));
       spread_ = communication_spread(measurements_, at_once()).value_or(0);
     }
-    for_runs(request_, [&](PlannedRun run, bool stated) {
+    for_runs(request_, [&](PlannedRun run, bool configured) {
       KernelChoices agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
       if (request_.spec.strategy.recompute == Recompute::automatic) {
         KernelChoices known = agreed;
@@ -167,7 +167,7 @@ class Measuring {
         agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
       }
       for (const RunPrograms& stage : run.stages()) {
-        measure(stage, run.sizes, agreed, std::min(seconds_, stated ? stated_seconds : other_seconds));
+        measure(stage, run.sizes, agreed, std::min(seconds_, configured ? configured_seconds : other_seconds));
       }
     });
     if (missing.loading) measure_data();
@@ -175,7 +175,7 @@ class Measuring {
     if (spread_ > wide_spread) {
       log::warning(
           format("this machine is busy: repeated measurements differ by up to {:.0f} %, and the plan's times "
-                 "may be as far off; the next plan measures anew what differs by more than {:.0f} %",
+                 "may be wrong by as much; the next plan repeats what differs by more than {:.0f} %",
                  100 * spread_, 100 * wide_spread));
     }
     keep_kernels(request_.spec, backend_, choices_);
@@ -202,7 +202,7 @@ class Measuring {
     measurements_.complete(found, wide_spread);
   }
 
-  // Nothing where the data is not at hand.
+  // Measures loading; does nothing if the data is not available.
   void measure_data() {
     const RunSpec& spec = request_.spec;
     std::optional<Data> data;
@@ -231,16 +231,16 @@ class Measuring {
   CountProgress progress_;
   KernelChoices choices_;  // of rank 0
   Measurements measurements_;
-  double seconds_ = stated_seconds;  // of measuring a program, at most
-  double spread_ = 0;                // the largest of what was measured now
+  double seconds_ = configured_seconds;  // to measure a program for, at most
+  double spread_ = 0;                    // the largest spread of the new measurements
 };
 
 }  // namespace
 
 int measured_at_once(int ranks, const Backend& backend) {
-  const int places = backend.on_host() ? find_cores(Variables::of_process()).usable
-                                       : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
-  return std::min(ranks, places);
+  const int slots = backend.on_host() ? find_cores(Variables::of_process()).usable
+                                      : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
+  return std::min(ranks, slots);
 }
 
 MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend& backend, int threads) {

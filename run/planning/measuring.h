@@ -1,4 +1,4 @@
-// This machine measured for a plan: by ranks that are started for it and compute as those of the planned run would.
+// Measures this machine for a plan, by ranks that are started for it and compute as those of the planned run would.
 #pragma once
 
 #include <memory>
@@ -22,25 +22,25 @@ struct Situation;
 // This machine as the target of a plan.
 struct MeasuredTarget {
   PlanTarget target;
-  std::shared_ptr<KernelChoices> choices;  // by which the target compiles; it assumes those that are not made yet
+  std::shared_ptr<KernelChoices> choices;  // with which the target compiles; choices that are not made yet are assumed
 };
 
-// With what was measured while so many ranks computed at once. `threads`: of a rank. Request and backend outlive the
-// target.
+// Returns this machine as a target, with the measurements of `at_once` ranks that computed at the same time. `threads`:
+// of each rank. Request and backend must outlive the target.
 MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend& backend, int threads);
 
-// How many of the ranks can compute at once on this machine, and do while they are measured.
+// The number of ranks that can compute at the same time on this machine, and do so while they are measured.
 int measured_at_once(int ranks, const Backend& backend);
 
-// Sees to it that all that the plan needs of this machine is measured, kernel choices included, and kept: what is not
-// there yet ranks find out, which this process starts with its own command line, or is itself where one computes at
-// once. Strategies that the network does not take, or that find too little memory, are passed over. Returns how ranks
-// failed, which is the caller's to report; nothing if all went well.
+// Measures and stores what the plan needs of this machine and is not known yet, kernel choices included. The measuring
+// ranks are started by this process with its own command line; if only one computes at a time, this process is the
+// rank. Skips strategies that the network does not support or that need too much memory. Returns the failure of the
+// ranks, which the caller must report; empty if all succeeded.
 std::optional<Failure> complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
                                              const LaunchedConfig& config, const LaunchFlags& flags,
                                              const Situation& situation);
 
-// What such a rank does, and ranks of a run that wants to know the same. Collective.
+// Measures, on such a rank or on the ranks of a run that needs the same measurements. Collective.
 void measure_together(const PlanRequest& request, RankDevice& device, RankContext& context);
 
 }  // namespace trainctl

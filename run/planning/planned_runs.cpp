@@ -1,4 +1,4 @@
-// Runs under several strategies.
+// Builds the runs that a plan compares, and predicts the alternatives.
 #include "run/planning/planned_runs.h"
 
 #include "core/base/format.h"
@@ -68,7 +68,8 @@ PlannedRun with_recomputed_blocks(const PlanRequest& request, PlannedRun run, co
   return plan_run(spec, strategy, run.sizes, run.others().empty() ? PlannedRanks::stages : PlannedRanks::own_programs);
 }
 
-std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target, int most_parts) {
+std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target,
+                                              int largest_factor) {
   const auto predicted = [&](const PlanRequest& other, const PlannedRun& run) -> Alternative {
     const Prediction prediction = predict(with_recomputed_blocks(other, run, target.compile), target);
     return {other.spec.strategy,        prediction.mesh(),
@@ -80,7 +81,7 @@ std::vector<Alternative> predict_alternatives(const PlanRequest& request, const 
   for_alternatives(request, [&](PlanRequest other, std::optional<PlannedRun> run) {
     found.push_back(predicted(other, *run));
     if (found.back().fits) return;
-    if (most_parts > 1 && other.spec.strategy.recompute == Recompute::none) {
+    if (largest_factor > 1 && other.spec.strategy.recompute == Recompute::none) {
       PlanRequest saving = other;
       saving.spec.strategy.recompute = Recompute::automatic;
       if (const std::optional<PlannedRun> step = find_step(saving)) {
@@ -89,7 +90,7 @@ std::vector<Alternative> predict_alternatives(const PlanRequest& request, const 
       }
     }
     if (found.back().mesh.pipeline > 1) return;
-    for (int parts = 2; parts <= most_parts; parts *= 2) {
+    for (int factor = 2; factor <= largest_factor; factor *= 2) {
       other.spec.train.gradient_accumulation *= 2;
       run = find_step(other);
       if (!run) return;

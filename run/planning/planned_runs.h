@@ -1,4 +1,4 @@
-// The runs that a plan compares: a config under the strategy that it states, and under those that its network takes.
+// The runs that a plan compares: a config under its own strategy, and under the alternatives that its network supports.
 #pragma once
 
 #include <functional>
@@ -13,40 +13,40 @@ namespace trainctl {
 
 struct Alternative;
 
-// A config on so many ranks of a kind of device.
+// A config on a number of ranks of a kind of device.
 struct PlanRequest {
   RunSpec spec;
   DataInfo data;
   int ranks = 1;
   int ranks_per_node = 1;
   DeviceTraits device;
-  PlannedRanks planned = PlannedRanks::stages;  // of the run as stated
+  PlannedRanks planned = PlannedRanks::stages;  // of the run under its own strategy
   std::int64_t memory = 0;                      // bytes that a rank may use; 0: not known
 };
 
-// Throws Error{config} where ranks that share layers would lie on several nodes: such a run does not start.
+// Throws Error{config} if ranks that share layers would be on several nodes: such a run does not start.
 void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node);
 
-// The run as the config states it, with all batch sizes that occur. Throws Error{config} where the network does not
-// take the strategy.
+// The run under the strategy of the config, with all batch sizes that occur. Throws Error{config} if the network does
+// not support the strategy.
 PlannedRun configured_run(const PlanRequest& request);
 
-// Likewise for a full step of training alone, by which alternatives are compared. Nothing where the network, the batch
-// or the optimizer does not take the strategy, and why at level debug.
+// The run with a full training step alone, by which alternatives are compared. Empty if the network, the batch or the
+// optimizer does not support the strategy; the reason is logged at level debug.
 std::optional<PlannedRun> find_step(const PlanRequest& request);
 
-// Calls body(request, run) for each alternative to the stated strategy (alternatives()) that find_step() finds. The
-// request given is the alternative's.
+// Calls body(alternative, run) for each alternative to the strategy of the config (alternatives()) for which
+// find_step() finds a run.
 void for_alternatives(const PlanRequest& request,
                       const std::function<void(const PlanRequest& alternative, PlannedRun run)>& body);
 
-// The run with the blocks that `recompute: auto` computes again where a rank may use request.memory: the run itself
-// where the request does not ask for that, or the run fits.
+// The run with the blocks that `recompute: auto` computes again if a rank may use request.memory. Returns the run
+// itself if the request does not ask for that, or if the run fits.
 PlannedRun with_recomputed_blocks(const PlanRequest& request, PlannedRun run, const RankCompiler& compile);
 
-// Predictions for these. An alternative without a pipeline that does not fit into the target's memory is followed by
-// those with two, four, ... times as many micro-batches, up to `most_parts` times, until one fits; `most_parts` over 1
-// adds what fits by `recompute: auto` too.
-std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target, int most_parts);
+// Predicts the alternatives. One without a pipeline that does not fit into the target's memory is followed by variants
+// with two, four, ... times as many micro-batches, up to `largest_factor` times, until one fits. If `largest_factor` is
+// over 1, alternatives that fit with `recompute: auto` are added, too.
+std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target, int largest_factor);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Replicas' shares of a batch, measured or remembered.
+// Finds the replicas' shares of a batch, by measuring or in the checkpoint.
 #include "run/planning/shares.h"
 
 #include <algorithm>
@@ -38,14 +38,14 @@ double largest_of(double value, Communicator& ranks, Stream& stream) {
 
 constexpr double measured_seconds = 1;
 
-// Samples per second of each replica, by its number. Every replica runs whole steps of a program of its own on one
-// batch, at the same time as the others and without waiting for them, for about `seconds` by the clock. The engine's
-// ranks are those of `own`: this replica's, of which each runs as many steps as the others; `replica` is its number.
-// Collective over the world; the weights stay as they are.
+// Measures the samples per second of each replica, by its number. Every replica runs whole steps of its own program on
+// one batch, at the same time as the others and without waiting for them, for about `seconds` of wall-clock time. `own`
+// connects the ranks of this replica, which use the engine together and run the same number of steps; `replica` is its
+// number. Collective over the world; the weights stay as they are.
 std::vector<double> replica_speeds(Engine& engine, int program, const Batch& batch, int replica, int replicas,
                                    double seconds, Communicator& own, Communicator& world, Stream& stream) {
   constexpr std::int64_t most_steps = 1000;
-  seconds_of(engine, program, batch, 1);  // the first step is slower: memory that nobody touched yet
+  seconds_of(engine, program, batch, 1);  // the first step is slower, since it is the first to touch its memory
   world.barrier(stream);
   stream.synchronize();
   const double once = largest_of(seconds_of(engine, program, batch, 2) / 2, own, stream);
@@ -62,7 +62,7 @@ std::vector<double> replica_speeds(Engine& engine, int program, const Batch& bat
   return speeds;
 }
 
-// Each replica as a run of its own, on the smallest of equal shares. The training data is read from its beginning.
+// Measures each replica as a run of its own, on the smallest of equal shares. Reads training data from its beginning.
 std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& data, RankDevice& device,
                             RankContext& context) {
   World& world = context.world;
@@ -94,7 +94,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
                         *own_hosts, world.communicator(), device.host);
 }
 
-// The shares of the run's checkpoint; nothing where it is of other ranks, another batch or other micro-batches.
+// The shares of the run's checkpoint; empty if its number of ranks, batch or micro-batches differ.
 std::vector<std::int64_t> known_shares(const std::optional<Snapshot>& resumed, const Mesh& mesh,
                                        const BatchSizes& sizes) {
   if (metadata_value(resumed, "ranks") != std::to_string(mesh.ranks())) return {};
@@ -110,32 +110,33 @@ std::vector<std::int64_t> known_shares(const std::optional<Snapshot>& resumed, c
 
 }  // namespace
 
-std::vector<std::int64_t> parts_by_speed(std::int64_t samples, std::int64_t unit, const std::vector<double>& speeds) {
+std::vector<std::int64_t> shares_by_speed(std::int64_t samples, std::int64_t unit, const std::vector<double>& speeds) {
   require(unit >= 1 && samples % unit == 0, "units divide the samples");
   const std::int64_t units = samples / unit, least = units >= std::ssize(speeds) ? 1 : 0;
   const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-  std::vector<std::int64_t> parts;
-  std::vector<double> missing;  // by which a part is smaller than in proportion
+  std::vector<std::int64_t> shares;
+  std::vector<double> missing;  // by which a share is smaller than its exact proportion
   for (const double speed : speeds) {
     const double exact = static_cast<double>(units) * speed / all;
-    parts.push_back(std::max(least, static_cast<std::int64_t>(exact)));
-    missing.push_back(exact - static_cast<double>(parts.back()));
+    shares.push_back(std::max(least, static_cast<std::int64_t>(exact)));
+    missing.push_back(exact - static_cast<double>(shares.back()));
   }
-  // One unit at a time to the part that lacks most, or from that which has most too much.
-  std::int64_t left = units - std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+  // One unit at a time is added to the share that is furthest below its proportion, or taken from the one that is
+  // furthest above it.
+  std::int64_t left = units - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   for (; left != 0; left -= left > 0 ? 1 : -1) {
     const auto better = [&](std::size_t a, std::size_t b) {
-      return left > 0 ? missing[a] > missing[b] : parts[b] <= least || (parts[a] > least && missing[a] < missing[b]);
+      return left > 0 ? missing[a] > missing[b] : shares[b] <= least || (shares[a] > least && missing[a] < missing[b]);
     };
     std::size_t best = 0;
-    for (std::size_t i = 1; i < parts.size(); ++i) {
+    for (std::size_t i = 1; i < shares.size(); ++i) {
       if (better(i, best)) best = i;
     }
-    parts[best] += left > 0 ? 1 : -1;
+    shares[best] += left > 0 ? 1 : -1;
     missing[best] -= left > 0 ? 1 : -1;
   }
-  for (std::int64_t& part : parts) part *= unit;
-  return parts;
+  for (std::int64_t& share : shares) share *= unit;
+  return shares;
 }
 
 RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankContext& context,
@@ -150,7 +151,7 @@ RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankCont
   const bool known = !shares.empty();
   if (!known) {
     const std::vector<double> speeds = measure(spec, mesh, data, device, context);
-    shares = parts_by_speed(sizes.training, sizes.gradient_accumulation, speeds);
+    shares = shares_by_speed(sizes.training, sizes.gradient_accumulation, speeds);
   }
   spec.strategy.share = ShareValue(std::vector<double>(shares.begin(), shares.end()));
   if (world.rank() == 0) {

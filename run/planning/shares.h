@@ -1,4 +1,4 @@
-// What `strategy.share: auto` stands for: each replica's share of a batch, by its measured speed.
+// Resolves `strategy.share: auto`: each replica's share of a batch, by its measured speed.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ struct RunSpec;
 struct Snapshot;
 struct StrategyOptions;
 
-// The name of the checkpoint's fact that holds the samples of each replica, "44 20".
+// The key of the checkpoint's metadata that holds the number of samples of each replica: "44 20".
 inline constexpr const char* share_key = "share";
 
-// The spec with `auto` replaced by the samples that each replica has of a full batch, equal on all ranks: those of the
-// run's checkpoint where as many ranks go on with it, else measured, which takes about a second. Other specs, and those
-// of one replica, stay as they are. Collective.
+// Replaces `auto` by the number of samples that each replica has of a full batch, the same on all ranks: those of the
+// run's checkpoint if the same number of ranks continues it, else measured ones, which takes about a second. Returns
+// other specs, and those of one replica, as they are. Collective.
 RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankContext& context,
                     const std::optional<Snapshot>& resumed);
 
-// The shares as the fact has them; "" where the spec states none.
+// The shares as the metadata has them; "" if the strategy has none.
 std::string text_of_shares(const StrategyOptions& strategy);
 
-// Cuts `samples` into parts in proportion to the speeds, each a multiple of `unit` with at least one unit where there
-// are as many, by largest remainders. `unit` divides `samples`.
-std::vector<std::int64_t> parts_by_speed(std::int64_t samples, std::int64_t unit, const std::vector<double>& speeds);
+// Divides `samples` into shares in proportion to the speeds, by largest remainders. Each share is a multiple of `unit`
+// and, if there are enough units, at least one of them. `unit` must divide `samples`.
+std::vector<std::int64_t> shares_by_speed(std::int64_t samples, std::int64_t unit, const std::vector<double>& speeds);
 
 }  // namespace trainctl

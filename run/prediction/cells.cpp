@@ -1,4 +1,4 @@
-// The columns of answers.
+// Formats answers in columns.
 #include "run/prediction/cells.h"
 
 #include <algorithm>
@@ -10,16 +10,16 @@
 namespace trainctl {
 namespace {
 
-// The places of the largest values, the largest first.
-std::vector<std::size_t> largest_of(const std::vector<float>& values, std::size_t most) {
-  std::vector<std::size_t> places(values.size());
-  std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
-  places.resize(std::min(places.size(), most));
-  return places;
+// The indices of the `count` largest values, the largest first.
+std::vector<std::size_t> largest_of(const std::vector<float>& values, std::size_t count) {
+  std::vector<std::size_t> indices(values.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  std::stable_sort(indices.begin(), indices.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  indices.resize(std::min(indices.size(), count));
+  return indices;
 }
 
-// The share of the positions that each class has.
+// The share of the positions at which each class is the likeliest.
 std::vector<float> shares_of(const OutputMeaning& meaning, const std::vector<float>& values) {
   std::vector<float> shares(meaning.names.size());
   const std::vector<std::size_t> classes = likeliest_classes(meaning, values);
@@ -28,7 +28,7 @@ std::vector<float> shares_of(const OutputMeaning& meaning, const std::vector<flo
   return shares;
 }
 
-// The kinds of answers that differ in their columns.
+// The kinds of answers, which differ in their columns.
 enum class Form { classes, sequence, shares, values, image };
 
 Form form_of(const OutputMeaning& meaning) {
@@ -47,11 +47,11 @@ Bounds bounds_of(const std::vector<float>& values) {
   return {static_cast<float>(sum / static_cast<double>(values.size())), *least, *largest};
 }
 
-// "seven 0.9821  one 0.0113": the largest of the classes' numbers.
+// The classes with the largest numbers: "seven 0.9821  one 0.0113".
 std::string largest_text(const OutputMeaning& meaning, const std::vector<float>& of_classes) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t shown = 5;
   std::string text;
-  for (const std::size_t k : largest_of(of_classes, most)) {
+  for (const std::size_t k : largest_of(of_classes, shown)) {
     text += format("{}{} {:.4f}", text.empty() ? "" : "  ", meaning.names[k], of_classes[k]);
   }
   return text;

@@ -1,5 +1,5 @@
-// What is told of an output's answer for a sample, in columns: of classes the likeliest and the probabilities of all,
-// of an image's pixels the share of each class, of a sequence the class of each step, of values themselves, and of
+// Formats an output's answer for a sample in columns: for classes the likeliest one and the probabilities of all, for
+// an image's pixels the share of each class, for a sequence the class of each step, for values the values, and for
 // images of values their mean and bounds.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace trainctl {
 
-// The columns of a CSV, and a sample's fields, without quotes. `values` is what OutputMeaning::values_of() gives.
+// The columns of a CSV file, and a sample's fields, without quotes. `values`: from OutputMeaning::values_of().
 std::vector<std::string> csv_titles(const OutputMeaning& meaning);
 std::vector<std::string> csv_fields(const OutputMeaning& meaning, const std::vector<float>& values);
 
-// The columns of a table for people, and a sample's cells: of classes no more than the five likeliest.
+// The columns of a table for people, and a sample's cells, with at most the five likeliest classes.
 std::vector<TextTable::Column> table_columns(const OutputMeaning& meaning);
 std::vector<std::string> table_cells(const OutputMeaning& meaning, const std::vector<float>& values);
 
-// An object: prediction and probabilities, shares, predictions, values, or mean, min and max.
+// A JSON object: prediction and probabilities, shares, predictions, values, or mean, min and max.
 Json answer_json(const OutputMeaning& meaning, const std::vector<float>& values);
 
 // The number of the likeliest class of each position.

@@ -1,4 +1,4 @@
-// Predictions beside the targets of their batches.
+// Compares predictions with the targets of their batches.
 #include "run/prediction/confusion_pass.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-// Hands on the batches of another source, and keeps the last one at hand.
+// Returns the batches of another source, and remembers the last one.
 class LastBatchKept final : public ForwardedSource {
  public:
   explicit LastBatchKept(BatchSource& source) : ForwardedSource(source) {}
@@ -36,7 +36,7 @@ class LastBatchKept final : public ForwardedSource {
 };
 
 [[noreturn]] void refuse_values() {
-  throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values",
+  throw Error(ErrorKind::config, "--samples requires a network that predicts classes, and this one predicts values",
               "leave it out");
 }
 
@@ -44,12 +44,14 @@ bool surer(const ConfusedSample& a, const ConfusedSample& b) { return a.probabil
 
 }  // namespace
 
-ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most, RankContext& context) {
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most_samples,
+                             RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   const LoadedCheckpoint checkpoint = load_named_checkpoint(best_of_run(run));
-  log::info(format("looks for confused samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
+  log::info(format("looks for misclassified samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
   const Data data(spec.data, spec.seed, data_use(spec));
-  if (!data.has(SplitKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
+  if (!data.has(SplitKind::validation))
+    throw Error(ErrorKind::config, "--samples requires validation data, and the run has none");
   if (data.info().targets[0].classes == 0) refuse_values();
   const BatchDivision alone;
   const auto batches = data.evaluation(SplitKind::validation, spec.train.global_batch(1), alone, context.threads,
@@ -62,7 +64,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   if (!meaning.has_classes()) refuse_values();
   if (meaning.positions.rank() > 0) {
     throw Error(ErrorKind::config,
-                "--samples is for networks that tell the class of a sample, and this one tells those "
+                "--samples requires a network that predicts the class of a sample, and this one predicts those "
                 "of pixels or steps",
                 "leave it out");
   }
@@ -76,7 +78,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
       const auto likeliest = std::max_element(classes.begin(), classes.end());
       ConfusedSample sample{"", targets[i], static_cast<int>(likeliest - classes.begin()), *likeliest, {}, {}};
       pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
-      const bool among = pass.samples.size() < most || surer(sample, pass.samples.back());
+      const bool among = pass.samples.size() < most_samples || surer(sample, pass.samples.back());
       if (sample.actual == sample.taken_for || !among) continue;
       sample.name = data.split(SplitKind::validation)->name_of(found.first + i);
       if (is_picture(input.sample)) {
@@ -84,7 +86,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
         sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());
       }
       pass.samples.insert(std::upper_bound(pass.samples.begin(), pass.samples.end(), sample, surer), std::move(sample));
-      if (pass.samples.size() > most) pass.samples.pop_back();
+      if (pass.samples.size() > most_samples) pass.samples.pop_back();
     }
     return true;
   });

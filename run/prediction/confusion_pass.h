@@ -1,4 +1,4 @@
-// A pass over a run's validation data with its best weights: what it takes for what.
+// Evaluates a run's best weights on its validation data: the confusion matrix and the surest mistakes.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@ struct RankContext;
 struct RunSpec;
 
 struct ConfusionPass {
-  Table matrix;                         // targets by predictions
-  std::vector<ConfusedSample> samples;  // the surest mistakes, the surest first; with pixels where they are images
+  Table matrix;                         // rows are targets, columns are predictions
+  std::vector<ConfusedSample> samples;  // the surest mistakes, the surest first; images have their pixels
 };
 
-// `run`: its directory; `most`: samples at most. One rank alone. Throws Error{config} where the network does not tell
-// classes or the config has no validation data.
-ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most, RankContext& context);
+// `run`: the run directory; `most_samples`: the largest number of samples to return. Runs on one rank. Throws
+// Error{config} if the network does not predict classes or the config has no validation data.
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most_samples,
+                             RankContext& context);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// From a loss to the meaning of outputs.
+// Derives the meaning of outputs from their losses.
 #include "run/prediction/meaning.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Shape without_back(const Shape& shape) {
   return Shape(std::vector<std::int64_t>(shape.sizes().begin(), shape.sizes().end() - 1));
 }
 
-// The names of values by their places: value_0, value_1; of sequences value_0_0, value_0_1.
+// The names of values by their indices: value_0, value_1; of sequences value_0_0, value_0_1.
 std::vector<std::string> names_of_values(const Shape& shape) {
   if (shape.count() == 1) return {"value"};
   std::vector<std::string> names{"value"};

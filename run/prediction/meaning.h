@@ -1,4 +1,4 @@
-// What the numbers mean that a network predicts, by the loss that it was trained with.
+// The meaning of the numbers that a network predicts, by the loss that it was trained with.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,37 @@ namespace trainctl {
 
 struct RunSpec;
 
-// Of one output.
+// The meaning of one output.
 struct OutputMeaning {
   enum class Kind {
     classes,    // probabilities of classes that exclude each other
     yes_or_no,  // one probability, of the second of two classes
-    values,     // or independent probabilities
+    values,     // values, or independent probabilities
   };
   Kind kind = Kind::values;
-  std::string output;  // its name; empty: the only one
-  Shape positions;     // of classes: [] for a sample as a whole, [steps] of a sequence, [height, width] of an image
-  Shape values;        // of what values_of() gives
-  std::vector<std::string> names;                   // of the classes, or of the values; those of an image have none
-  FinalActivation missing = FinalActivation::none;  // what the loss applies and the network does not end in
+  std::string output;  // its name; empty if it is the only one
+  Shape positions;     // that have a class: [] for a whole sample, [steps] of a sequence, [height, width] of an image
+  Shape values;        // the shape of the result of values_of()
+  std::vector<std::string> names;  // of the classes, or of the values; empty for the values of an image
+  FinalActivation missing =
+      FinalActivation::none;  // the activation that the loss applies and the network does not end in
 
   bool has_classes() const { return kind != Kind::values; }
   // Whether it is a picture: a class for each pixel, or an image of one channel or three.
   bool is_mask() const;
   bool is_image() const;
-  // "kind/" before the names of its columns; "" of the only output.
+  // The prefix of its column names: "NAME/", or "" if it is the only output.
   std::string prefix() const { return output.empty() ? "" : output + "/"; }
 
-  // The probabilities of all classes, position by position, or the values, from what the network gives for a sample.
+  // Computes the probabilities of all classes, position by position, or the values, from the network's outputs for a
+  // sample.
   std::vector<float> values_of(std::span<const float> outputs) const;
 };
 
-// What the loss of an output applies to it and the network does not end in.
+// The activation that the loss of an output applies to it and the network does not end in.
 FinalActivation missing_activation(const RunSpec& spec, std::size_t output);
 
-// Of an output, which gives numbers of this shape for a sample. Classes without names have numbers.
+// The meaning of an output of shape `sample` for each sample. Classes without names are named by their numbers.
 OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& sample,
                          const std::vector<std::string>& class_names);
 

@@ -1,4 +1,4 @@
-// Writing predictions as PNG files.
+// Writes predictions as PNG files.
 #include "run/prediction/pictures.h"
 
 #include <algorithm>
@@ -50,10 +50,11 @@ PictureWriter::PictureWriter(std::string folder, const OutputMeanings& outputs, 
                              std::optional<Affine> scaling)
     : folder_(std::move(folder)), outputs_(outputs), names_(std::move(names)), scaling_(std::move(scaling)) {
   if (std::none_of(outputs.begin(), outputs.end(), is_of_pixels)) {
-    throw Error(ErrorKind::config,
-                format("--out {}: pictures are what networks tell of pixels, and this one gives {} values for a sample",
-                       folder_, to_string(outputs[0].values)),
-                "name a file that ends in .csv, .jsonl or .npy");
+    throw Error(
+        ErrorKind::config,
+        format("--out {}: a folder is for predictions of pixels, and this network predicts {} values for a sample",
+               folder_, to_string(outputs[0].values)),
+        "name a file that ends in .csv, .jsonl or .npy");
   }
   std::set<std::string> files;
   for (std::string& name : names_) {
@@ -62,7 +63,7 @@ PictureWriter::PictureWriter(std::string folder, const OutputMeanings& outputs, 
     if (files.insert(name).second) continue;
     throw Error(ErrorKind::config,
                 format("--out {}: '{}' and another input would both become {}", folder_, given, name),
-                "ask for them one after the other, each with a folder of its own");
+                "predict them one after the other, each with its own folder");
   }
 }
 

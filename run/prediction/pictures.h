@@ -1,4 +1,4 @@
-// Predictions that are pictures, as PNG files in a folder: the class numbers of pixels, or images of values.
+// Writes predictions of pixels as PNG files in a folder: their class numbers, or images of values.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace trainctl {
 
 class PictureWriter {
  public:
-  // Of the outputs that are pictures; `outputs` must outlive it. `names` are those of the samples, whatever they end
-  // in. Images of values turn into bytes as `scaling` has turned bytes into values or, without, so that 0 to 1 become 0
-  // to 255. Throws Error{config} where no output is a picture, or two samples would become one file.
+  // Writes the outputs that are pictures; `outputs` must outlive the object. `names`: of the samples, with any ending.
+  // Values of images become bytes by the inverse of `scaling` or, without it, so that 0 to 1 become 0 to 255. Throws
+  // Error{config} if no output is a picture, or if two samples would be written to one file.
   PictureWriter(std::string folder, const OutputMeanings& outputs, std::vector<std::string> names,
                 std::optional<Affine> scaling);
 
-  // Writes FOLDER/NAME.png or, of a network of several outputs, FOLDER/OUTPUT/NAME.png.
+  // Writes FOLDER/NAME.png or, for a network of several outputs, FOLDER/OUTPUT/NAME.png.
   void write(std::int64_t sample, const Answers& answers) const;
 
  private:

@@ -1,4 +1,4 @@
-// Programs, kernels and weights of a network that predicts.
+// Builds the programs of a network that predicts, chooses its kernels and loads its weights.
 #include "run/prediction/predictor.h"
 
 #include "core/compile/lower.h"

@@ -1,4 +1,4 @@
-// A trained network that is asked about samples.
+// A trained network that predicts samples.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ struct RunSpec;
 
 class Predictor {
  public:
-  // Of the config's network, without its losses, for samples of these kinds in batches of the source, of which this
-  // rank computes its share. The weights are those of `stored`, which rank 0 has. Throws ConfigError, and Error where
+  // Builds the config's network without its losses, for batches of the source, of which this rank computes its share.
+  // `inputs`: the samples' format. The weights come from `stored`, which rank 0 has. Throws ConfigError, and Error if
   // the checkpoint is of another network. Collective.
   Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source,
             const BatchDivision& division, RankDevice& device, const RestoreSource& stored, World& world);
 
-  // The shape of what it gives for a sample, by output.
+  // The shape of each output for a sample.
   std::vector<Shape> outputs() const;
-  // predict() over the source. Collective.
+  // Calls predict() for the source. Collective.
   void run(BatchSource& source, const std::function<bool(const Predictions&)>& take);
 
  private:

@@ -1,4 +1,4 @@
-// The formats of predictions.
+// Implements the formats of predictions.
 #include "run/prediction/writer.h"
 
 #include <limits>
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// The samples with their five likeliest classes, in columns as wide as they need.
+// Writes the samples with their five likeliest classes, in aligned columns.
 class TableWriter final : public PredictionWriter {
  public:
   explicit TableWriter(const OutputMeanings& outputs) : outputs_(outputs), table_(columns(outputs)) {}
@@ -44,7 +44,7 @@ class TableWriter final : public PredictionWriter {
   TextTable table_;
 };
 
-// A field by RFC 4180.
+// Quotes a field by RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -79,9 +79,9 @@ class CsvWriter final : public PredictionWriter {
   const OutputMeanings& outputs_;
 };
 
-// What an only output says stands beside the input, what several say under their names.
+// The answer of a single output is added to the object itself; those of several outputs are in "outputs", by name.
 Json to_json(const OutputMeanings& outputs, const std::string& input, const Answers& answers) {
-  Json json{{"input", valid_utf8(input)}};  // names of files may be other bytes
+  Json json{{"input", valid_utf8(input)}};  // file names may be other bytes
   if (answers.empty()) {
     json["error"] = "cannot be read";
     return json;
@@ -109,7 +109,7 @@ class JsonLinesWriter final : public PredictionWriter {
   const OutputMeanings& outputs_;
 };
 
-// One document, which is written when all samples are in it: an error before that stands alone.
+// Writes one document after all samples, so that an error before the end is printed alone.
 class JsonWriter final : public PredictionWriter {
  public:
   JsonWriter(const OutputMeanings& outputs, const std::string& checkpoint)

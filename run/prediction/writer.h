@@ -1,4 +1,4 @@
-// Predictions as text or bytes: a table for people, CSV, JSON lines, or an array of NumPy.
+// Writes predictions as text or bytes: a table for people, CSV, JSON lines, JSON, or a NumPy array.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@ namespace trainctl {
 
 enum class PredictionFormat { table, csv, json_lines, json, npy };
 
-// "csv", "jsonl", "npy", "table"; json has no name, since --json asks for it.
+// The format of this name: "csv", "jsonl", "npy" or "table"; json has none, since --json asks for it.
 std::optional<PredictionFormat> format_named(const std::string& name);
 
-// By output: of an only one, or of several.
+// The meanings of all outputs.
 using OutputMeanings = std::vector<OutputMeaning>;
-// Of a sample, by output: what OutputMeaning::values_of() gives. Empty where the sample could not be read.
+// The results of OutputMeaning::values_of() for a sample, by output. Empty if the sample could not be read.
 using Answers = std::vector<std::vector<float>>;
 
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
 
-  // What stands before all samples.
+  // The text before all samples.
   virtual std::string head() = 0;
-  // Of the next sample.
+  // The text of the next sample.
   virtual std::string sample(const std::string& input, const Answers& answers) = 0;
-  // What stands behind all.
+  // The text after all samples.
   virtual std::string tail() { return ""; }
 };
 
-// For so many samples; `outputs` must outlive it. `checkpoint` is that of which the document tells. npy is for
-// one output.
+// Creates a writer for `samples` samples; `outputs` must outlive it. `checkpoint`: the path that a JSON document
+// contains. npy supports one output only.
 std::unique_ptr<PredictionWriter> make_writer(PredictionFormat format, const OutputMeanings& outputs,
                                               std::int64_t samples, const std::string& checkpoint);
 

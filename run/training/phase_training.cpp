@@ -1,4 +1,4 @@
-// Building and training a phase.
+// Builds and trains a phase.
 #include "run/training/phase_training.h"
 
 #include <algorithm>
@@ -46,8 +46,9 @@
 namespace trainctl {
 namespace {
 
-// Weights on all ranks: those of the checkpoint or of `model.weights`, which rank 0 has, or initial ones, which every
-// rank computes alike. The optimizer's state is the checkpoint's where the run goes on with that, else it begins anew.
+// Fills the weights on all ranks: with those of the checkpoint or of `model.weights`, which rank 0 has, or with initial
+// ones, which every rank computes itself. The optimizer's state is that of the checkpoint if `keeps_state`, else
+// initial.
 void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
                  bool keeps_state, const std::string& config_file) {
   Engine& engine = job.engine();
@@ -63,7 +64,7 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   engine.upload();
 }
 
-// The weights of the run's best checkpoint. Collective.
+// Restores the weights of the run's best checkpoint. Collective.
 void restore_best(Job& job, const RunFiles& files, const std::string& config_file) {
   std::optional<LoadedCheckpoint> best;
   if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
@@ -78,7 +79,7 @@ std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, bool weights_only)
   return StagedSaver::copies * (plan.weights.bytes_of(rank) + state);
 }
 
-// Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
+// Records how a run failed. An error of writing is only logged: the user must see the first error.
 void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& loop) {
   EndEvent end;
   end.status = error.kind() == ErrorKind::diverged ? "diverged" : "failed";
@@ -91,7 +92,8 @@ void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& l
   }
 }
 
-// Tells this run's supervisor, if there is one, how long a stop may take. Null on other ranks than 0.
+// Returns the function that tells this run's supervisor how long a stop may take. Null without a supervisor, and on
+// other ranks than 0.
 std::function<void(double longest, bool saves)> teller_of_stop_time(const Situation& situation, int rank) {
   if (!situation.supervised || rank != 0) return nullptr;
   return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
@@ -104,7 +106,7 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
       {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
       run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
-  const std::string shares = run.given.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
+  const std::string shares = run.configured.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
   plan.metadata =
       run_metadata(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
   plan.metadata[kept_input_key] = write_kept_inputs(run.data.kept_inputs());
@@ -113,7 +115,7 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
 
 class PhaseTraining {
  public:
-  // As train_phase(). `run` and `resumed` outlive the object.
+  // The parameters are those of train_phase(); `run` and `resumed` must outlive the object.
   PhaseTraining(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins);
 
   PhaseEnd train();
@@ -141,7 +143,7 @@ class PhaseTraining {
   OpRecorder profiler_;
   std::unique_ptr<StagedSaver> saver_;
   std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
-  std::unique_ptr<ScalingWatch> scaling_;  // null: it is no run of verify-scaling
+  std::unique_ptr<ScalingWatch> scaling_;  // null: not a run of verify-scaling
   std::unique_ptr<ResultWarnings> warnings_;
   std::vector<std::unique_ptr<TrainingHook>> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -168,7 +170,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   files.checkpoint.reset();  // their memory is no longer needed
   files.pretrained.reset();
   open_batches(start_of(run, resumed));
-  MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with most
+  MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with the most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
   if (spec_.checkpoint.background)
     memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint.weights_only);
@@ -197,7 +199,7 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   stop_requested_ = [this] { return run_.stop->pending(); };
   const std::int64_t batch = *spec_.train.batch_size;
   const int threads = run_.context.threads;
-  // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
+  // With sync_every, a replica finishes its steps up to the next average, at which all ranks learn of a stop.
   training_ = run_.data.training(batch, job_.division(), start, threads, job_.target_encodings(), job_.batch_memory(),
                                  plan_.sync_every == 1 ? stop_requested_ : nullptr);
   if (!run_.data.has(SplitKind::validation) || run_.request.scaling != nullptr) return;
@@ -206,7 +208,7 @@ void PhaseTraining::open_batches(const DataPosition& start) {
                                      job_.batch_memory(), stop_requested_);
 }
 
-// After the beginning of the run, which opens what the hooks write to.
+// Called after begin_run(), which opens the files that the hooks write to.
 void PhaseTraining::make_hooks() {
   if (validation_ && shows_samples(spec_, run_.data.info())) {
     samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_division(job_.division()),
@@ -282,8 +284,9 @@ PhaseEnd PhaseTraining::train() {
     PhaseEnd end{loop_->run()};
     write_observations();
     const ScalingRequest* const scaling = run_.request.scaling;
-    const std::optional<std::int64_t>& most = spec_.train.max_steps;
-    const bool is_cut = (most && loop_->step() >= *most) || (scaling != nullptr && loop_->step() >= scaling->steps);
+    const std::optional<std::int64_t>& max_steps = spec_.train.max_steps;
+    const bool is_cut =
+        (max_steps && loop_->step() >= *max_steps) || (scaling != nullptr && loop_->step() >= scaling->steps);
     end.next_follows = loop_->ended_phase() && phase_.number + 1 < plan_.loop.phases && !is_cut;
     return end;
   } catch (const Error& error) {
@@ -293,7 +296,7 @@ PhaseEnd PhaseTraining::train() {
   }
 }
 
-// The trace of a run of verify-scaling, and the timeline of profiled steps.
+// Writes the trace of a run of verify-scaling, and the timeline of profiled steps.
 void PhaseTraining::write_observations() {
   const std::string directory = run_.files.directory ? run_.files.directory->path() : "";
   if (scaling_) scaling_->save_trace(directory, run_.shares_directory ? &folder_ : nullptr);

@@ -1,4 +1,4 @@
-// Training a phase of a run on one rank: its job, its batches, and the loop with all that belongs to it.
+// Trains a phase of a run on one rank: builds its job, its batches and the training loop with its hooks.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ struct PhaseEnd {
   bool next_follows = false;
 };
 
-// Builds everything for a phase that begins or that goes on from the checkpoint in run.files, whose position is
-// `resumed`, and trains it. `begins`: it is the first that this process trains, with which the run begins (begin_run).
-// Collective; throws what the parts throw, after telling the sink of an error of the loop.
+// Trains a phase that begins, or that continues from the checkpoint in run.files, whose position is `resumed`.
+// `begins`: it is the first phase that this process trains, and so begins the run (begin_run). Collective. Rethrows
+// errors of training, after reporting them to the sink.
 PhaseEnd train_phase(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins);
 
 }  // namespace trainctl

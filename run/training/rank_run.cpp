@@ -1,4 +1,4 @@
-// The beginning of a run.
+// Begins a run.
 #include "run/training/rank_run.h"
 
 #include "core/base/clock.h"
@@ -22,7 +22,8 @@
 namespace trainctl {
 namespace {
 
-void require_room(RankRun& run, const Job& job) {
+// Throws Error{resource} on all ranks if the run directory has no space for a checkpoint.
+void require_space(RankRun& run, const Job& job) {
   JointAttempt attempt(run.context.world.communicator(), run.device.host);
   attempt.run([&] {
     if (!run.files.directory) return;
@@ -36,7 +37,7 @@ void require_room(RankRun& run, const Job& job) {
   attempt.throw_if_any_failed();
 }
 
-// Tells the supervisor of this run how many steps are done, once a second.
+// Tells the supervisor of this run the number of steps done, once a second.
 class StepTeller final : public MetricsSink {
  public:
   explicit StepTeller(std::string status_file) : status_file_(std::move(status_file)) {}
@@ -66,10 +67,11 @@ DataPosition start_of(const RankRun& run, const std::optional<Snapshot>& resumed
 void begin_run(RankRun& run, Job& job, const TrainOptions& train, const TrainingPlan& plan, const MemoryPlan& memory,
                const std::optional<Snapshot>& resumed) {
   RunFiles& files = run.files;
-  require_room(run, job);
+  require_space(run, job);
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
-                    with_findings(run.config, run.spec, run.data, job, run.given.strategy.automatic), run.data.info());
+                    with_findings(run.config, run.spec, run.data, job, run.configured.strategy.automatic),
+                    run.data.info());
   }
   if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
     files.sink->add(std::make_unique<StepTeller>(situation.status_file));
@@ -81,8 +83,8 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
     const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());
     if (!short_run.empty()) log::warning(short_run);
     if (train.rate_factor() != 1) {
-      log::info(format("the learning rate is {:.4g} times that of the config, for batches of {}", train.rate_factor(),
-                       *train.batch_size));
+      log::info(format("the learning rate is {:.4g} times that of the config, for a batch size of {}",
+                       train.rate_factor(), *train.batch_size));
     }
   }
   if (resumed && files.directory) {

@@ -1,4 +1,4 @@
-// A run as one rank has it: what its phases share, and how it begins.
+// The state of a run on one rank that its phases share, and the beginning of the run.
 #pragma once
 
 #include <memory>
@@ -23,26 +23,26 @@ struct TrainingPlan;
 struct TrainingRequest;
 
 struct RankRun {
-  RunSpec spec;          // of all phases, with the batch of all ranks together, and the strategy that `auto` stood for
-  const RunSpec& given;  // as the config has it
+  RunSpec spec;               // of all phases, with the batch of all ranks together and the strategy that `auto` chose
+  const RunSpec& configured;  // as in the config
   const TrainingRequest& request;
   RankContext& context;
   RankDevice& device;
   RunFiles& files;
   const Data& data;
-  Node config;                           // what the run directory keeps
-  double begin = 0;                      // when the first of these phases began
-  std::optional<StopRequest> stop = {};  // from when on there is something to save
+  Node config;                           // the config that is written to the run directory
+  double begin = 0;                      // when the first of these phases began, by seconds_now()
+  std::optional<StopRequest> stop = {};  // set once there is something to save
   bool shares_directory = false;         // this rank can write to the run directory
   std::unique_ptr<GpuWatch> gpus = {};
 };
 
-// Where the data begins, or goes on from a checkpoint.
+// The position at which the data begins or, from a checkpoint, continues.
 DataPosition start_of(const RankRun& run, const std::optional<Snapshot>& resumed);
 
-// Makes the run directory this run's, warns of what its data and network suggest, and tells the sink of the start. A
-// run whose directory has no room for a checkpoint does not begin: throws Error{resource}. `train` and `plan` are of
-// the phase that the run begins or goes on with. Collective.
+// Claims the run directory for this run, logs the warnings about its data and network, and reports the start to the
+// sink. Throws Error{resource} if the directory has no space for a checkpoint. `train` and `plan`: of the phase with
+// which the run begins or continues. Collective.
 void begin_run(RankRun& run, Job& job, const TrainOptions& train, const TrainingPlan& plan, const MemoryPlan& memory,
                const std::optional<Snapshot>& resumed);
 

@@ -1,4 +1,4 @@
-// Run directories as training uses them.
+// Opens and claims the files of a run.
 #include "run/training/run_files.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@
 namespace trainctl {
 namespace {
 
-// Writes report.html of a run directory behind epochs, as long as that takes less than a hundredth of the time, and at
-// the end, from what the run directory holds by then: the sink stands behind the one that writes metrics.jsonl. A page
-// that cannot be written is warned of, once, and stops no run.
+// Writes report.html of a run directory after epochs, in at most a hundredth of the time, and at the end. It reads the
+// run directory, so this sink must come after the one that writes metrics.jsonl. If a page cannot be written, it warns
+// once, and the run continues.
 class ReportWriter final : public MetricsSink {
  public:
   explicit ReportWriter(std::string directory) : directory_(std::move(directory)) {}
@@ -47,7 +47,7 @@ class ReportWriter final : public MetricsSink {
     try {
       write_file(directory_ + "/report.html", run_page(load_run_report(directory_)));
     } catch (const Error& error) {
-      if (!warned_) log::warning(format("no report of the run is written: {}", error.what()));
+      if (!warned_) log::warning(format("the report of the run cannot be written: {}", error.what()));
       warned_ = true;
     }
     const double end = seconds_now();
@@ -55,7 +55,7 @@ class ReportWriter final : public MetricsSink {
   }
 
   std::string directory_;
-  double next_ = 0;  // when behind an epoch the page is due, by seconds_now()
+  double next_ = 0;  // the first time at which an epoch writes the page, by seconds_now()
   bool warned_ = false;
 };
 
@@ -86,7 +86,7 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   files.directory->claim(config);
   if (const std::string& notice = files.directory->notice(); !notice.empty()) {
     if (files.directory->is_elsewhere()) {
-      log::warning(notice);  // also with --quiet: whoever looks for the run must know where it is
+      log::warning(notice);  // a warning, so that the location of the run is shown with --quiet, too
     } else {
       log::info(notice);
     }
@@ -124,7 +124,7 @@ bool join_log(const std::string& path, RankContext& context, Stream& stream) {
     if (context.situation.supervised) write_log_path(context.situation.status_file, directory + "/log.txt");
     return true;
   }
-  if (holder.empty() || lock_holder(directory) != holder) return false;  // another host, with folders of its own
+  if (holder.empty() || lock_holder(directory) != holder) return false;  // another host with its own folders
   create_folders(directory + "/logs");
   log::add_file(directory + format("/logs/rank-{}.log", world.rank()), log::Level::debug);
   log::add_file(directory + "/log.txt", log::Level::warning);
@@ -137,7 +137,7 @@ Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& jo
   Node found = map_node();
   append(found, "ranks", scalar_node(std::to_string(job.world().size())));
   append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
-  if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
+  if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // the config has the chosen strategy instead
   if (const std::vector<double> speeds = job.division().speeds; !speeds.empty()) {
     append(found, "share", Value<std::vector<double>>::write(speeds));
   }

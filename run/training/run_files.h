@@ -1,4 +1,4 @@
-// The files of a run, which rank 0 keeps: its directory, the checkpoint that it goes on from, what it tells.
+// The files of a run, which rank 0 keeps: its directory, the checkpoint that it continues, its metrics and logs.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct RankContext;
 struct RunSpec;
 struct TrainingRequest;
 
-// One sink that hands every event to several.
+// A sink that passes every event to several sinks.
 class MetricsFanOut final : public MetricsSink {
  public:
   void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }
@@ -48,46 +48,46 @@ class MetricsFanOut final : public MetricsSink {
   }
 
  private:
-  template <class Hand>
-  void each(const Hand& hand) {
-    for (const auto& sink : sinks_) hand(*sink);
+  template <class Call>
+  void each(const Call& call) {
+    for (const auto& sink : sinks_) call(*sink);
   }
 
   std::vector<std::unique_ptr<MetricsSink>> sinks_;
 };
 
-// What rank 0 alone has: the run directory, what it tells, and the checkpoint to go on from.
+// The objects that rank 0 alone has: the run directory, the sinks of its metrics, and the checkpoint to continue from.
 struct RunFiles {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;
-  std::string resumed_from;                 // its path
-  std::optional<LoadedWeights> pretrained;  // where a run begins with weights of a file
+  std::string resumed_from;                 // path of the checkpoint
+  std::optional<LoadedWeights> pretrained;  // if the run begins with the weights of a file
   std::unique_ptr<CheckpointStore> store;
-  std::unique_ptr<Prometheus> prometheus;  // listens already; goes into the sink
+  std::unique_ptr<Prometheus> prometheus;  // listens already; is moved into the sink
   std::unique_ptr<MetricsFanOut> sink;
-  DetailSink* details = nullptr;  // among the sinks; null without TensorBoard
+  DetailSink* details = nullptr;  // one of the sinks; null without TensorBoard
 };
 
 // Whether --resume names a checkpoint.
 bool names_a_checkpoint(const std::string& resume);
 
-// Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
+// Finds the run directory and loads the checkpoint to continue from. Writes nothing.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request);
 
-// Makes the run directory this run's, when everything else is accepted.
+// Claims the run directory for this run, and opens its sinks. Called when everything else has been checked.
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
                      const DataInfo& data);
 
-// Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
-// them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others. Returns
-// whether this rank shares it. Collective.
+// Makes a rank that shares the run directory with rank 0 log there: all its lines to logs/rank-N.log, its warnings and
+// errors to log.txt. Tells the supervisor the path of log.txt. `path`: the run directory on rank 0, "" on the others.
+// Returns whether this rank shares the directory. Collective.
 bool join_log(const std::string& path, RankContext& context, Stream& stream);
 
-// The run directory's config with what was found out since.
+// Returns the config with the section `resolved`, which has what the run measured or found out.
 Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& job, bool chose_strategy);
 
-// The strategy that a run which goes on was begun with, where that was chosen for as many ranks; "" where there is
-// none. On rank 0.
+// The strategy that was chosen when a resumed run began, if that was for the same number of ranks; else "". Called on
+// rank 0.
 std::string chosen_before(const RunFiles& files, int ranks);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What a run says of itself.
+// Builds the start event of a run and the metadata of its checkpoints.
 #include "run/training/run_metadata.h"
 
 #include <algorithm>

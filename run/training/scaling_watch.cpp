@@ -1,4 +1,4 @@
-// Hashes and the trace of a run of verify-scaling.
+// Prints the hashes and writes the trace of a run of verify-scaling.
 #include "run/training/scaling_watch.h"
 
 #include <iostream>

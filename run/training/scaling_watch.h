@@ -1,4 +1,4 @@
-// One of the runs of verify-scaling, watched: a line of hashes after each step, and a trace of the last one.
+// Watches a run of verify-scaling: prints a line of hashes after each step, and traces the last step.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,32 @@ struct SnapshotPlan;
 struct TrainingPlan;
 
 struct ScalingRequest {
-  std::int64_t steps = 0;  // the run ends after them, with the rates of its own schedule
-  bool traces = false;     // its last step
-  std::string tensor;      // whose values the trace holds; empty: hashes of all
+  std::int64_t steps =
+      0;                // number of steps after which the run ends; the learning rates are those of its full schedule
+  bool traces = false;  // whether the last step is traced
+  std::string tensor;   // the tensor whose values are traced; empty: hashes of all tensors
 };
 
-// What a traced run leaves in its directory, beside its checkpoint: the trace, and a checkpoint of the reduced
-// gradients.
+// The files that a traced run leaves in its directory, in addition to its checkpoint: the trace, and a checkpoint of
+// the reduced gradients.
 inline constexpr const char* trace_file = "trace";
 inline constexpr const char* gradients_folder = "gradients";
 
-// Stands between the loop and its batches, whose samples the trace is keyed by, and is a hook of the loop that prints
-// "step steps-done weights-hash state-hash" on rank 0 after each step. Collective.
+// Passes the batches on to the loop, since the trace identifies tensors by their samples, and is a hook of the loop
+// that prints "step STEPS-DONE WEIGHTS-HASH STATE-HASH" on rank 0 after each step. Collective.
 class ScalingWatch final : public ForwardedSource, public TrainingHook {
  public:
-  // What is referred to outlives the watch.
+  // All parameters must outlive the object.
   ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, const SnapshotPlan& snapshots,
                BatchSource& batches);
 
-  // Ends the plan after the requested steps, and leaves out checkpoints before them. Of a run in phases the plan is of
-  // one of them; the trace is of the last.
+  // Ends the plan after the requested steps, without checkpoints before that. In a run in phases, `plan` is that of one
+  // phase, and the trace is of the last phase.
   void shorten(TrainingPlan& plan);
   std::int64_t next_pause(std::int64_t step) const override { return step + 1; }
   void on_pause(const TrainingState& state, std::int64_t before) override;
-  // Writes the trace to rank 0's run directory ("" on the others). `sink`: of the ranks that share it.
+  // Writes the trace to the run directory of rank 0; `run_directory` is "" on the others. `sink`: on ranks that share
+  // the directory, else null.
   void save_trace(const std::string& run_directory, SnapshotSink* sink);
 
   const Batch& next() override;
@@ -52,9 +54,9 @@ class ScalingWatch final : public ForwardedSource, public TrainingHook {
   RankDevice& device_;
   const SnapshotPlan& snapshots_;
   StepTrace trace_;
-  std::int64_t steps_ = 0;  // of the run
-  bool traces_ = false;     // the last of them
-  std::int64_t begun_ = 0;  // whose batches were taken
+  std::int64_t steps_ = 0;  // number of steps of the run
+  bool traces_ = false;     // whether the last step is traced
+  std::int64_t begun_ = 0;  // number of steps whose batches were taken
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Training on one rank.
+// Trains a run on one rank, phase by phase.
 #include "run/training/training.h"
 
 #include "core/base/clock.h"
@@ -24,7 +24,7 @@
 namespace trainctl {
 namespace {
 
-// Puts the strategy that `auto` stands for into the spec and the config that is kept. Collective.
+// Replaces `strategy: auto` by the chosen strategy, in the spec and in the config that is kept. Collective.
 void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const DataInfo& data, RankDevice& device,
                       RankContext& context) {
   World& world = context.world;
@@ -35,7 +35,7 @@ void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const 
   }
 }
 
-// Everything that can be wrong with later phases comes to light before the first step.
+// Checks the later phases before the first step.
 void check_later_phases(const RankRun& run, std::size_t number, const DataPosition& start) {
   for (std::size_t later = number + 1; later < phase_count(run.spec); ++later) {
     check_job(in_phase(run.spec, later), run.data.info(), run.device, run.context.world, start);
@@ -44,13 +44,13 @@ void check_later_phases(const RankRun& run, std::size_t number, const DataPositi
 
 }  // namespace
 
-int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
+int train(const RunSpec& configured, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
-  RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
+  RankDevice device = open_device(configured.cluster, configured.train, configured.strategy, context);
+  RunFiles files = world.rank() == 0 ? open_run_files(configured, request) : RunFiles{};
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
-      log::info(format("{} holds a finished run: nothing to do; more epochs or steps would go on from it",
+      log::info(format("{} holds a finished run: nothing to do; set more epochs or steps to continue it",
                        files.directory->path()));
       if (request.json) answer(final_line(files.directory->metrics_path()));
     }
@@ -58,8 +58,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   }
   std::optional<Snapshot> resumed = broadcast_position(
       files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
-  RunSpec spec = stated;
-  spec.train = with_global_batch(stated.train, world.size(), resumed);
+  RunSpec spec = configured;
+  spec.train = with_global_batch(configured.train, world.size(), resumed);
 
   const Data data(spec.data, spec.seed, data_use(spec));
   if (world.rank() == 0 && !resumed) files.pretrained = load_pretrained(spec, data.info());
@@ -68,7 +68,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   spec = with_shares(std::move(spec), data, device, context, resumed);
 
   RankRun run{.spec = std::move(spec),
-              .given = stated,
+              .configured = configured,
               .request = request,
               .context = context,
               .device = device,
@@ -80,7 +80,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   };
   check_later_phases(run, next_phase().number, start_of(run, resumed));
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
-  while (end.next_follows) {  // from the checkpoint of the one before, as a resumed run would
+  while (end.next_follows) {  // from the checkpoint of the previous phase, as a resumed run would
     if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
     resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
                                  world.communicator(), device.host);

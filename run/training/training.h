@@ -1,4 +1,4 @@
-// Training on one rank: from a config to a finished run directory.
+// Trains a config on one rank, up to a finished run directory.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ struct RunSpec;
 struct ScalingRequest;
 
 struct TrainingRequest {
-  Node config;                  // resolved: what the run directory keeps
-  std::string config_file;      // where it was read from
+  Node config;                  // resolved, as the run directory keeps it
+  std::string config_file;      // the path that it was read from
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
   SupervisedTerminal terminal;  // of a supervised rank: see Situation
   bool quiet = false;
-  bool json = false;               // the end event goes to stdout
-  std::int64_t profile_first = 0;  // steps [first, end), from 0, go into timeline.json
+  bool json = false;               // the end event is printed to stdout
+  std::int64_t profile_first = 0;  // steps [first, end), counted from 0, are written to timeline.json
   std::int64_t profile_end = 0;
-  const ScalingRequest* scaling = nullptr;  // a run of verify-scaling
+  const ScalingRequest* scaling = nullptr;  // set in a run of verify-scaling
 };
 
-// Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Collective; throws as the parts
-// do.
-int train(const RunSpec& spec, const TrainingRequest& request, RankContext& context);
+// Trains a run. Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Throws Error if
+// training fails. Collective.
+int train(const RunSpec& configured, const TrainingRequest& request, RankContext& context);
 
 }  // namespace trainctl

@@ -117,7 +117,7 @@ TEST_CASE("init accepts held-out folders, gray images and other folders for the 
   CHECK(contains(read_file(folder / "many-small.yaml"), "# many/train/tulip/077.jpg: is empty"));
   const Finished flag = trainctl(folder, {"init", "many", "--targets", "values"});
   CHECK(flag.code == 2);
-  CHECK(contains(flag.errors, "the folders of images are their classes"));
+  CHECK(contains(flag.errors, "the classes of images are their folders"));
   const Finished run = trainctl(folder, {"run", "configs/scans-small.yaml", "--ranks", "1", "--set", "train.epochs=1"});
   INFO(tail(run.errors));
   CHECK(run.code == 0);

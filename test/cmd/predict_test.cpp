@@ -381,7 +381,7 @@ train: {batch_size: 10, epochs: 12, loss: sparse_categorical_crossentropy, metri
   }
   const Finished pictures = trainctl(folder, {"predict", "runs/tags", "x.npy", "--out", "masks"});
   CHECK(pictures.code == 2);
-  CHECK(contains(pictures.errors, "pictures are what networks tell of pixels"));
+  CHECK(contains(pictures.errors, "a folder is for predictions of pixels"));
 }
 
 TEST_CASE("predict on a terminal prints a table on any number of ranks, and CSV into a pipe") {

@@ -99,7 +99,7 @@ TEST_CASE("report --samples is refused for networks without classes") {
   REQUIRE(run.code == 0);
   const Finished refused = trainctl(folder, {"report", "runs/values", "--samples", "3"});
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.errors, Catch::Matchers::Contains("is for networks that tell classes"));
+  CHECK_THAT(refused.errors, Catch::Matchers::Contains("requires a network that predicts classes"));
 }
 
 TEST_CASE("report compares runs, and refuses a folder that is not a run") {

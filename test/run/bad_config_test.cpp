@@ -232,7 +232,7 @@ TEST_CASE("missing keys and violated rules across keys are reported") {
 
 TEST_CASE("an empty config is missing all required keys") {
   CHECK(config_errors("") ==
-        "c.yaml:1:1: the config needs 'data': What the network is trained on.\n"
+        "c.yaml:1:1: the config needs 'data': The data that the network is trained on.\n"
         "c.yaml:1:1: the config needs 'model': The network.\n"
         "c.yaml:1:1: the config needs 'train': How it is trained.");
   CHECK(config_errors("- a\n") == "c.yaml:1:1: the config must be a map, not a list");

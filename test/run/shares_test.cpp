@@ -59,7 +59,7 @@ TEST_CASE("parts by speed are multiples of the unit, add up to the whole, and le
     const std::int64_t units = 1 + static_cast<std::int64_t>(random() % 60);
     std::vector<double> speeds(1 + random() % 8);
     for (double& speed : speeds) speed = uniform(random);
-    const std::vector<std::int64_t> parts = parts_by_speed(units * unit, unit, speeds);
+    const std::vector<std::int64_t> parts = shares_by_speed(units * unit, unit, speeds);
     REQUIRE(parts.size() == speeds.size());
     CHECK(std::accumulate(parts.begin(), parts.end(), std::int64_t{0}) == units * unit);
     const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
@@ -75,8 +75,8 @@ TEST_CASE("parts by speed are multiples of the unit, add up to the whole, and le
       }
     }
   }
-  CHECK(parts_by_speed(64, 1, {2, 1}) == std::vector<std::int64_t>{43, 21});
-  CHECK(parts_by_speed(64, 4, {2, 1}) == std::vector<std::int64_t>{44, 20});
+  CHECK(shares_by_speed(64, 1, {2, 1}) == std::vector<std::int64_t>{43, 21});
+  CHECK(shares_by_speed(64, 4, {2, 1}) == std::vector<std::int64_t>{44, 20});
 }
 
 TEST_CASE("consecutive and interleaved logical shards make up the batch, each on one replica") {

@@ -37,7 +37,7 @@ TEST_CASE("strategy: auto chooses, trains, and a resume keeps the choice") {
   const Finished first = trainctl::test::trainctl(folder, {"run", file, "--ranks", "2", "--run-dir", "run"});
   CAPTURE(first.errors);
   REQUIRE(first.code == 0);
-  CHECK((first.errors + first.out).find("strategy: auto takes data") != std::string::npos);
+  CHECK((first.errors + first.out).find("strategy: auto chooses data") != std::string::npos);
   const std::string kept = read_file(folder / "run/config.yaml");
   CHECK(section(kept, "resolved").find("\n  strategy: auto") != std::string::npos);
   const std::string chosen = section(kept, "strategy");
@@ -47,7 +47,7 @@ TEST_CASE("strategy: auto chooses, trains, and a resume keeps the choice") {
       folder, {"run", file, "--ranks", "2", "--run-dir", "run", "--set", "train.max_steps=12"});
   CAPTURE(more.errors);
   CHECK(more.code == 0);
-  CHECK((more.errors + more.out).find("strategy: auto takes") == std::string::npos);  // the choice is kept
+  CHECK((more.errors + more.out).find("strategy: auto chooses") == std::string::npos);  // nothing is chosen anew
   CHECK(section(read_file(folder / "run/config.yaml"), "strategy") == chosen);
   CHECK(events(folder / "run", "end").back()["step"] == 12);
 }

@@ -87,7 +87,7 @@ TEST_CASE("options that cannot be combined with local steps are refused") {
   refused(base + "strategy: {sync_every: 0}\n", "sync_every");
   refused(uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd, precision: float16") +
               "strategy: {sync_every: 2}\n",
-          "in float16 replicas scale their losses alike");
+          "in float16 all replicas scale their losses");
   refused(uneven_data +
               "model: {layers: [{conv2d: {filters: 4, kernel_size: 3}}, {batch_normalization: {synchronized: true}}, "
               "flatten, {dense: 5}]}\n" +
