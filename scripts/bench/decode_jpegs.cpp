@@ -1,4 +1,4 @@
-// What libjpeg-turbo's decoding alone does: images/s of threads that decode a folder's JPEG files, which lie in memory.
+// Measures libjpeg-turbo's decoding alone: the images/s of threads that decode JPEG files in memory.
 //
 // Usage: decode_jpegs THREADS SECONDS FILE...; prints one JSON line.
 #include <atomic>

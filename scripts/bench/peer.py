@@ -1,4 +1,4 @@
-"""The same training step in PyTorch: DistributedDataParallel over Gloo, one process and one thread per rank.
+"""Measures the same training step in PyTorch: DistributedDataParallel over Gloo, one process and one thread per rank.
 
 Usage: peer.py NETWORK PRECISION RANKS MODE SECONDS   (MODE: eager, compiled or first-step)
 Prints one JSON line: {"median_seconds", "samples_per_second", "layout", "version"}; with first-step it ends after one step.
@@ -48,7 +48,7 @@ class Block(nn.Module):
 
 
 class ResNet20(nn.Sequential):
-    """He et al. (2015) for CIFAR-10, projection shortcuts where the shape changes."""
+    """He et al. (2015) for CIFAR-10, with projection shortcuts if the shape changes."""
 
     def __init__(self):
         blocks = []
@@ -126,7 +126,7 @@ def rank_main(rank, network, precision, ranks, mode, seconds):
         dist.barrier()
         dist.destroy_process_group()
     sys.stdout.flush()
-    os._exit(0)  # the interpreter's own way out aborts now and then in threads that Gloo left behind
+    os._exit(0)  # a normal exit of the interpreter sometimes aborts in threads that Gloo has left
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Loading a folder of JPEG images in TensorFlow and PyTorch: decode, crop, flip, normalise, in batches.
+"""Measures loading a folder of JPEG images in TensorFlow and PyTorch: decode, crop, flip and normalise, in batches.
 
 Usage: peer_loader.py make FOLDER IMAGES | tf|torch FOLDER WORKERS SECONDS float|bytes
 `make` writes images of 256x256 in two classes, noise with the spectrum of photographs. The others print one JSON line:
@@ -33,7 +33,7 @@ def make(folder, count):
 
 
 def rate(batches, seconds):
-    """Images/s of an endless iterator of images, after as long a time to warm up."""
+    """Images/s of an endless iterator of images, after a warm-up of the same duration."""
     def take(limit):
         images, start = 0, time.perf_counter()
         while time.perf_counter() - start < limit:

@@ -1,9 +1,9 @@
-"""Losses and gradient norms of a network in PyTorch, from the weights of one of trainctl's checkpoints and on the same batches.
+"""Computes losses and gradient norms of a network in PyTorch, from the weights of a trainctl checkpoint and on the same batches.
 
 Usage: peer_losses.py NETWORK LAYERS WEIGHTS SAMPLES BATCH STEPS SKIP RATE
-NETWORK: mlp, resnet20 or resnet50; LAYERS: what `trainctl check --json` prints of the config; WEIGHTS: weights.safetensors; SAMPLES: a
+NETWORK: mlp, resnet20 or resnet50; LAYERS: the output of `trainctl check --json` for the config; WEIGHTS: weights.safetensors; SAMPLES: a
 folder with x.npy (bytes) and y.npy. Takes STEPS steps of SGD without momentum at the learning rate RATE, on batches in the order of the
-samples, round and round, from batch number SKIP on. Computes in TF32 on a GPU, in float32 without one.
+samples, repeated, from batch number SKIP on. Computes in TF32 on a GPU, in float32 without one.
 Prints one JSON line: {"losses", "gradient_norms"}; the norm is that of the mean gradient over all parameters.
 """
 import json
@@ -33,7 +33,7 @@ def read_safetensors(path):
 
 
 def load(model, layers, tensors):
-    """Fills the model's layers with weights in the order of trainctl's; layouts differ."""
+    """Fills the model's layers with the weights of trainctl's, in the order of the layers; their layouts differ."""
     ours = [layer["name"] for layer in layers if layer["kind"] in ("conv2d", "batch_normalization", "dense")]
     theirs = [module for module in model.modules() if isinstance(module, (nn.Conv2d, nn.BatchNorm2d, nn.Linear))]
     assert len(ours) == len(theirs), f"{len(ours)} layers with weights here, {len(theirs)} in PyTorch"
@@ -48,7 +48,7 @@ def load(model, layers, tensors):
             if module.bias is not None:
                 module.bias.copy_(tensors.pop(f"{name}/bias"))
     left = [name for name in tensors if "/moving_" not in name]
-    assert not left, f"without a place in PyTorch: {left}"
+    assert not left, f"tensors without a counterpart in PyTorch: {left}"
 
 
 def main():

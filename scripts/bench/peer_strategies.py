@@ -1,4 +1,4 @@
-"""The same training step in PyTorch under one of its strategies, over Gloo, one process and one thread per rank.
+"""Measures the same training step in PyTorch under one of its strategies, over Gloo, one process and one thread per rank.
 
 Usage: peer_strategies.py NETWORK MODE RANKS SECONDS
 NETWORK: wide-mlp or resnet20; MODE: ddp, zero1 (ZeroRedundancyOptimizer), fsdp2 (fully_shard that keeps parameters between

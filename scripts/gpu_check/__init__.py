@@ -1,1 +1,1 @@
-"""What scripts/gpu-check consists of: commands, checks, figures, and the report of their rows."""
+"""The modules of scripts/gpu-check: commands, checks, figures, and the report of their rows."""

@@ -1,4 +1,4 @@
-"""Numbers at size: ResNet-50 in bfloat16 beside TF32, and both beside PyTorch on the same weights and batches."""
+"""Numbers at size: compares ResNet-50 in bfloat16 with TF32, and TF32 with PyTorch, on the same weights and batches."""
 import json
 import random
 import struct
@@ -32,7 +32,7 @@ def steps_of(events):
 
 
 def apart(ours, theirs):
-    """The first loss's, the first gradient norm's and the losses' mean relative difference."""
+    """The relative differences of the first loss and of the first gradient norm, and the mean one of all losses."""
     (losses, norms), (other_losses, other_norms) = ours, theirs
     if not len(losses) == len(other_losses) == STEPS:
         raise Failed(f"{len(losses)} and {len(other_losses)} steps were logged")
@@ -47,7 +47,7 @@ def judged(name, differences, limits):
 
 
 def numbers(commands, device="cuda"):
-    """Trains one step for the weights, then twice STEPS steps from there in each precision, and in PyTorch."""
+    """Trains one step for the weights, then STEPS steps from there in each precision, and in PyTorch."""
     samples = commands.work / "samples"
     make_samples(samples, BATCH * BATCHES, SHAPE, CLASSES)
     config = BENCH / f"configs/{NETWORK}.yaml"

@@ -1,4 +1,4 @@
-"""The checks that decide: tests, training, parity with the CPU, determinism."""
+"""The checks that decide the exit code: tests, training, parity with the CPU, determinism."""
 from .commands import Failed, Skipped
 from .places import DATA, QUICKSTART, SHARE
 from .rows import Row
@@ -6,7 +6,8 @@ from .rows import Row
 SGD = "train.optimizer={name: sgd, learning_rate: 0.05, momentum: 0.9}"
 STEPS = ["train.max_steps=50", "log.every=1 steps", SGD]
 
-# What trainctl sets when it starts ranks on one host: root may, without ssh, and no rank is bound or busy while it waits.
+# The variables that trainctl sets when it starts ranks on one host: root is allowed, ssh is not used, and ranks are neither
+# bound to cores nor busy while they wait.
 MPIRUN = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -62,7 +63,7 @@ def case_names(commands, program):
 
 
 def one_by_one(commands, program):
-    """Which cases fail in a process of their own: after one illegal access all that follow in its process fail."""
+    """Runs each case in its own process and names those that fail: after an illegal access all later cases of a process fail."""
     failing, log, left_out = [], "", 0
     names = case_names(commands, program)
     for name in names:

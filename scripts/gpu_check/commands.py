@@ -1,4 +1,4 @@
-"""Commands of a row: each within the row's time, with all that it prints kept in a log."""
+"""Runs the commands of a row within the row's time, and keeps their output in a log."""
 import contextlib
 import json
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Failed(Exception):
-    """A row that did not hold: why, the output that shows it, and whether its time had ended."""
+    """A row that failed: the reason, the output that shows it, and whether its time had ended."""
 
     def __init__(self, why, log="", timed_out=False):
         super().__init__(why)
@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 class Skipped(Exception):
-    """A row that there is nothing for to run on: why."""
+    """A row that cannot run here, with the reason."""
 
 
 class Finished(NamedTuple):
@@ -37,7 +37,7 @@ def end(process):
 
 
 def last_json(text):
-    """The object in the last line that holds one; None without."""
+    """The JSON object in the last line that has one; None if no line has."""
     for line in reversed(text.splitlines()):
         with contextlib.suppress(ValueError):
             value = json.loads(line)
@@ -46,8 +46,8 @@ def last_json(text):
     return None
 
 
-# What trainctl says where it goes on in a worse way than it was built to: a run with one of these holds nothing. A candidate
-# that is left out counts where CUDA says why, which may be a kernel of ours; cuDNN offers some that it cannot run.
+# Messages of trainctl when it continues in a worse way than intended: a run with one of them proves nothing. A candidate that
+# is left out counts only if CUDA gives the reason, since it may be our kernel; cuDNN offers some that it cannot run.
 FALLBACKS = ("without a CUDA graph", "is left out: cuda", "is not timed:")
 
 
@@ -55,7 +55,7 @@ class Commands:
     def __init__(self, programs, work, log):
         """`programs`: the folder of trainctl; `work`: an empty one; `log`: a file open for writing."""
         self.programs, self.work, self.log = pathlib.Path(programs), pathlib.Path(work), log
-        self.until = 0.0  # on the monotonic clock: when the row's time ends
+        self.until = 0.0  # the end of the row's time on the monotonic clock
         self.count = 0
         self.fallbacks = []  # the row's lines with one of FALLBACKS
 
@@ -66,13 +66,13 @@ class Commands:
         return self.until - time.monotonic()
 
     def call(self, *words, may_fail=False, limit=float("inf"), environment=None):
-        """Runs a command to its end; what is left of it after the row's time, or `limit` seconds, is ended."""
+        """Runs a command. Ends it and its processes after the row's time or `limit` seconds."""
         seconds = min(limit, self.left())
         if seconds <= 0:
             raise Failed("no time was left")
         self.count += 1
         line = "$ " + " ".join(map(str, words))
-        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # unlike pipes, no orphan keeps them open
+        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # not pipes, which orphaned processes would keep open
         start = time.monotonic()
         in_time = True
         with open(files[0], "wb") as out, open(files[1], "wb") as err:
@@ -103,7 +103,7 @@ class Commands:
         return value
 
     def trainctl(self, *words, **more):
-        """Runs trainctl in detail, and notes where it fell back."""
+        """Runs trainctl with -v, and records its fallbacks."""
         finished = self.call(self.programs / "trainctl", *words, "-v", **more)
         self.fallbacks += [line for line in finished.err.splitlines() if any(text in line for text in FALLBACKS)]
         return finished

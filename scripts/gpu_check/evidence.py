@@ -1,4 +1,4 @@
-"""What is left beside the report: the GPU's description, its clocks during the rows, and the kernels that were chosen."""
+"""The files next to the report: the GPU's description, its clocks during the rows, and the kernels that were chosen."""
 import contextlib
 import json
 import pathlib
@@ -34,11 +34,11 @@ def gpu_log(description, log):
 
 
 class KernelCache:
-    """trainctl's cache of chosen kernels in a folder of this run's own, filled from and kept in one file: what one run of
-    gpu-check has timed, the next one takes."""
+    """trainctl's cache of chosen kernels in a folder of this run, filled from one file and saved to it: the next run of
+    gpu-check uses the choices that this one has timed."""
 
     def __init__(self, file, folder):
-        """`folder`: for the variable XDG_CACHE_HOME; it exists. A damaged file is as good as none."""
+        """`folder`: for the variable XDG_CACHE_HOME; it exists. A damaged file is ignored."""
         self.file, self.folder = pathlib.Path(file), pathlib.Path(folder) / "trainctl"
         self.folder.mkdir(exist_ok=True)
         with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -13,7 +13,7 @@ NETWORKS = {"resnet50": ("bfloat16", 256, 8), "resnet20": ("bfloat16", 128, 4), 
 
 def ours(network, *settings):
     precision, batch, seconds = NETWORKS[network]
-    # In memory: the loader's random numbers are not what is measured.
+    # Data is cached in memory, so that the loader is not measured.
     settings = ["cluster.device=cuda", f"train.precision={precision}", f"train.batch_size_per_rank={batch}", "data.cache=memory",
                 *settings]
 
@@ -27,7 +27,7 @@ def ours(network, *settings):
 
 
 def op_table(file):
-    """Every op of the benchmark's ResNet-50 with its time and its share of the GPU's ceilings, kept in a file of its own."""
+    """Writes a file with every op of the benchmark's ResNet-50, its time and its share of the GPU's ceilings."""
     def run(commands):
         table = commands.document("bench", "ops", BENCH / "configs/resnet50.yaml", "--ranks", 1, "--seconds", 8, "--json", "--set",
                                   "cluster.device=cuda", "--set", "data.cache=memory")
@@ -43,7 +43,7 @@ def idle(figures):
 
 
 def torch_python(commands):
-    """The first interpreter here whose PyTorch has CUDA, or None; looked for once."""
+    """The first interpreter here whose PyTorch has CUDA, or None; searched for once."""
     if not hasattr(commands, "torch_python"):
         commands.torch_python = None
         for python in dict.fromkeys(filter(None, [sys.executable, shutil.which("python3")])):
@@ -78,7 +78,7 @@ class Target(NamedTuple):
     at_least: bool = True  # else at most
 
     def of(self, figures):
-        """None where one that it needs was not measured."""
+        """The value, or None if a figure that it needs was not measured."""
         try:
             return self.value(figures)
         except (KeyError, TypeError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""Patterns of ops that cuDNN may compute as one, timed against ours."""
+"""Times patterns of ops that cuDNN may compute as one, and compares them with ours."""
 import contextlib
 import json
 
@@ -6,7 +6,7 @@ from .commands import Failed
 
 
 def rows_of(text):
-    """The objects in lines of a text that say how a pattern did."""
+    """The JSON objects in the lines of a text that have the times of a pattern."""
     rows = []
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
@@ -17,7 +17,7 @@ def rows_of(text):
 
 
 def summary(rows):
-    """By pattern: how many shapes gain and what all that gain would save; and a word on each that no engine takes."""
+    """By pattern: the number of shapes that are faster fused and the time that these save, and why no engine accepts the others."""
     texts = []
     for pattern in dict.fromkeys(row["pattern"] for row in rows):
         here = [row for row in rows if row["pattern"] == pattern]
@@ -29,7 +29,7 @@ def summary(rows):
 
 
 def fused_against_unfused(commands):
-    """What came before the row's time ended counts: engines that are compiled at run time may take long."""
+    """Uses the results that came before the row's time ended: engines that are compiled at run time may take long."""
     unfinished = ""
     try:
         out = commands.call(commands.programs / "test-cuda", "time-patterns").out

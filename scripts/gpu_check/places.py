@@ -1,4 +1,4 @@
-"""Where things lie, in a bundle or in a checkout."""
+"""The paths of programs, configs and data, in a bundle or in a checkout."""
 import os
 import pathlib
 
@@ -8,4 +8,4 @@ SHARE = BUNDLE / "share/trainctl" if BUNDLE else HERE.parents[2]
 PROGRAMS = BUNDLE / "bin" if BUNDLE else SHARE / "build/release"
 BENCH = SHARE / "scripts/bench"
 QUICKSTART = SHARE / "configs/quickstart.yaml"
-DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # commands run in a folder of their own
+DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # commands run in another folder

@@ -1,11 +1,11 @@
-"""The table on the terminal and the JSON file, which is whole after every row."""
+"""Prints the table and writes the JSON file, which is complete after every row."""
 import json
 import os
 import pathlib
 import time
 
-LOG_LINES = 12  # of a failure, on the terminal
-LOG_CHARACTERS = 20000  # in the JSON; the log file has all
+LOG_LINES = 12  # lines of a failure's log on the terminal
+LOG_CHARACTERS = 20000  # of a failure's log in the JSON file; the log file has all
 
 
 class Report:
@@ -39,7 +39,7 @@ class Report:
         self.write()
 
     def compare(self, targets):
-        """Each figure beside its target, as far as it was measured."""
+        """Prints each figure with its target, if it was measured."""
         print(f"\n{'figure':44} {'value':>8}  target")
         for target in targets:
             value = target.of(self.figures)
@@ -47,7 +47,7 @@ class Report:
             print(f"{target.name:44} {'' if value is None else target.text(value):>8}  {target.limit_text():9}  {verdict}")
             self.document["targets"].append({"name": target.name, "value": value, "at_least": target.at_least,
                                              "limit": target.limit, "verdict": verdict})
-        print("GPU idle does not see gaps inside a replayed graph.\n")
+        print("GPU idle does not include gaps inside a replayed graph.\n")
 
     def finish(self):
         """Returns the exit code."""

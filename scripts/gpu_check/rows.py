@@ -1,4 +1,4 @@
-"""Rows of the table, and running them one after the other within one deadline."""
+"""Defines the rows of the table, and runs them one after the other within one deadline."""
 import contextlib
 import signal
 import time
@@ -10,12 +10,12 @@ from .commands import Failed, Skipped
 class Row(NamedTuple):
     name: str
     limit: float  # seconds
-    run: Callable  # takes the commands; returns a text, or a text and figures
+    run: Callable  # gets the commands; returns a text, or a text and figures
     decides: bool = True  # else it is a figure: the exit code does not depend on it
 
 
 class Stopped(BaseException):
-    """A signal asked for the end."""
+    """A signal has asked to stop."""
 
 
 @contextlib.contextmanager
@@ -59,8 +59,8 @@ def run_row(row, commands, report):
 
 
 def run_rows(rows, commands, report, deadline, as_time_permits=(), after_each=lambda: None):
-    """Every row, each cut to its limit and all to the deadline; those that no time is left for say so. Then those of
-    `as_time_permits` whose whole limit is left."""
+    """Runs every row, each within its limit and all within the deadline, and reports those for which no time was left. Then
+    runs those of `as_time_permits` for whose whole limit there is time."""
     why = "no time was left"
     rows = list(rows)
     with stopping():

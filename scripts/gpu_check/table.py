@@ -1,15 +1,15 @@
-"""The rows, in their order: what gives most evidence comes first."""
+"""The rows in their order: those with the most evidence come first."""
 from . import checks, figures, fusion, tools
 from .at_size import numbers
 from .rows import Row
 
-SECONDS = 596  # of the whole script
-# The limits of the first look and of all rows of either run add up to less, so that each has its time whatever the others take.
+SECONDS = 596  # for the whole script
+# The limits of the first look and of all rows of either run add up to less, so that each row has its time in any case.
 FIRST_LOOK = Row("first look", 120, None)  # a GPU's libraries may be read for the first time
 
 
 def first(ops_file):
-    """`ops_file`: where the table of ops goes."""
+    """The rows of a run without --second. `ops_file`: the file for the table of ops."""
     return [
         Row("resnet50", 100, figures.ours("resnet50"), False),
         Row("resnet50 ops", 25, figures.op_table(ops_file), False),
@@ -17,8 +17,8 @@ def first(ops_file):
         Row("quickstart", 12, checks.quickstart),
         Row("parity float32", 10, checks.parity("float32", checks.farthest, 1e-3)),
         # Roundings of 0.4 % send single steps apart by more and more: on the CPU, 50 losses in bfloat16 differ from those in
-        # float32 by 8 % at worst and 0.7 % on average. Two devices that round at different places may be as far apart, thrice
-        # that on average.
+        # float32 by 8 % at worst and 0.7 % on average. Two devices that round differently may differ as much, and three times
+        # as much on average.
         Row("parity bfloat16", 10, checks.parity("bfloat16", checks.average, 2e-2)),
         Row("kernel tests", 180, checks.suite("test-cuda")),
         Row("staged", 18, checks.conformance("staged", 2)),
@@ -27,7 +27,7 @@ def first(ops_file):
 
 
 def second(kernels_file):
-    """What --second runs. `kernels_file`: where the profile of the slowest kernels goes."""
+    """The rows of --second. `kernels_file`: the file for the profile of the slowest kernels."""
     return [
         Row("resnet50 compiled", 90, figures.pytorch("resnet50", "compiled"), False),
         Row("resnet50 deterministic", 40, figures.ours("resnet50", "train.deterministic=true"), False),
@@ -38,7 +38,7 @@ def second(kernels_file):
     ]
 
 
-# What either run goes on with, as far as its time permits.
+# Rows that both runs continue with, if there is time.
 FURTHER = [
     Row("nccl", 20, checks.conformance("nccl", 1)),
     Row("2 ranks staged", 25, checks.staged),

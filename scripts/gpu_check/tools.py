@@ -1,4 +1,4 @@
-"""NVIDIA's own tools over our kernels: compute-sanitizer for memory errors and races, Nsight Compute for the slowest."""
+"""Runs NVIDIA's tools on our kernels: compute-sanitizer for memory errors and races, Nsight Compute for the slowest."""
 import csv
 import io
 import os
@@ -17,7 +17,7 @@ def tool(name):
     return found
 
 
-# racecheck ends by itself in kernels of cuBLASLt and cuDNN, whatever the filter: it gets tests of kernels with shared memory alone.
+# racecheck ends by itself in kernels of cuBLASLt and cuDNN, whatever the filter: it runs only tests of kernels with shared memory.
 TESTS = {"memcheck": "~*conv2d*", "racecheck": "*normalisation and*,batch norm*,*pooling*,*softmax and*,*squares*,*auc*,*adafactor*,*lamb*"}
 
 
@@ -37,8 +37,8 @@ def sanitizer(kind):
 
 
 def slowest_kernels(file, count=10):
-    """Profiles the first launches of a training of the benchmark's ResNet-50, about a step's, and keeps what ncu says of the slowest
-    in a CSV file, a line each."""
+    """Profiles the first launches of a training of the benchmark's ResNet-50, about a step's, and writes ncu's metrics of the slowest
+    to a CSV file, one per line."""
     def run(commands):
         settings = [word for text in ("cluster.device=cuda", "data.cache=memory", "train.cuda_graphs=false", "train.max_steps=2")
                     for word in ("--set", text)]

@@ -1,4 +1,4 @@
-"""Runs a user's Keras script as it is, from a seed, and prints one JSON line of what its fit() took and came to.
+"""Runs a user's Keras script as it is, from a seed, and prints one JSON line with the time and the results of its fit().
 
 Usage: run.py SCRIPT SEED JIT   (JIT: auto, Keras' default, which compiles by XLA; off)
 """

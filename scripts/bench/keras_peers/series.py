@@ -1,4 +1,4 @@
-# An LSTM that tells the next value of a series from the 48 before it, on the arrays in $TRAINCTL_DATA/series.
+# An LSTM that predicts the next value of a series from the 48 before it, on the arrays in $TRAINCTL_DATA/series.
 import os
 
 import keras
