@@ -17,8 +17,8 @@ namespace {
 struct LaunchOptions {
   std::string where;
   JobOptions job;
-  std::vector<std::pair<const CLI::Option*, std::string>>
-      only_for;  // options, each with the only value of `where` that accepts it
+  // Options, each with the only value of `where` that accepts it.
+  std::vector<std::pair<const CLI::Option*, std::string>> only_for;
 };
 
 // A check for CLI11: returns why the text is refused, or "".

@@ -54,12 +54,11 @@ class ScalingRuns {
 
 struct ScalingDifference {
   int ranks = 1, other_ranks = 1;
-  std::int64_t step = 0;   // from 1
-  std::string phase;       // forward, backward, reduction or update; "" if it was not found
-  std::string op, tensor;  // the tensor, and the op that wrote it
-  std::vector<std::int64_t>
-      samples;               // indices in the data of the samples that differ; empty if the tensor has no samples
-  std::size_t compared = 0;  // number of samples that were compared
+  std::int64_t step = 0;              // from 1
+  std::string phase;                  // forward, backward, reduction or update; "" if it was not found
+  std::string op, tensor;             // the tensor, and the op that wrote it
+  std::vector<std::int64_t> samples;  // indices of the samples that differ; empty if the tensor has no samples
+  std::size_t compared = 0;           // number of samples that were compared
   Difference difference;
   std::string note;  // further explanation
 
