@@ -160,7 +160,7 @@ with tempfile.TemporaryDirectory() as name:
     failed += check(yaml.safe_load(both["manifest"]) == job and "FROM" in both["dockerfile"], "--json has both")
     cpus = yaml.safe_load(launch(folder, *options[:3], "--ranks", "4"))
     failed += check(not problems(cpus, schema) and cpus["spec"]["slotsPerWorker"] == 2, "a job without GPUs")
-    failed += check("do not divide" in launch(folder, *options[:3], "--ranks", "3", code=2), "unequal workers are refused")
+    failed += check("cannot be divided" in launch(folder, *options[:3], "--ranks", "3", code=2), "unequal workers are refused")
     outside = launch(folder / "jobs", "../jobs/it's Ada's.yaml", "--ranks", "2", code=2)
     failed += check("is not below" in outside, "a config outside of the volume is refused")
 sys.exit(failed > 0)
