@@ -217,11 +217,11 @@ TEST_CASE("missing keys and violated rules across keys are reported") {
        "c.yaml:9:17: residual needs 'layers': The layers of the branch."},
       {"  dataset: synthetic\n", "", "c.yaml:4:3: data needs 'dataset': The kind of data set."},
       {"name: test", "name: ../test",
-       "c.yaml:1:7: name '../test' cannot name a folder; use up to 200 letters, digits, '.', '_' and '-', and begin "
-       "with no '.'"},
+       "c.yaml:1:7: name '../test' cannot name a folder; use up to 200 letters, digits, '.', '_' and '-', and do not "
+       "begin with '.'"},
       {"name: test", "name: " + std::string(201, 'x'),
        "c.yaml:1:7: name '" + std::string(100, 'x') +
-           "...' cannot name a folder; use up to 200 letters, digits, '.', '_' and '-', and begin with no '.'"},
+           "...' cannot name a folder; use up to 200 letters, digits, '.', '_' and '-', and do not begin with '.'"},
       {"name: test", "version: 2",
        "c.yaml:1:10: this config is of version 2, and this trainctl reads version 1 at most; use a newer trainctl"},
       {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1}, hostfile: b}",
