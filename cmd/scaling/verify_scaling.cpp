@@ -166,7 +166,8 @@ Subcommand verify_scaling_subcommand() {
             app.add_option("--steps", "Steps of each run, at most those of the config; default: 20")
                 ->type_name("N")
                 ->check(checked(read_steps));
-            app.add_option("--device", options->launch.device, "Where ranks compute; wins over cluster.device")
+            app.add_option("--device", options->launch.device,
+                           "The device that ranks compute on; overrides cluster.device")
                 ->check(one_of({"auto", "cpu", "cuda"}));
             app.add_option(scaling_directory_option, options->directory)->group("");
             app.add_flag(scaling_trace_option, options->request.traces)->group("");

@@ -58,7 +58,7 @@ TEST_CASE("strategy: auto refuses a network that fits with no strategy") {
   const Finished run = trainctl::test::trainctl(
       folder, {"run", file, "--ranks", "2", "--run-dir", "run", "--set", "cluster.memory=1 kB"});
   CHECK(run.code == 6);
-  CHECK(run.errors.find("no strategy fits into 1.0 kB of memory a rank") != std::string::npos);
+  CHECK(run.errors.find("no strategy fits into 1.0 kB of memory per rank") != std::string::npos);
 }
 
 }  // namespace trainctl::test::auto_strategy_test
