@@ -126,7 +126,7 @@ PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, 
 // Measures this machine, on one of the ranks that the plan has started.
 int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
   RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
-  command.stated_ranks.reset();  // fewer ranks measure if not all can compute at the same time
+  command.requested_ranks.reset();  // fewer ranks measure if not all can compute at the same time
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     const int ranks = requested_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
@@ -151,7 +151,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.automatic = spec.strategy.automatic && request.ranks > 1;
   if (spec.strategy.automatic) {
     plan.alternatives = predict_alternatives(request, plan.target, 1);
-    if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use another number of ranks");
+    if (plan.alternatives.empty()) throw Error(ErrorKind::config, no_strategy_text, "use another number of ranks");
     spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
   }
   plan.prediction = predict(with_recomputed_blocks(request, configured_run(request), plan.target.compile), plan.target,
@@ -221,7 +221,7 @@ int run_plan(PlanOptions& options) {
 // A check for CLI11: returns why the text is refused, or "".
 std::string check_nodes(const std::string& text) {
   const auto nodes = parse_integer(text);
-  return nodes && *nodes >= 1 && *nodes <= most_slots ? "" : format("must be a number from 1 to {}", most_slots);
+  return nodes && *nodes >= 1 && *nodes <= max_slots ? "" : format("must be a number from 1 to {}", max_slots);
 }
 
 }  // namespace

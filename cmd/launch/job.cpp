@@ -29,7 +29,7 @@ int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
   }
   // --gpus-per-node overrides `cluster.ranks`, which is for the machine where the config was written.
   const bool reads_config = !options.ranks.empty() || gpus == 0;
-  const std::optional<int> ranks = reads_config ? stated_ranks(cluster, options.ranks) : gpus;
+  const std::optional<int> ranks = reads_config ? requested_ranks(cluster, options.ranks) : gpus;
   if (!ranks && gpus > 0) return gpus;
   if (!ranks) {
     refuse("the number of the job's ranks is not given", "add --ranks N, or --gpus-per-node N for one on each GPU");

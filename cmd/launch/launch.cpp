@@ -24,7 +24,7 @@ struct LaunchOptions {
 // A check for CLI11: returns why the text is refused, or "".
 std::string check_count(const std::string& text) {
   const auto count = parse_integer(text);
-  return count && *count >= 1 && *count <= most_slots ? "" : format("must be a number from 1 to {}", most_slots);
+  return count && *count >= 1 && *count <= max_slots ? "" : format("must be a number from 1 to {}", max_slots);
 }
 
 int launch(LaunchOptions& options) {

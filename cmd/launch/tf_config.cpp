@@ -28,7 +28,7 @@ std::string named_elsewhere(JobOptions& options) {
 std::string secret_text(const TfConfig& config, const Variables& variables) {
   try {
     secret_for(config, variables);
-    return stated_secret(variables) ? "the secret is set" : "all tasks are on this host: no secret is required";
+    return given_secret(variables) ? "the secret is set" : "all tasks are on this host: no secret is required";
   } catch (const Error& error) {
     return error.what();
   }

@@ -36,7 +36,7 @@ std::string read_ranks(const std::string& text, VerifyOptions& options) {
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
     const auto ranks = parse_integer(word);
-    if (!ranks || *ranks < 1 || *ranks > most_slots)
+    if (!ranks || *ranks < 1 || *ranks > max_slots)
       return format("'{}' is not a number of ranks; write a list such as 1,2,4", word);
     if (std::find(options.ranks.begin(), options.ranks.end(), *ranks) != options.ranks.end()) {
       return format("{} ranks are given twice", *ranks);

@@ -48,9 +48,9 @@ bool has_semicolons(std::string_view line) {
 
 // The delimiter: the candidate that the first line contains most often.
 char delimiter_of(const std::string& path) {
-  constexpr std::int64_t most_bytes = 1 << 16;
+  constexpr std::int64_t max_bytes = 1 << 16;
   const InputFile file(path);
-  std::string begin(static_cast<std::size_t>(std::min(file.size(), most_bytes)), '\0');
+  std::string begin(static_cast<std::size_t>(std::min(file.size(), max_bytes)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
   const std::string line = begin.substr(0, begin.find('\n'));
   if (has_semicolons(line)) return ';';

@@ -52,7 +52,7 @@ std::vector<CheckedPosition> positions_of(const Strategy& strategy, const BatchS
     for (const FlatEntry& entry : program.flat.parameters) {
       const Tensor& tensor = program.tensor(entry.parameter);
       position.parameters += entry.count;
-      if (tensor.part) position.split.push_back(tensor);
+      if (tensor.shard) position.split.push_back(tensor);
     }
     if (program.flat.shares(Quantity::parameters)) position.parameters = program.flat.local_count(Quantity::parameters);
     positions.push_back(std::move(position));

@@ -75,7 +75,7 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
   if (cluster.memory.is_auto()) return {available};
-  const std::int64_t limit = cluster.memory.stated->bytes;
+  const std::int64_t limit = cluster.memory.given->bytes;
   return available > 0 && available < limit ? MemoryLimit{available} : MemoryLimit{limit, true};
 }
 
