@@ -1,4 +1,4 @@
-// Writes to a temporary name and renames it afterwards.
+// Writes files and folders under temporary names and renames them afterwards.
 #include "io/checkpoint/atomic_file.h"
 
 #include <fcntl.h>
@@ -132,7 +132,7 @@ AtomicFolder::AtomicFolder(std::string path) : path_(std::move(path)), temporary
 
 AtomicFolder::~AtomicFolder() {
   std::error_code ignored;
-  fs::remove_all(temporary_, ignored);  // after commit() it is absent, or the folder that was replaced
+  fs::remove_all(temporary_, ignored);  // after commit() this is the replaced folder, or does not exist
 }
 
 void AtomicFolder::commit() {

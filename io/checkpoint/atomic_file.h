@@ -15,7 +15,7 @@
 
 namespace trainctl {
 
-// Size and hash of a finished file, by which its contents can be verified later.
+// Size and hash of a finished file, with which its contents can be verified later.
 struct FileSeal {
   std::int64_t bytes = 0;
   std::string sha256;
@@ -24,7 +24,8 @@ struct FileSeal {
 };
 
 // A file that is written from its beginning and hashed meanwhile. It is created at `path`; messages call it `shown`.
-// `need` is the total number of bytes that the caller is going to write, for the message of a full disk.
+// `need` is the total number of bytes that the caller is going to write; it is used for the error text if the disk is
+// full.
 class OutputFile {
  public:
   OutputFile(const std::string& path, std::string shown, std::int64_t need);
@@ -55,7 +56,7 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // The path of the folder before commit(), under which its files are written.
+  // The path of the folder before commit(); its files are written there.
   const std::string& temporary() const { return temporary_; }
   // Gives the folder its final name, and replaces an existing folder of that name. All files in it must be finished.
   void commit();

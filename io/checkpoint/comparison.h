@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// A tensor that one checkpoint or both have.
+// A tensor that is in one of the checkpoints or in both.
 struct ComparedTensor {
   SnapshotContent content = SnapshotContent::weights;
   std::string name;
@@ -25,12 +25,12 @@ struct ComparedTensor {
 // The kernels of the runs that wrote the checkpoints.
 struct ComparedKernels {
   std::string a, b;                    // hashes; empty if a checkpoint has none
-  std::vector<ChangedChoice> changed;  // `before` in A, `now` in B
+  std::vector<ChangedChoice> changed;  // `before` is the choice in A, `now` the choice in B
 };
 
 struct CheckpointComparison {
   std::string a, b;                     // paths
-  std::int64_t a_step = 0, b_step = 0;  // steps done
+  std::int64_t a_step = 0, b_step = 0;  // number of steps done at each checkpoint
   std::vector<ComparedTensor> tensors;  // weights, then the optimizer's state; each in bytewise order of names
   ComparedKernels kernels = {};
 

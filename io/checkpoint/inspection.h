@@ -20,8 +20,8 @@ struct TensorStatistics {
 
 struct Inspection {
   std::string path;
-  std::optional<Manifest> manifest;  // empty if it cannot be read
-  std::string problem;               // what is damaged; empty if the checkpoint is whole
+  std::optional<Manifest> manifest;  // empty if the manifest cannot be read
+  std::string problem;               // description of the damage; empty if the checkpoint is whole
   std::string weights_sha256;        // hash of the weights that were read; empty if the checkpoint is damaged
   // Statistics of whole tensors by name; empty if the checkpoint is damaged.
   std::map<std::string, TensorStatistics> weights, state;
@@ -33,7 +33,7 @@ struct Inspection {
 // no checkpoint.
 std::vector<Inspection> inspect_all(const std::string& path);
 
-// All values of the inspection.
+// Returns all values of the inspection.
 Json to_json(const Inspection& inspection);
 
 // Returns step, epoch, mesh, metrics and a table of the tensors. The manifest must have been read.

@@ -33,9 +33,9 @@ LoadedCheckpoint load_checkpoint(const std::string& path);
 // no value if there is no checkpoint; throws Error{data} if there are checkpoints and none is whole.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
 
-// Loads the checkpoint that a user names: a checkpoint's folder, a link to one, or a run directory, which means its
-// newest whole checkpoint. If a running trainctl changes the link meanwhile, the new one is followed. Throws
-// Error{data} if the checkpoint is damaged or there is none.
+// Loads the checkpoint that a user names: `path` is a checkpoint's folder, a link to such a folder, or a run directory,
+// whose newest whole checkpoint is loaded. If a running trainctl changes the link meanwhile, its new target is loaded.
+// Throws Error{data} if the checkpoint is damaged or does not exist.
 LoadedCheckpoint load_named_checkpoint(const std::string& path);
 
 // Number of attempts to read a checkpoint while a running trainctl removes old ones.
@@ -48,7 +48,7 @@ bool is_gone(const std::string& path);
 std::string followed(const std::string& path);
 
 // Returns the checkpoint folders of a run directory, the newest first. A folder without a readable manifest counts as
-// the newest, so that whoever loads it reports the damage.
+// the newest, so that the damage is reported when the checkpoint is loaded.
 std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory);
 
 }  // namespace trainctl

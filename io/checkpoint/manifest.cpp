@@ -28,7 +28,7 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Whether the text is like "-00001-of-00004".
+// Whether the text has the format "-00001-of-00004".
 bool is_numbering(std::string_view text) {
   constexpr std::string_view between = "-of-";
   const std::size_t middle = text.find(between);

@@ -41,11 +41,11 @@ struct Manifest {
     std::vector<Tensor> tensors;
   };
 
-  std::int64_t sequence = 0;  // counts the checkpoints of a run directory: the newest has the highest
+  std::int64_t sequence = 0;  // number of the checkpoint in its run directory; the newest has the highest
   std::int64_t step = 0;
   DataPosition position;
-  std::vector<int> mesh;       // data, pipeline, tensor
-  std::string weights_sha256;  // in format versions 1 and 2; "" in later ones, which have the files' hashes instead
+  std::vector<int> mesh;       // numbers of ranks along the axes data, pipeline, tensor
+  std::string weights_sha256;  // only in format versions 1 and 2; "" in later versions, which hash each file
   std::map<std::string, double> metrics;
   SnapshotMetadata metadata;
   std::optional<BestResult> best;  // best result of the run up to this checkpoint

@@ -17,9 +17,9 @@ struct StoredTensors {
   std::vector<std::unique_ptr<std::byte[]>> memory;
 };
 
-// Reads all tensors with this content of the checkpoint in a folder; none if it has no such file. Throws Error{data}
-// that names the file that is missing or damaged and the tensor that differs from its hash; or the manifest and the
-// tensor if the files hold an element twice or not at all.
+// Reads all tensors with this content from the checkpoint in a folder. Returns no tensors if the checkpoint has no file
+// with this content. Throws Error{data} that names the missing or damaged file, and the tensor if one differs from its
+// hash. If an element of a tensor occurs twice or not at all, the error names the manifest and the tensor.
 StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manifest, SnapshotContent content);
 
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& why);

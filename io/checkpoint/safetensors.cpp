@@ -45,7 +45,8 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
   std::int64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     const Shape shape = tensor.extent.shape(tensor.shape);
-    require(tensor.view.count == shape.count() && !header.contains(tensor.name), "tensor '" + tensor.name + "'");
+    require(tensor.view.count == shape.count() && !header.contains(tensor.name),
+            "the name or size of tensor '" + tensor.name + "' is wrong");
     header[tensor.name] = {{"dtype", dtype_name(tensor.view.dtype)},
                            {"shape", shape.sizes()},
                            {"data_offsets", {offset, offset + tensor.view.bytes()}}};

@@ -32,7 +32,7 @@ struct StoredTensor {
 
 struct SafetensorsHeader {
   std::vector<StoredTensor> tensors;            // in the order of their data in the file
-  std::map<std::string, std::string> metadata;  // "__metadata__"
+  std::map<std::string, std::string> metadata;  // the object "__metadata__" of the header
 
   // Returns null if there is no tensor of this name.
   const StoredTensor* find(std::string_view name) const;

@@ -50,7 +50,7 @@ struct StorePolicy {
   int keep = 3;  // number of newest checkpoints that are kept, in addition to the best one
 };
 
-// Adds and removes checkpoints of a run directory. Only the process that holds the directory's lock may have one.
+// Adds and removes checkpoints of a run directory. Only the process that holds the directory's lock may create a store.
 class CheckpointStore final : public SnapshotStore {
  public:
   // Creates the folder, removes leftovers of a killed writer, corrects the links, and removes checkpoints beyond

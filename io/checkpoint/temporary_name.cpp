@@ -27,8 +27,8 @@ std::string end_of_temporary(const fs::path& path) {
   return format("-{}-{}", host.data(), path.filename().string());
 }
 
-// Returns the process in a temporary name that ends with `end`, which begins with "PROCESS" or "PROCESS.SUFFIX"; no
-// value for other names.
+// Returns the process number from a temporary name, which consists of the prefix, "PROCESS" or "PROCESS.SUFFIX", and
+// `end`; no value for other names.
 std::optional<pid_t> writer_of(std::string_view name, std::string_view end) {
   if (!name.starts_with(temporary_prefix) || !name.ends_with(end) || name.size() < temporary_prefix.size() + end.size())
     return {};

@@ -1,5 +1,5 @@
 // Temporary names of files and folders that are being written: ".partial-", process and host of the writer, and the
-// final name. They allow to check whether the writer is still alive.
+// final name. Other processes can check with such a name whether the writer is still alive.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string temporary_name(const std::string& path, std::string_view writer_suff
 // Removes files and folders with temporary names for `path` whose writers, processes of this host, are no longer alive.
 void remove_dead_temporaries(const std::string& path);
 
-// Removes what dead writers have left for `path`, and returns the temporary name for writing it.
+// Removes the files and folders that dead writers have left for `path`, and returns the temporary name for writing it.
 std::string new_temporary_name(const std::string& path);
 
 // Removes everything with a temporary name in a folder. The caller must be the only writer there.
