@@ -26,7 +26,7 @@ void add_tensor(const LayerOutput& tensor, CallArguments& arguments) {
   arguments.operands.emplace_back();
 }
 
-// Whether the value is a tensor of Keras 2: ["dense", 0, 0], or the same with the call's named arguments as fourth
+// Whether the value is a tensor of Keras 2: ["dense", 0, 0], or such a list with the call's named arguments as fourth
 // item.
 bool is_history(const Json& value) {
   return value.is_array() && (value.size() == 3 || value.size() == 4) && value[0].is_string() && value[1].is_number();

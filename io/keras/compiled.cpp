@@ -16,14 +16,14 @@
 namespace trainctl {
 namespace {
 
-// Whether an option is a number, a word, true or false, or lists of such.
+// Whether an option is a number, a word, true or false, or lists of such values.
 bool is_plain(const Json& value) {
   if (value.is_array()) return std::all_of(value.begin(), value.end(), is_plain);
   return !value.is_object() && !value.is_null();
 }
 
-// Translates the object to a choice of the table; null if it has no counterpart, or has options that the choice has
-// not.
+// Translates the object to a choice of the table. Returns null if the table has no such choice, or if the object has an
+// option that the choice does not have.
 Node as_choice(const ChoiceTable& table, const std::string& name, const Json* config) {
   const Section* section = table.find(name);
   if (section == nullptr) return {};
@@ -90,7 +90,7 @@ std::string shown(const Json& value) {
   return text.size() > 80 ? text.substr(0, 80) + "..." : text;
 }
 
-// Adds the metrics of all lists that Keras nests for several outputs; returns false if one has no counterpart.
+// Adds the metrics of all lists that Keras nests for several outputs; returns false if a metric has no counterpart.
 bool add_metrics(const Json& value, Node& metrics) {
   if (value.is_array()) {
     bool good = true;

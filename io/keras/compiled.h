@@ -1,4 +1,4 @@
-// Translates what a Keras network was compiled with to keys of `train`.
+// Translates the settings with which a Keras network was compiled to keys of `train`.
 #pragma once
 
 #include <string>

@@ -84,9 +84,9 @@ Node values_of(const WeightsFile& file, const std::string& layer, int number, co
   return list;
 }
 
-// Reads the mean and variance that `adapt` has measured for Normalization layers from the weights in the file, and adds
-// them to the layers' options unless the user has set them. Returns patterns of the tensors that were read. Reports
-// layers without mean and variance in the file.
+// Adds mean and variance to the options of Normalization layers unless the user has set them: reads the values that
+// `adapt` has measured from the weights in the file. Returns patterns of the tensors that were read. Reports layers
+// without mean and variance in the file.
 std::vector<std::string> add_statistics(const std::string& path, const KerasNetwork& network,
                                         std::vector<Translation>& translations, Reader& reader) {
   std::unique_ptr<WeightsFile> file;

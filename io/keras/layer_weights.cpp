@@ -45,7 +45,7 @@ void add_names(Hdf5Group& group, const std::string& attribute, const std::vector
 
 KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTensor> weights) {
   const auto stored = by_name(weights);
-  std::map<std::string, std::string> paths;  // paths of layers by their names in Keras
+  std::map<std::string, std::string> paths;  // key: a layer's name in Keras; value: its path
   std::vector<std::string> layers;
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
@@ -65,7 +65,7 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
     require(found != stored.end(), "no weights for " + tensor.name);
     const float* values = found->second->view.as<const float>();
     Hdf5Group& group = root_.groups[layer];
-    if (leaf == "recurrent_bias") {  // of a gru: the second row of Keras' bias
+    if (leaf == "recurrent_bias") {  // the second row of the bias of Keras' GRU
       Hdf5DataSet& bias = group.data_sets.at("bias");
       const std::int64_t count = bias.shape.count();
       std::vector<float>& rows = memory_.emplace_back(bias.values, bias.values + count);

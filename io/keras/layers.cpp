@@ -36,7 +36,7 @@ class LayerReader {
     const bool is_numpy = found->is_object() && found->value("class_name", "") == "__numpy__";  // Keras 2.12
     return is_numpy ? found->at("config").at("value") : *found;
   }
-  // Translates an option that has the same name here.
+  // Translates an option that has the same name in trainctl.
   void copy(const std::string& key, Node& options) {
     static constexpr std::array windows{"kernel_size", "strides", "dilation_rate", "pool_size",
                                         "size",        "padding", "cropping"};
@@ -80,7 +80,7 @@ class LayerReader {
                                                "optional",
                                                "zero_output_for_mask",
                                                "renorm_clipping",
-                                               "renorm_momentum"};  // of renorm, which has no counterpart
+                                               "renorm_momentum"};  // an option of renorm, which has no counterpart
     const Json& trainable = take("trainable");
     result.trainable = !trainable.is_boolean() || trainable.get<bool>();
     read_axes(result);
@@ -97,7 +97,7 @@ class LayerReader {
       const bool usual =
           (key == "moving_mean_initializer" && name == "zeros") ||
           (key == "moving_variance_initializer" && name == "ones") || (key == "groups" && value == 1) ||
-          (key == "kernel_initializer" && name == "glorot_uniform");  // depthwise layers of Keras 2 have it
+          (key == "kernel_initializer" && name == "glorot_uniform");  // written for depthwise layers of Keras 2
       const bool off = value.is_null() || value == false || value == 0;
       if (!usual && !off) no_counterpart(key, value);
     }
@@ -196,7 +196,7 @@ TranslatedLayer activation_layer(const std::string& name, const std::string& key
   return layer;
 }
 
-// A function that changes or replaces the translated layer, for what the table cannot express.
+// A function that changes or replaces the translated layer, for translations that the table cannot express.
 using Special = void (*)(LayerReader& reader, Translation& result);
 
 void relu(LayerReader& reader, Translation& result) {
@@ -300,7 +300,7 @@ void stochastic_depth(LayerReader& reader, Translation& result) {
 
 struct Row {
   std::string_view keras, kind;
-  std::string_view options;  // options that have the same name in both
+  std::string_view options;  // options that have the same name in Keras and trainctl
   Special special = nullptr;
 };
 

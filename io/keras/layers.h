@@ -17,7 +17,7 @@ struct TranslatedLayer {
 
 // The layers of a config that replace a Keras layer.
 struct Translation {
-  std::vector<TranslatedLayer> layers;  // in a chain; there is a second one if the shape must be changed
+  std::vector<TranslatedLayer> layers;  // in a chain; a second layer changes the shape if necessary
   // The `axis` of Keras layers that have one. trainctl supports the last axis only; it is checked once the shapes are
   // known. -1 is the last axis.
   std::vector<std::int64_t> axes;

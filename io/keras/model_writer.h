@@ -19,7 +19,7 @@ struct WrittenLayer {
 
 struct WrittenModel {
   Node model;                        // a map, without `weights` and `freeze`
-  std::vector<WrittenLayer> layers;  // one for each layer of the config
+  std::vector<WrittenLayer> layers;  // one item for each layer of the config
 };
 
 // `translations` has one item for each use, all without errors; items of inputs are ignored.

@@ -190,8 +190,8 @@ class Walk {
   }
 
   // Returns, for each layer, the numbers that Keras gave to its saved calls, in ascending order. The numbers may have
-  // gaps, since some versions of Keras also count the creation of a network or calls in other networks. They are not
-  // saved, but every saved call is referred to by its number.
+  // gaps, since some versions of Keras also count the creation of a network or calls in other networks. The numbers are
+  // not saved with the calls, but other layers refer to every saved call by its number.
   template <class References>
   static std::map<std::string, std::vector<std::size_t>> call_numbers(const References& for_each_reference) {
     std::map<std::string, std::set<std::size_t>> found;

@@ -17,10 +17,10 @@ namespace trainctl {
 struct LayerUse {
   std::string name;               // name in the config
   const Json* layer = nullptr;    // the saved object with "class_name" and "config"; null for an input of the network
-  std::vector<std::size_t> from;  // numbers of the uses whose outputs it reads; all are before it
-  Shape sample = {};              // shape of a sample, of an input only
-  bool is_open = false;           // an input with open dimensions, which are assumed_size in `sample`
-  // Of an operation: its arguments in their order (a number, or empty for a tensor), and an argument of another kind.
+  std::vector<std::size_t> from;  // indices of the earlier uses whose outputs this use reads
+  Shape sample = {};              // shape of a sample; set for inputs only
+  bool is_open = false;           // whether it is an input with open dimensions, which are assumed_size in `sample`
+  // For an operation: its arguments in their order (a number, or empty for a tensor), and an argument of another kind.
   std::vector<std::optional<double>> operands = {};
   std::string other_argument = {};
 };
@@ -40,13 +40,13 @@ struct KerasNetwork {
   std::vector<std::size_t> inputs, outputs;
   std::vector<RenamedLayer> renamed;
   std::vector<std::string> left_out;                     // layers that do nothing in prediction, with their classes
-  std::vector<std::shared_ptr<const Json>> made_layers;  // objects of layers that replace a layer of the network
+  std::vector<std::shared_ptr<const Json>> made_layers;  // JSON of layers that replace a layer of the network
 };
 
 // `saved` is the result of read_saved_model() and must outlive the returned network. `open_shapes` are shapes of
 // samples for the inputs that leave dimensions open, in order; further such inputs get assumed_size. Reports structures
 // that trainctl cannot compute; the layers themselves are not checked. Throws Json::exception if the JSON is not as
-// Keras writes it, and Error{data} if layers depend on each other in a cycle or there are more than 5000.
+// Keras writes it, and Error{data} if layers depend on each other in a cycle or there are more than 5000 layers.
 KerasNetwork read_network(const Json& saved, const std::vector<Shape>& open_shapes, const std::string& path,
                           Reader& reader);
 

@@ -80,7 +80,7 @@ bool is_operation(const Json& layer) {
   const auto module = layer.find("module");
   if (module != layer.end())
     return module->is_string() && module->get<std::string>().find(".ops.") != std::string::npos;
-  const Json& config = layer.at("config");  // .h5 files have no module; operations have none of these options
+  const Json& config = layer.at("config");  // .h5 files have no module; operations have no such options
   return config.is_object() && !config.contains("trainable") && !config.contains("dtype") && config.size() == 1;
 }
 

@@ -22,7 +22,7 @@ std::string snake_case(const std::string& name);
 
 // A value that Keras writes as a name, or as an object with "class_name" and "config".
 struct KerasObject {
-  std::string name;              // in snake case; empty if the value is neither
+  std::string name;              // name in snake case; empty if the value is neither
   const Json* config = nullptr;  // an object inside the value; an empty object if it has none
 };
 KerasObject keras_object(const Json& value);

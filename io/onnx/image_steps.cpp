@@ -22,7 +22,7 @@ class StepNodes {
   }
 
   // half_pixel and antialias select the filter of tf.image.resize and Pillow; with exclude_outside the weights at the
-  // border sum to 1, as there. Channels are moved to the front, since runtimes filter the last two dimensions.
+  // border sum to 1, as in both. Channels are moved to the front, since runtimes filter the last two dimensions.
   void resize(std::int64_t height, std::int64_t width) {
     if (dtype_ != DType::float32) append("Cast", {value_}, {{"to", 1}});
     dtype_ = DType::float32;

@@ -16,8 +16,9 @@ struct ImageStep {
   std::int64_t height = 0, width = 0;  // size after the resize; 0: no resize
 };
 
-// Replaces the model's only input, which accepts preprocessed images [batch, height, width, channels], by `stored`,
-// which accepts images as they are stored in the data, and adds the steps after it. Values are float32 after a resize.
+// Replaces the model's only input by `stored`, and adds the steps after it. The old input accepts preprocessed images
+// [batch, height, width, channels], the new one images as they are stored in the data. Values are float32 after a
+// resize.
 void prepend_image_steps(OnnxModel& model, const OnnxValue& stored, const std::vector<ImageStep>& steps);
 
 }  // namespace trainctl

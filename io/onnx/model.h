@@ -33,11 +33,11 @@ struct OnnxConstant {
 struct OnnxValue {
   std::string name;
   TensorType type;
-  bool any_size = false;  // height and width, the second and third dimension, are left open, too
+  bool any_size = false;  // whether height and width, the second and third dimension, are left open, too
 };
 
 struct OnnxModel {
-  std::vector<OnnxNode> nodes;  // each after the nodes whose values it reads
+  std::vector<OnnxNode> nodes;  // each node follows the nodes whose values it reads
   std::vector<OnnxConstant> constants;
   std::vector<OnnxValue> inputs, outputs;
   std::map<std::string, std::string> metadata;

@@ -28,15 +28,15 @@ class OnnxOp {
   OnnxOp producer(std::size_t input) const { return {translation_, translation_.producer(op_.inputs[input])}; }
   OnnxWeights weights(std::size_t input) const { return translation_.weights(op_.inputs[input]); }
 
-  // Returns the name of an input's value, and sets that of the output.
+  // Return the name of an input's value, and set the name of the output's value.
   std::string value(std::size_t input, Channels channels = Channels::last) const {
     return translation_.value(op_.inputs[input], channels);
   }
   void set_output(const std::string& value, Channels channels = Channels::last) const {
     translation_.set_value(op_.outputs[0], channels, value);
   }
-  // Returns the position of the channels for an op that accepts both positions: the one for which no input must be
-  // transposed, if there is one.
+  // Returns the position of the channels for an op that accepts both positions: if possible, a position for which no
+  // input must be transposed.
   Channels channels() const;
 
   // Appends a node and returns the name of its output number `output`; the outputs before it are left out.
@@ -49,15 +49,15 @@ class OnnxOp {
   std::string number(float value) const { return numbers({}, {value}); }
   std::string numbers(const Shape& shape, const std::vector<float>& values) const;
   std::string weights_value(std::size_t input) const;
-  // Adds weights in a layout of ONNX under the name of the weights that they were made from.
+  // Adds weights in a layout of ONNX under the name of the original weights.
   std::string weights_value(const std::string& name, const Shape& shape, std::span<const float> values) const {
     return translation_.add_weights(name, shape, values);
   }
   // Returns a name for weights that are joined from several weights of the op.
   std::string name(const std::string& leaf) const { return op_.name + "/" + leaf; }
 
-  // Returns the shape of a vector with one value for each channel that is broadcast to the op's first input, whose
-  // channels are in this position.
+  // Returns the shape of a vector with one value for each channel, which is broadcast to the op's first input.
+  // `channels` is the position of the input's channels.
   Shape of_channels(Channels channels, std::int64_t count) const;
 
  private:

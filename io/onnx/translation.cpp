@@ -66,7 +66,7 @@ std::string OnnxTranslation::unused(const std::string& name) {
 }
 
 std::string OnnxTranslation::add_constant(const std::string& name, const TensorType& type, std::string bytes) {
-  require(type.bytes() == std::ssize(bytes), "constant " + name);
+  require(type.bytes() == std::ssize(bytes), "the bytes of constant " + name + " do not fit its type");
   model.constants.push_back({unused(name), type, std::move(bytes)});
   return model.constants.back().name;
 }

@@ -37,15 +37,15 @@ class OnnxTranslation {
   const Op& producer(TensorId id) const;
   OnnxWeights weights(TensorId id) const;
 
-  // Returns a name that no other value has: this one, or this one with a number appended.
+  // Returns a name that no other value has: `name`, or `name` with a number appended.
   std::string unused(const std::string& name);
   std::string add_constant(const std::string& name, const TensorType& type, std::string bytes);
   // Adds weights as a constant and returns their float32 value. The same name must always mean the same weights, which
   // are added once.
   std::string add_weights(const std::string& name, const Shape& shape, std::span<const float> values);
 
-  // Returns the value of a tensor with its channels in this position; adds a transposition if only the other one
-  // exists.
+  // Returns the value of a tensor with its channels in this position; adds a transposition if the value exists only in
+  // the other position.
   std::string value(TensorId id, Channels channels);
   void set_value(TensorId id, Channels channels, const std::string& name);
   bool has_value(TensorId id, Channels channels) const;
@@ -57,8 +57,8 @@ class OnnxTranslation {
   const std::map<std::string_view, const NamedTensor*> weights_;
   const DType dtype_;
   std::map<TensorId, const Op*> producers_;
-  std::map<TensorId, std::array<std::string, 2>> values_;  // names by Channels; "" if there is no such value
-  std::map<std::string, std::string> weights_values_;      // values by names of weights
+  std::map<TensorId, std::array<std::string, 2>> values_;  // names, indexed by Channels; "" if there is no value
+  std::map<std::string, std::string> weights_values_;      // key: name of the weights
   std::set<std::string> used_;
 };
 

@@ -19,7 +19,7 @@ bool is_picture(const Shape& sample) { return sample.rank() == 3 && (sample[2] =
 Picture picture_of(std::span<const float> values, const Shape& shape) {
   const std::int64_t height = shape[0], width = shape[1], channels = shape[2];
   const std::int64_t step = std::max<std::int64_t>(1, divide_up(std::max(height, width), max_side));
-  const std::int64_t rows = std::min(step, height), columns = std::min(step, width);  // of the image, for one pixel
+  const std::int64_t rows = std::min(step, height), columns = std::min(step, width);  // averaged into one pixel
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const float spread = *high > *low ? 255 / (*high - *low) : 0;
   // Returns the mean of the image's pixels that become one pixel of the picture.

@@ -1,4 +1,4 @@
-// Converts images as a network gets them to pictures for people.
+// Converts images from the values that a network reads to pictures that people can view.
 #pragma once
 
 #include <cstdint>

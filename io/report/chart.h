@@ -15,7 +15,7 @@ struct Curve {
   std::string name;
   std::vector<CurvePoint> points;  // in ascending order of x
   int colour = 0;                  // index of one of the page's colours, 0 to 7
-  bool marked = false;             // with a dot at every point that shows its value
+  bool marked = false;             // draw a dot at every point, which shows its value
 };
 
 struct Chart {

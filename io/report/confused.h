@@ -13,7 +13,7 @@ struct ConfusedSample {
   std::string name;               // name of the sample: its file, or "x.npy, sample 12"
   int actual = 0, taken_for = 0;  // the labelled and the predicted class
   double probability = 0;         // predicted probability of `taken_for`
-  std::vector<float> pixels;      // rows of height x width x channels, as the network gets them; empty: no image
+  std::vector<float> pixels;      // values [height, width, channels] that the network reads; empty: not an image
   Shape shape;                    // shape of the image, with 1 or 3 channels
 };
 

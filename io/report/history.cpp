@@ -28,7 +28,7 @@ RecordedStep recorded_step(const Json& json) {
   return step;
 }
 
-// Removes events of later steps than the one from which the run was resumed.
+// Removes the events of steps after `step`, at which the run was resumed.
 void remove_later_events(RunHistory& history, std::int64_t step) {
   std::erase_if(history.steps, [step](const RecordedStep& recorded) { return recorded.event.step > step; });
   std::erase_if(history.epochs, [step](const EpochEvent& recorded) { return recorded.step > step; });

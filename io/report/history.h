@@ -40,7 +40,8 @@ struct RunHistory {
   double epochs_done() const;
   // Seconds from each start to its last event, summed over all starts; the time between starts does not count.
   double seconds() const;
-  // The monitored metric and its best value so far; no value if no metric is monitored or it was not measured yet.
+  // The monitored metric and its best value so far; no value if no metric is monitored or the metric was not measured
+  // yet.
   struct Best {
     std::string monitor;  // "val_accuracy"
     double value = 0;
@@ -57,8 +58,8 @@ struct RunHistory {
 // number if a line is not an event. If the file does not exist, the history is empty.
 RunHistory read_history(const std::string& path);
 
-// Returns an epoch's value of a monitored metric: of validation for "val_loss", of training for "loss"; no value if the
-// epoch has none.
+// Returns an epoch's value of a monitored metric: the value on validation data for "val_loss", on training data for
+// "loss"; no value if the epoch has no such value.
 std::optional<double> monitored_value(const EpochEvent& epoch, const std::string& monitor);
 
 }  // namespace trainctl

@@ -110,8 +110,8 @@ std::string results(const RunHistory& history) {
   return table(titles, cells);
 }
 
-// Returns the confusion of the best weights if it was computed, otherwise the confusion matrices of the best epoch, or
-// of the last epoch if there is no best one.
+// Returns the confusion matrix of the best weights if it was computed; otherwise the confusion matrices of the best
+// epoch or, if there is no best epoch, of the last epoch.
 std::string confusion(const RunReport& run) {
   if (!run.confusion.empty()) {
     return confusion_of(run.confusion, run.class_names) + confused_cards(run.confused, run.class_names);
@@ -127,7 +127,8 @@ std::string confusion(const RunReport& run) {
   return text;
 }
 
-// Returns the mean time shares of the recorded steps; "" if a record of an earlier version has none.
+// Returns the mean time shares of the recorded steps; "" if the record is of an earlier version, which did not write
+// them.
 std::string step_time(const RunHistory& history) {
   constexpr std::pair<const char*, double StepShares::*> phases[] = {
       {"forward pass", &StepShares::forward},

@@ -157,7 +157,7 @@ std::vector<std::size_t> best_first(const std::vector<RunReport>& runs) {
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     if (const auto best = run->history.best()) monitor = best->monitor;
   }
-  // 0 for runs that can be compared with the first one, 1 for other metrics, 2 without a best value.
+  // 0: the run monitors the first run's metric; 1: it monitors another metric; 2: it has no best value.
   const auto group = [&](std::size_t i) {
     const auto best = runs[i].history.best();
     return !best ? 2 : best->monitor != monitor ? 1 : 0;

@@ -17,7 +17,7 @@ struct RunReport {
   Node config;
   std::vector<std::string> class_names;  // empty if they are unknown
   std::vector<std::string> warnings;     // the last warnings and errors of log.txt
-  Table confusion;                       // confusion matrix of the best weights; empty: the metrics' matrices are shown
+  Table confusion;  // confusion matrix of the best weights; if empty, the metrics' matrices are shown
   std::vector<ConfusedSample> confused;  // samples for which those weights predict a wrong class; may be empty
 
   // Returns the last component of the directory: "mnist-2".

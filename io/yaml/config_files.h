@@ -8,10 +8,10 @@
 namespace trainctl {
 
 // The texts of a config's files, each read once. A process that starts other processes on the same config passes these
-// texts to them, so that all use the same texts, even on a host where the files are missing or differ.
+// texts to them. All processes then use the same texts, even on a host on which the files are missing or differ.
 class ConfigFiles {
  public:
-  ConfigFiles();  // without texts; relative paths are relative to the working directory of this process
+  ConfigFiles();  // holds no texts; relative paths are relative to the working directory of this process
 
   // Returns the files of a config whose text is known, and need not be in a file.
   static ConfigFiles of(const std::string& file, std::string text);

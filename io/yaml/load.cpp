@@ -22,7 +22,7 @@ class Loader {
   Loader(const VariableLookup& variables, Reader& reader, ConfigFiles& files)
       : variables_(variables), reader_(reader), files_(files) {}
 
-  // Loads a file. `from` is the location where the file is named: that of an include, or the file itself.
+  // Loads a file. `from` is the location of the include that names the file, or the file itself.
   Node load(const std::string& file, const std::string& shown, const SourceLocation& from) {
     Node null_node;
     null_node.location = {shown, 1, 1};
@@ -58,8 +58,8 @@ class Loader {
     return failure ? path : canonical;
   }
 
-  // Merges the includes of this node and of all nodes below it. The node is the value of `key`, and `depth` levels deep
-  // in its file.
+  // Merges the includes of this node and of all nodes below it. The node is the value of `key`; `depth` is its depth in
+  // its file.
   void include(Node& node, const std::string& key, std::size_t depth) {
     if (reader_.refused()) return;
     for (Node& item : node.items) include(item, "", depth + 1);

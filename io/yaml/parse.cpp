@@ -125,7 +125,8 @@ class Builder final : public YAML::EventHandler {
       parent.node.entries.push_back({std::move(node.text), std::move(node.location), {}});
       parent.has_key = true;
     } else {
-      // If a key has no value, the parser's location is that of the next key, and is replaced by the key's own.
+      // If a key has no value, the parser returns the location of the next key; it is replaced by the key's own
+      // location.
       const SourceLocation& key = parent.node.entries.back().key_location;
       if (node.is_null() && node.location.line != key.line) node.location = key;
       parent.node.entries.back().value = std::move(node);

@@ -23,8 +23,8 @@ std::vector<std::string> preset_names();
 // relative to the file that contains the name. If the preset does not exist, the error lists the existing ones.
 Node load_preset(const Node& preset, Reader& reader);
 
-// Returns a function that loads presets with these variables. Texts that `files` has are used; others are read and
-// added to it. The function keeps references to both arguments.
+// Returns a function that loads presets with these variables. Texts that are in `files` are used; other files are read,
+// and their texts are added to `files`. The function keeps references to both arguments.
 PresetLoader preset_loader(const VariableLookup& variables, ConfigFiles& files);
 
 }  // namespace trainctl

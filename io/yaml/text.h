@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// Kinds of files that may be read. Included files must be regular, since others may block, be endless or change.
+// Kinds of files that may be read. Included files must be regular, since other files may block, be endless or change.
 enum class FileKind { regular, any };
 
 // Returns the file's bytes. Reports an error at `location` if the file cannot be opened or read, is a folder or of a

@@ -24,13 +24,14 @@ VariableLookup environment();
 // use), and then returns a null node.
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader);
 
-// Parses a value that this program has written as YAML, such as a key's default; a text that is no YAML becomes a null
+// Parses a value that this program has written as YAML, such as a key's default; a text that is not YAML becomes a null
 // node.
 Node parse_value(const std::string& text);
 
 // Loads a file, replaces variables and merges includes. `include: FILE` in a map adds the keys of FILE's map that the
-// including map does not have. All errors are reported, also files that cannot be read. Included files must be regular
-// files; the file itself may be a pipe. Texts that `files` has are used; others are read and added to it.
+// including map does not have. All errors are reported, including files that cannot be read. Included files must be
+// regular files; the file itself may be a pipe. Texts that are in `files` are used; other files are read, and their
+// texts are added to `files`.
 Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader, ConfigFiles& files);
 Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader);
 

@@ -8,7 +8,7 @@
 namespace trainctl::onnx {
 namespace {
 
-// Adds an operator on two tensors, of which dimensions of size 1 are broadcast.
+// Adds an operator on two tensors. Dimensions of size 1 are broadcast.
 std::string binary(const OnnxOp& op, const std::string& type, Channels channels) {
   return op.node(type, {op.value(0, channels), op.value(1, channels)});
 }
