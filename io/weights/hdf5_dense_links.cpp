@@ -43,7 +43,7 @@ class FractalHeap {
     }
   }
 
-  // Returns the object of an identifier from the tree.
+  // Returns the object to which an identifier from the tree refers.
   std::string object(std::string identifier) {
     Hdf5Fields id(source_, std::move(identifier));
     if ((id.number(1) & 0x30) != 0) source_.unknown("links outside the blocks of their heap");
@@ -81,7 +81,8 @@ class FractalHeap {
   std::uint64_t root_ = 0, root_rows_ = 0;  // no rows: the root is the only block
 };
 
-// A tree of records of equal size. The number of records in a node is stored in its parent, for the root in the header.
+// A tree of records of equal size. The number of records in a node is stored in its parent; the number of records in
+// the root is stored in the header.
 class Records {
  public:
   Records(Hdf5Source& source, std::uint64_t address) : source_(source) {
@@ -134,7 +135,7 @@ class Records {
 
   Hdf5Source& source_;
   std::uint64_t size_ = 0;
-  // By level: the maximal number of records of a node, and of a node and all nodes below it.
+  // The maximal number of records of a node at each level, and of a node together with all nodes below it.
   std::vector<std::uint64_t> max_records_, max_total_;
 };
 

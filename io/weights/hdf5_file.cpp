@@ -74,10 +74,10 @@ NumberType read_type(Hdf5Fields fields) {
 // The contents of the messages in an object's header.
 struct Hdf5File::Object {
   bool is_group = false;
-  // Of a group: addresses of the tree of its members and of the heap with their names.
+  // For a group: addresses of the tree of its members and of the heap with their names.
   std::uint64_t tree = undefined_address, heap = undefined_address;
-  // Of a group of the newer kind, which HDF5 uses if a member's name is not ASCII: names and addresses of its members;
-  // for a large group the addresses of the heap and the tree that list them.
+  // For a group of the newer kind, which HDF5 uses if a member's name is not ASCII: names and addresses of its members.
+  // For a large group of this kind: the addresses of the heap and the tree that list the members.
   std::vector<std::pair<std::string, std::uint64_t>> links;
   std::uint64_t link_heap = undefined_address, link_tree = undefined_address;
   std::optional<NumberType> type;
@@ -85,7 +85,7 @@ struct Hdf5File::Object {
   std::uint64_t layout = undefined_address;  // class: 0 compact, 1 contiguous, 2 chunked
   std::uint64_t address = undefined_address, size = 0;
   bool filtered = false, is_external = false;
-  std::vector<std::pair<std::string, std::vector<std::string>>> texts;  // attributes; a list of names has several
+  std::vector<std::pair<std::string, std::vector<std::string>>> texts;  // attributes, each with its name and texts
 };
 
 Hdf5File::Hdf5File(Bytes file, std::string shown) : source_(std::move(file), std::move(shown)) {
@@ -128,7 +128,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
       const std::uint64_t kind = block.number(2), size = block.number(2), flags = block.number(1);
       block.skip(3);
       Hdf5Fields message = block.subrange(size);
-      if ((flags & 2) != 0 && kind != attribute) {  // it is stored elsewhere, for several objects
+      if ((flags & 2) != 0 && kind != attribute) {  // stored elsewhere and shared by objects
         if (kind == datatype || kind == dataspace) source_.unknown("types that objects share");
         continue;
       }
@@ -192,7 +192,7 @@ Hdf5File::Object Hdf5File::read_object(std::int64_t address) {
 void Hdf5File::read_attribute(Hdf5Fields message, Object& object) {
   const std::uint64_t version = message.number(1), flags = message.number(1);
   if (version < 1 || version > 3) source_.damaged("an attribute has an unknown version");
-  if (version > 1 && flags != 0) return;  // its type is stored elsewhere: not a text of Keras
+  if (version > 1 && flags != 0) return;  // the type is stored elsewhere: not a text that Keras wrote
   const auto padded = [version](std::uint64_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
   const std::uint64_t name_size = message.number(2), type_size = message.number(2), space_size = message.number(2);
   if (version == 3) message.skip(1);

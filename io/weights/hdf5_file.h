@@ -1,9 +1,9 @@
 // Reads the subset of the HDF5 format that Keras writes: groups, text attributes, and contiguous data sets of numbers.
 //
-// The format is specified at https://docs.hdfgroup.org. Supported are superblock versions 0 and 1, object headers of
-// version 1, groups as symbol tables or as links (which HDF5 writes for names that are not ASCII), and data sets that
-// are contiguous or compact. h5py writes these by default; files with newer layouts, chunks or compression are refused
-// with an error that names the feature.
+// The format is specified at https://docs.hdfgroup.org. The reader supports superblock versions 0 and 1 and object
+// headers of version 1. Groups may be symbol tables or links, which HDF5 writes for names that are not ASCII; data sets
+// may be contiguous or compact. h5py writes these by default; files with newer layouts, chunks or compression are
+// refused with an error that names the feature.
 //
 // trainctl does not use the HDF5 library, which aborts or hangs for some damaged files. This reader reports every
 // damaged file as an error, which tests with mutated files check, and can read data sets in any order.
@@ -23,7 +23,7 @@
 namespace trainctl {
 
 // An HDF5 file open for reading. Memory and work are in proportion to the file's size, even if its objects share data:
-// a file of which the same bytes would be read too often is refused.
+// a file is refused if its bytes would be read too often.
 class Hdf5File {
  public:
   // A data set of floating-point numbers.
@@ -63,7 +63,7 @@ class Hdf5File {
 
   Hdf5Source source_;
   std::vector<DataSet> data_sets_;
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> texts_;  // attributes, by group and name
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> texts_;  // key: group and attribute
 };
 
 }  // namespace trainctl

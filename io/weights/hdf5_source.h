@@ -35,7 +35,7 @@ class Hdf5Source {
   Bytes file_;
   std::string shown_;
   std::int64_t blocks_ = 0;
-  mutable std::uint64_t left_;  // bytes that may still be read of headers, names and texts
+  mutable std::uint64_t left_;  // bytes of headers, names and texts that may still be read
 };
 
 // Reads consecutive little-endian fields of a range of the file, or of bytes that were already read. The source must

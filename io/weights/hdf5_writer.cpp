@@ -24,7 +24,7 @@ class Block {
     bytes_ += value;
     return *this;
   }
-  // Appends zeros up to a size in bytes; align(): up to a multiple of eight.
+  // fill() appends zeros up to a size in bytes, align() up to a multiple of eight bytes.
   Block& fill(std::size_t size) {
     bytes_.resize(size);
     return *this;

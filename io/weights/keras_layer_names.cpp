@@ -41,7 +41,7 @@ ScopedName scoped_name(std::string_view path) {
   return name;
 }
 
-// Whether a weight's name is the expected one, or an unknown name, which is accepted.
+// Whether a weight's name is the expected name or an unknown name, which is accepted.
 bool agrees(const std::string& stored, const std::string& expected) {
   static constexpr std::array known{"kernel",
                                     "depthwise_kernel",
@@ -57,7 +57,7 @@ bool agrees(const std::string& stored, const std::string& expected) {
                                     "mean",
                                     "variance"};
   const std::string leaf = expected.substr(expected.rfind('/') + 1);
-  if (leaf == "depthwise_kernel" && (stored == "kernel" || stored == "gamma")) return true;  // gamma: of LayerScale
+  if (leaf == "depthwise_kernel" && (stored == "kernel" || stored == "gamma")) return true;  // LayerScale has gamma
   return stored == leaf || std::find(known.begin(), known.end(), stored) == known.end();
 }
 
@@ -163,8 +163,8 @@ class LayerNames {
   const Hdf5File& file_;
   const std::string shown_;
   std::string root_;                            // path of the layers' groups
-  std::map<std::string, std::size_t> numbers_;  // numbers of data sets by path
-  std::map<std::string, std::size_t> shared_;   // the first data set of a weight that several groups have
+  std::map<std::string, std::size_t> numbers_;  // key: path of a data set; value: its number
+  std::map<std::string, std::size_t> shared_;   // key: weight that several groups have; value: its first data set
   std::set<std::size_t> named_;
   KerasNames names_;
 };

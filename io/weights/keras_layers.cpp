@@ -115,7 +115,7 @@ bool is_off(const Json& config, const std::string& option) {
   return found != config.end() && *found == false;
 }
 
-// Returns the prefixes that a wrapper layer adds to the names of the inner layer's weights; empty if the class is no
+// Returns the prefixes that a wrapper layer adds to the names of the inner layer's weights; empty if the class is not a
 // wrapper.
 std::vector<std::string> wrapper_prefixes(const std::string& kind) {
   if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
@@ -211,7 +211,7 @@ std::vector<const Json*> layers_of(const Json& network) {
   return layers;
 }
 
-// As Keras, inserts '_' by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
+// Like Keras, inserts '_' by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
 std::string usual_name(const std::string& class_name) {
   std::string words, name;
   for (std::size_t i = 0; i < class_name.size();) {

@@ -16,12 +16,12 @@ bool is_keras_network(const std::string& class_name);
 // Throws Json::exception if the JSON is not as Keras writes it.
 std::vector<const Json*> layers_of(const Json& network);
 
-// A layer's name and class. Throw Json::exception.
+// Return the name and the class of a layer. Throw Json::exception if the JSON is not as Keras writes it.
 std::string layer_name(const Json& layer);
 std::string layer_class(const Json& layer);
 
-// Returns an identifier of a layer that is in several networks and shares its weights; the same in all of them, empty
-// if the layer is in one network. Throws Json::exception.
+// Returns an identifier of a layer that is in several networks and shares its weights. The identifier is the same in
+// all these networks; it is empty if the layer is in one network. Throws Json::exception.
 std::string shared_layer(const Json& layer);
 
 // Converts "Conv2DTranspose" to "conv2d_transpose": the name that Keras gives to a layer of this class. From the second
@@ -34,10 +34,10 @@ std::vector<std::string> weights_of_class(const std::string& usual);
 
 // A weight of a layer.
 struct LayerVariable {
-  std::string layer;  // its path: "outer/inner/dense"
-  std::string leaf;   // "kernel"; of a layer inside another, such as one direction of a Bidirectional, "forward/kernel"
+  std::string layer;        // path of the layer: "outer/inner/dense"
+  std::string leaf;         // "kernel"; "forward/kernel" in a direction of a Bidirectional layer
   bool is_trained = true;   // false for running statistics
-  std::string shared = {};  // shared_layer()
+  std::string shared = {};  // result of shared_layer()
 
   std::string name() const { return layer + "/" + leaf; }
 };

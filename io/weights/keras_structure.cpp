@@ -32,7 +32,7 @@ bool is_layer(const LayerTensors& layer, const std::string& group, const GroupSh
     if (found == shapes.size() || !fits(*tensor->second, shapes[found], WeightsLayout::keras)) return false;
     ++found;
   }
-  const std::size_t rows = layer.count("recurrent_bias");  // a gru has it: the second row of the bias in the file
+  const std::size_t rows = layer.count("recurrent_bias");  // second row of a gru's bias in the file
   return found > 0 && found == shapes.size() && found + rows == layer.size();
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 class KerasWeights final : public WeightsFile {
  public:
-  // `network` is null if it is in the file itself or unknown.
+  // `network` is null if the network is in the file itself or is unknown.
   KerasWeights(Bytes file, const std::string& shown, Json network = {}) : file_(std::move(file), shown) {
     if (network.is_null()) network = saved_model_in_hdf5(file_, shown);
     KerasNames names;
@@ -38,7 +38,7 @@ class KerasWeights final : public WeightsFile {
   void read(std::size_t tensor, float* to) const override { file_.read(*data_sets_[tensor], to); }
 
  private:
-  // Removes names that several tensors would have; a tensor without another name is called by its path.
+  // Removes names that several tensors would have; a tensor without another name gets its path as name.
   void keep_names_unique(KerasNames& names) const {
     std::map<std::string, int> uses;
     for (const auto& own : names) {

@@ -102,7 +102,7 @@ Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout) {
 
 bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout) {
   const Shape expected = stored_shape(tensor, layout);
-  if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // of a gru: (2, values)
+  if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // (2, values) in Keras' gru
     const bool rows = stored == expected.with_front(2);
     return rows || (stored == expected && tensor.leaf() == "bias");  // the single bias of other layers
   }

@@ -19,8 +19,8 @@ struct WantedTensor {
   // If the first dimension counts the values of a flattened image: the image's shape (height, width, channels), since
   // PyTorch flattens images with the channels first. Otherwise empty.
   Shape image = {};
-  // Number of gates if it is a tensor of a recurrent layer: 4 for lstm, 3 for gru, of which PyTorch has the first two
-  // in another order.
+  // Number of gates if it is a tensor of a recurrent layer: 4 for lstm, 3 for gru. The first two gates of gru are in
+  // another order in PyTorch.
   std::int64_t gates = 0;
 
   std::string layer() const { return name.substr(0, name.rfind('/')); }

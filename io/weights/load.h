@@ -13,7 +13,7 @@ namespace trainctl {
 struct Graph;
 struct WeightsOptions;
 
-// All weights of a network in memory, in the form of a snapshot.
+// All weights of a network in memory, as a snapshot.
 struct LoadedWeights {
   std::string path;
   Snapshot snapshot;  // only its weights are set
@@ -25,7 +25,8 @@ struct LoadedWeights {
 // cannot be read.
 void check_weights(const WeightsOptions& options, const Graph& graph);
 
-// Does the same as check_weights() and reads the values. Tensors that are not loaded get initial values from the seed.
+// Checks the file like check_weights(), and reads the values. Tensors that are not loaded get initial values from the
+// seed.
 LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed);
 
 }  // namespace trainctl

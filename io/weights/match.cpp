@@ -137,7 +137,7 @@ class Matcher {
   }
 
  private:
-  static constexpr std::size_t max_reports = 10;  // errors of one kind
+  static constexpr std::size_t max_reports = 10;  // largest number of errors of one kind
 
   void choose(WeightsOrigin origin) {
     std::vector<Convention> conventions;
@@ -178,7 +178,7 @@ class Matcher {
         break;
     }
     const std::vector<std::string>& leaves = leaves_.at(tensor.layer());
-    if (leaf == "recurrent_bias") leaf = "bias";  // one tensor of two rows
+    if (leaf == "recurrent_bias") leaf = "bias";  // both biases are rows of one tensor
     const auto number = std::find(leaves.begin(), leaves.end(), leaf) - leaves.begin();
     std::vector<std::string> names{layer + "/" + leaf, format("{}/{}", layer, number)};
     if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");
@@ -191,8 +191,8 @@ class Matcher {
     return std::nullopt;
   }
 
-  // The tensors of the file whose sum is a tensor of the network (two for PyTorch's biases of lstm, otherwise one), and
-  // the name of a tensor that is missing in the file.
+  // The tensors of the file that are added to obtain a tensor of the network: two for PyTorch's biases of lstm,
+  // otherwise one. `missing` is the name of a tensor that is missing in the file.
   struct Source {
     std::vector<std::size_t> tensors;
     std::string missing;
@@ -258,12 +258,12 @@ class Matcher {
   const std::vector<FileTensor>& stored_;
   const WeightsOptions& options_;
   Reader& reader_;
-  std::map<std::string, std::size_t> by_name_;              // indices of the file's tensors
-  std::map<std::string, std::vector<std::string>> leaves_;  // names of tensors by layer, in Keras' order
+  std::map<std::string, std::size_t> by_name_;              // key: name of a tensor of the file; value: its index
+  std::map<std::string, std::vector<std::string>> leaves_;  // key: layer; value: names of its tensors in Keras' order
   Convention convention_;
   std::string remedy_;                 // a further remedy if no name is known
-  std::ptrdiff_t found_ = 0;           // number of the network's tensors that it finds in the file
-  std::map<std::size_t, bool> skips_;  // patterns that skip a tensor
+  std::ptrdiff_t found_ = 0;           // number of the network's tensors that the convention finds in the file
+  std::map<std::size_t, bool> skips_;  // key: index of a pattern that skips a tensor
 };
 
 }  // namespace

@@ -27,9 +27,9 @@ struct WeightsMatch {
 };
 
 // Uses the naming convention that finds the most tensors: trainctl's names, those of the programs in `options.names`,
-// or the network's own names of layers. Reports to the reader: different shapes, tensors of the network that are
-// missing in the file unless they may be missing, tensors of the file that are not used unless they are skipped, and
-// patterns that skip no tensor.
+// or the network's own names of layers. Reports different shapes and patterns that skip no tensor to the reader. Also
+// reports tensors of the network that are missing in the file, unless they may be missing, and tensors of the file that
+// are not used, unless they are skipped.
 WeightsMatch match_weights(const std::vector<WantedTensor>& wanted, const WeightsFile& file,
                            const WeightsOptions& options, Reader& reader);
 

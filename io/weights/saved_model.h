@@ -14,7 +14,8 @@ namespace trainctl {
 // file cannot be read, is damaged, or holds only weights.
 Json read_saved_model(const std::string& path);
 
-// Return the same for an open file; null if it holds only weights. `path` is the file's name in messages.
+// Return the network in an open file in the same format; null if the file holds only weights. `path` is the file's name
+// in messages.
 Json saved_model_in_hdf5(const Hdf5File& file, const std::string& path);
 Json saved_model_in_zip(const Bytes& archive, const std::string& path);
 

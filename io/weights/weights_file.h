@@ -20,7 +20,7 @@ enum class WeightsOrigin {
 struct FileTensor {
   std::string name;
   Shape shape;
-  std::vector<std::string> other_names = {};  // further names that it may have
+  std::vector<std::string> other_names = {};  // further names that the tensor may have
 };
 
 // A file open for reading. Before read() only headers are read, and memory is in proportion to their size.
