@@ -7,7 +7,7 @@ namespace trainctl {
 
 class CountProgress {
  public:
-  // Shown as "timing kernels 12/87"; `total` 0: unknown.
+  // Shows texts such as "timing kernels 12/87". If `total` is 0, the total is unknown.
   CountProgress(std::string what, std::size_t total);
   ~CountProgress();  // erases the bar
   CountProgress(const CountProgress&) = delete;

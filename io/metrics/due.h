@@ -16,9 +16,10 @@ class Due {
  public:
   explicit Due(Duration every) : every_(every) {}
 
-  // Returns whether the step is reported; must be called once for each step, with `now` in seconds of any clock. An
-  // interval of steps reports steps that are a multiple of it; of epochs, the step that reaches a multiple; of seconds,
-  // the first step that is at least the interval later than the last reported one (at first: than the first step).
+  // Returns whether the step is reported. The caller must call it once for each step, with `now` in seconds of any
+  // clock. An interval in steps reports the steps that are a multiple of it. An interval in epochs reports the steps
+  // that reach a multiple of it. An interval in seconds reports the first step that is at least this time later than
+  // the last reported step or, at first, than the first step.
   bool operator()(const StepEvent& event, double now) {
     switch (every_.unit) {
       case Duration::Unit::steps:
@@ -42,12 +43,12 @@ class Due {
   double last_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Limits the lines of steps for people: the first ten lines at once, then a line every few seconds, and once a minute
-// in a long run.
+// Limits the lines of steps for people: the first ten lines immediately, then a line every few seconds, and once a
+// minute in a long run.
 class LineRate {
  public:
-  // Returns whether a step that is due has a line; must be called once for each such step, with `now` in seconds of any
-  // clock.
+  // Returns whether a step that is due has a line. The caller must call it once for each such step, with `now` in
+  // seconds of any clock.
   bool operator()(double now) {
     if (std::isnan(start_)) start_ = now;
     const double interval = std::clamp((now - start_) / 20, 5.0, 60.0);

@@ -10,22 +10,22 @@ namespace trainctl {
 
 struct RunOfConfig {
   std::string path;
-  // Differences between the run's config and the given one in keys that decide the result; empty: it is a run of the
+  // Differences between the run's config and the given one in keys that decide the result; empty if it is a run of the
   // given config.
   std::vector<std::string> differences;
 };
 
-// Returns the newest run with a checkpoint among runs/<name>, runs/<name>-2, ...: of this config, otherwise of a config
-// with the same model. Throws Error{data} if there is no run, and Error{config} if all runs have other models; its text
-// names `config_file`, the run's config and the differences.
+// Returns the newest run of this config with a checkpoint among runs/<name>, runs/<name>-2, ...; if there is none, the
+// newest run of a config with the same model. Throws Error{data} if there is no run, and Error{config} if all runs have
+// other models; its text names `config_file`, the run's config and the differences.
 RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file);
 
-// Returns the run directory of a checkpoint's folder, of a link to one, or of a run directory itself; "" if the path
-// belongs to no run.
+// Returns the run directory to which the path of a checkpoint's folder, of a link to such a folder, or of a run
+// directory belongs; "" if it belongs to no run.
 std::string run_of_checkpoint(const std::string& checkpoint);
 
 // Returns the differences between the model of this config and that of the run to which a checkpoint or run directory
-// belongs; also empty if it belongs to no run.
+// belongs. The result is also empty if the path belongs to no run.
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config);
 
 }  // namespace trainctl

@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-// Returns bytes [begin, end) of the file, fewer if it is shorter. Throws Error{data} if it cannot be read.
+// Returns bytes [begin, end) of the file, fewer if the file is shorter. Throws Error{data} if it cannot be read.
 std::string read_from(const std::string& path, int descriptor, off_t begin, off_t end) {
   std::string text(static_cast<std::size_t>(end - begin), '\0');
   ssize_t done = 0;

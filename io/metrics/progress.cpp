@@ -32,7 +32,7 @@ ProgressStyle resolved(ProgressStyle style, std::optional<int> columns) {
 struct ProgressBar::Shared {
   int terminal = STDERR_FILENO;
   std::optional<int> columns;
-  std::mutex mutex;  // log lines come from any thread
+  std::mutex mutex;  // since any thread may write log lines
   std::string line;  // the bar that is on the terminal
 
   ~Shared() {
@@ -72,7 +72,7 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::draw(const ProgressState& state) {
-  std::string line = bar_line(state, shared_->width() - 1);  // the last column would wrap
+  std::string line = bar_line(state, shared_->width() - 1);  // a full line would wrap
   const std::lock_guard lock(shared_->mutex);
   shared_->line = std::move(line);
   shared_->show();

@@ -31,7 +31,7 @@ struct EnumNames<ProgressStyle> {
 // error itself is used.
 struct SupervisedTerminal {
   std::optional<int> columns;  // width of the terminal when the run began
-  std::string path;            // "/dev/pts/3", which is asked for its present width; empty if it is on another host
+  std::string path;            // "/dev/pts/3", to query its present width; empty if it is on another host
 };
 
 // A bar on standard error with the present width of the terminal. It is erased before log lines and drawn again after

@@ -26,7 +26,7 @@ std::string count_of_total(std::int64_t done, std::int64_t total) {
 
 std::string rate_text(double samples_per_second) { return count_text(samples_per_second) + " samples/s"; }
 
-// "GPU 97 %, 31.2 GB".
+// Returns text such as "GPU 97 %, 31.2 GB".
 std::string gpu_text(const ProgressState& state) {
   std::string text = "GPU";
   if (!std::isnan(state.gpu_utilization)) text += format(" {:.0f} %", 100 * state.gpu_utilization);

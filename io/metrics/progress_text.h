@@ -31,9 +31,9 @@ void set_gpus(ProgressState& state, std::span<const GpuSample> gpus);
 // Returns the number of epochs in `total_steps`, including a last partial one; 0 (unknown) if an argument is 0.
 std::int64_t epoch_count(std::int64_t total_steps, std::int64_t steps_per_epoch);
 
-// "45,123"; "12.3" and "0.52" for small rates.
+// Returns text such as "45,123"; "12.3" or "0.52" for small rates.
 std::string count_text(double count);
-// "0.5 s", "12 s", "3:05", "2:03:04".
+// Returns text such as "0.5 s", "12 s", "3:05" or "2:03:04".
 std::string time_text(double seconds);
 
 // Returns "epoch 2/5  1234/4690 [=====>     ]  loss 0.1234  45,123 samples/s  ETA 1:12" in at most `width` columns: the

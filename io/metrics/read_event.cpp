@@ -16,7 +16,7 @@ double reading_of(const Json& json, const char* name) {
   return found == json.end() ? GpuReading::unknown : number_of(*found);
 }
 
-// Returns the numbers of an object. Tables, such as a confusion matrix, go to `tables`.
+// Returns the numbers of an object. Adds tables, such as a confusion matrix, to `tables`.
 std::map<std::string, double> metrics_of(const Json& json, std::map<std::string, Table>* tables = nullptr) {
   std::map<std::string, double> values;
   for (const auto& [name, value] : json.items()) {

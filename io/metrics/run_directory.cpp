@@ -43,7 +43,7 @@ void erase_keys(Node& map, const char* const (&keys)[n]) {
   });
 }
 
-// Returns the limit that a key of `train` sets for a run, without its unit; infinity if it sets none.
+// Returns the limit that a key of `train` sets for a run, without its unit; infinity if it sets no limit.
 double limit_of(const Node& config, const char* key) {
   const Node* train = config.find("train");
   const Node* value = train == nullptr ? nullptr : train->find(key);
@@ -157,7 +157,7 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
                         : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
     FoundRun found = inspect_run(path_, request_.config);
     if (found.state != FoundRun::State::nothing && found.state != FoundRun::State::foreign) {
-      lock_.take_existing(path_);  // the run cannot change after the decision
+      lock_.take_existing(path_);  // so that the run cannot change after the decision
       found = inspect_run(path_, request_.config);
     }
     found_ = found.state;

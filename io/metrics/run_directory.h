@@ -19,8 +19,9 @@ struct FoundRun {
     finished,
   };
   State state = State::nothing;
-  std::vector<std::string> differences;  // between its config and the new one, in keys that decide the result
-  bool asks_for_more = false;            // the new config asks for more epochs, steps or time
+  // Differences between the run's config and the new config, in keys that decide the result.
+  std::vector<std::string> differences;
+  bool asks_for_more = false;  // the new config asks for more epochs, steps or time
 };
 
 enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
@@ -46,23 +47,23 @@ Node load_run_config(const std::string& run);
 FoundRun inspect_run(const std::string& path, const Node& config);
 
 struct RunRequest {
-  std::string name;           // name in the config: the default is runs/<name>, runs/<name>-2, ...
+  std::string name;           // name in the config; the default directory is runs/<name>, runs/<name>-2, ...
   std::string explicit_path;  // --run-dir; empty for the default
   bool may_resume = true;
-  Node config;  // resolved
+  Node config;  // resolved config
 };
 
 // The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.
 class RunDirectory {
  public:
-  // Finds the directory, without creating or changing files. An existing run in it is locked from now on. Throws
-  // Error{config} if decide() refuses the directory or another process trains there, and Error{resource} if it cannot
-  // be read.
+  // Finds the directory, without creating or changing files. An existing run in the directory is locked from now on.
+  // Throws Error{config} if decide() refuses the directory or another process trains there, and Error{resource} if it
+  // cannot be read.
   explicit RunDirectory(RunRequest request);
 
   const std::string& path() const { return path_; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
-  // Whether the run in it is resumed from its newest checkpoint.
+  // Whether the run in the directory is resumed from its newest checkpoint.
   bool resumes() const { return verdict_ == RunVerdict::resume; }
   // A text on how earlier runs of this name are treated; "" if there are none.
   const std::string& notice() const { return notice_; }

@@ -18,7 +18,7 @@ class RunLock {
   // Error{config} if another process holds the lock, Error{resource} if the file cannot be opened.
   void take_existing(const std::string& folder);
   // Creates the folder and the file if they are missing, takes the lock if it is not held yet, and writes this process
-  // into the file. Throws as take_existing(), and then removes what it has created.
+  // into the file. Throws the errors of take_existing(), after removing the files and folders that it has created.
   void take(const std::string& folder);
   // Releases the lock, and removes the file and the empty folders that take() has created.
   void release_and_remove();
@@ -38,7 +38,7 @@ class RunLock {
 std::string lock_holder(const std::string& folder);
 
 // Whether the process that lock_holder() returned still exists (another process may have got the same number). No value
-// if that is unknown: the process is of another host, or the text is empty.
+// if that is unknown: the process is on another host, or the text is empty.
 std::optional<bool> holder_exists(const std::string& holder);
 
 // Checks that a run could write in the directory, by creating the folder, the lock and a file, which are removed again.

@@ -119,7 +119,7 @@ TEST_CASE("watch reports that a run was killed, and follows the one that resumes
   REQUIRE(comes_true([&] { return contains(watch.out(), "step "); }));
   endless.run.send(SIGKILL);
   CHECK(endless.run.wait() == -SIGKILL);
-  CHECK(comes_true([&] { return contains(watch.out(), "is gone and has not said how the run ended"); }));
+  CHECK(comes_true([&] { return contains(watch.out(), "has ended without recording how the run ended"); }));
   Command next(folder, {"run", folder / "config.yaml", "--ranks", "1"});
   CHECK(comes_true([&] { return count(watch.out(), "runs/config: 1 rank on ") == 2; }));
   next.send(SIGINT);
@@ -133,8 +133,8 @@ TEST_CASE("watch reports that a run was killed, and follows the one that resumes
   third.wait();
   const Finished dead = trainctl(folder, {"watch", "runs/config"});  // no other run resumes it
   CHECK(dead.code == 0);
-  CHECK(contains(dead.out, "is gone"));
-  CHECK(contains(dead.out, "trainctl run continues from "));
+  CHECK(contains(dead.out, "has ended without recording"));
+  CHECK(contains(dead.out, "trainctl run goes on from "));
   CHECK(Json::parse(trainctl(folder, {"watch", "runs/config", "--json"}).out)["state"] == "gone");
 }
 

@@ -23,7 +23,7 @@ class Callbacks final : public MetricsSink {
   void end(const EndEvent& event) override;
 
  private:
-  using Variables = std::map<std::string, std::string>;  // by names without the prefix TRAINCTL_
+  using Variables = std::map<std::string, std::string>;  // key: name without the prefix TRAINCTL_
 
   void run(const std::string& event, Variables variables);
 

@@ -25,7 +25,7 @@ extern char** environ;
 
 namespace trainctl {
 
-// Kills the guarded process group as soon as this process is gone, whatever the reason. For this, a shell waits for the
+// Kills the guarded process group as soon as this process has ended for any reason. To do this, a shell waits for the
 // end of a pipe from this process. If the shell cannot be started, no group is guarded.
 class GroupGuard {
  public:
@@ -35,13 +35,13 @@ class GroupGuard {
   GroupGuard& operator=(const GroupGuard&) = delete;
 
   void guard(pid_t group);
-  // No group is guarded until the next guard().
+  // Stops guarding the group.
   void release();
 
  private:
   void send(const char* line);
 
-  int pipe_ = -1;  // to the shell, which reads a line for each guard() and release()
+  int pipe_ = -1;  // pipe to the shell, which reads a line for each guard() and release()
   pid_t shell_ = -1;
 };
 
@@ -84,12 +84,13 @@ std::vector<std::string> environment_of(const CommandQueue::Command& command) {
   return all;
 }
 
-// Opens the file for the output of commands; returns -1 with errno if it fails, also for a pipe without a reader.
+// Opens the file for the output of commands; returns -1 and sets errno if it fails, which includes a pipe without a
+// reader.
 int open_command_log(const std::string& path) {
   return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
 }
 
-// Starts the command and returns its process, or -1 with errno.
+// Starts the command and returns its process, or returns -1 and sets errno.
 pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   const int log = open_command_log(log_file);
   if (log < 0) return -1;
@@ -169,7 +170,7 @@ void GroupGuard::guard(pid_t group) { send(format("{}\n", group).c_str()); }
 void GroupGuard::release() { send("\n"); }
 
 void GroupGuard::send(const char* line) {
-  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell is gone: no group is guarded
+  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell has ended: no group is guarded
     close(std::exchange(pipe_, -1));
   }
 }

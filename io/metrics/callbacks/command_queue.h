@@ -26,8 +26,8 @@ class CommandQueue {
 
   // The output of commands is appended to the log file.
   explicit CommandQueue(std::string log_file);
-  // Waits for the remaining commands, in total no longer than the longest of their timeouts. Commands that have not run
-  // by then are dropped with a warning.
+  // Waits for the remaining commands; the total wait is at most the longest of their timeouts. Commands that have not
+  // run by then are dropped with a warning.
   ~CommandQueue();
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
@@ -41,7 +41,7 @@ class CommandQueue {
   void work();
   // Runs a command and returns the reason of its failure, "" if it succeeded.
   std::string run(const Command& command);
-  // Waits for the process of a command, and returns the same as run().
+  // Waits for the process of a command, and returns the reason of its failure like run().
   std::string wait(pid_t process, const Command& command);
   Clock::time_point end_of_all();
 

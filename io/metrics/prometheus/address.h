@@ -14,7 +14,7 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 };
 
-// "127.0.0.1:9464", "[::1]:9464".
+// Returns text such as "127.0.0.1:9464" or "[::1]:9464".
 std::string to_string(const ListenAddress& address);
 
 // Reads a port, which means the port of the loopback interface, or an address and a port.

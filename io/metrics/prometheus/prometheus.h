@@ -23,7 +23,7 @@ class Prometheus final : public MetricsSink {
   void step(const StepEvent& event) override;
   void epoch(const EpochEvent& event) override;
   void checkpoint(const CheckpointEvent& event) override;
-  void end(const EndEvent&) override {}  // the server ends with this object
+  void end(const EndEvent&) override {}  // the destructor stops the server
 
  private:
   std::string metrics_path_;

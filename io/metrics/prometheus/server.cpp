@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t max_connections = 16;  // at once; beyond it the oldest is closed
+constexpr std::size_t max_connections = 16;  // open connections; if there are more, the oldest is closed
 constexpr int max_accepted_per_second = 50;
 constexpr std::chrono::seconds connection_time(5);
 constexpr std::size_t max_head_bytes = 8192;      // size of the head of a request
@@ -35,7 +35,7 @@ constexpr std::string_view too_long =
     "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n"
     "Connection: close\r\n\r\nthe request is too long\n";
 
-// Waits for an event of the socket until `end`; returns whether it has come.
+// Waits for an event of the socket until `end`; returns whether the event occurred.
 bool wait_for(int socket, short event, Clock::time_point end) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
@@ -110,7 +110,7 @@ class Connection final : public httplib::Stream {
 
  private:
   bool waits_for(short event) const { return wait_for(socket_, event, end_); }
-  // Returns the number of received bytes; 0 or less if no more will come.
+  // Returns the number of received bytes; 0 or less if no more bytes will arrive.
   ssize_t receive(std::array<char, 2048>& bytes) const {
     ssize_t got = -1;
     do {

@@ -1,7 +1,7 @@
 // A small HTTP server that answers GET /metrics, on threads of its own.
 //
-// Limits keep the load small, whatever clients do: a few connections at once, each open for a few seconds and one
-// request of a few kilobytes, and a maximal number of connections per second. Further connections wait or are closed.
+// Limits keep the load small for all clients: a few open connections, each for a few seconds and one request of a few
+// kilobytes, and a maximal number of new connections per second. Further connections wait or are closed.
 #pragma once
 
 #include <functional>

@@ -13,7 +13,7 @@ struct PrometheusState {
   std::string run;  // the run's name
   RunRecord record;
   std::int64_t restarts = 0;  // starts of this run before this one
-  double step_time = 0;       // end of the newest step
+  double step_time = 0;       // when the newest step ended
 };
 
 // Families without a known value are left out, and so are readings that a GPU does not provide.

@@ -46,7 +46,8 @@ namespace tensor_shape {
 constexpr int dimension = 2, size = 1;
 }
 
-// "events.out.tfevents.1764111600.host.1234.0": TensorBoard reads a folder's files in the order of their names.
+// Returns a name such as "events.out.tfevents.1764111600.host.1234.0". TensorBoard reads a folder's files in the order
+// of their names.
 std::string file_name(int number) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);

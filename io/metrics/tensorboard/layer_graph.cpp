@@ -69,13 +69,13 @@ std::string layer_graph(const ModelOptions& model, const std::vector<ModelInput>
   reader.throw_if_failed();
 
   ProtobufMessage graph;
-  std::map<TensorId, std::string> producer;  // the node that produces each tensor
+  std::map<TensorId, std::string> producer;  // key: a tensor; value: the node that produces it
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = inputs[i].name.empty() ? "input" : "input_" + inputs[i].name;
     producer[built.graph.inputs[i]] = name;
     graph.message(graph_def::node, node(name, "Placeholder", inputs[i].sample, {}));
   }
-  std::map<std::string, std::set<std::string>> reads;  // the nodes that each layer reads
+  std::map<std::string, std::set<std::string>> reads;  // key: a layer; value: the nodes that it reads
   for (const Op& op : built.graph.ops) {
     const LayerLine* layer = layer_of(built.layers, op.name);
     // The outputs of an op between layers, such as the scaling of stored bytes, count as outputs of the node that it

@@ -7,9 +7,9 @@
 
 namespace trainctl {
 
-// Returns the bytes of a tensorflow.GraphDef. It has a node for each layer and each input of the network, with the
-// layer's kind, the shape of its output for a sample and the number of its parameters, and an edge from each layer to
-// the layers that read its output. Slashes in names make groups.
+// Returns the bytes of a tensorflow.GraphDef. It has a node for each layer and each input of the network; the node
+// contains the layer's kind, the shape of its output for a sample and the number of its parameters. An edge leads from
+// each layer to every layer that reads its output. Slashes in names make groups.
 std::string layer_graph(const ModelOptions& model, const std::vector<ModelInput>& inputs);
 
 }  // namespace trainctl

@@ -15,7 +15,7 @@ constexpr std::int64_t longest_line = 256 << 20;  // a confusion matrix has the 
 constexpr std::size_t tail_bytes = 256;
 constexpr FileRole watched{ErrorKind::config};
 
-// Opens the file; returns null if it does not exist, or is removed at this moment.
+// Opens the file; returns null if it does not exist, or is removed meanwhile.
 std::unique_ptr<InputFile> open_if_there(const std::string& path) {
   if (!exists(path, watched)) return nullptr;
   try {

@@ -20,8 +20,8 @@ class GrowingFile {
     std::vector<std::string> lines;  // without their line breaks
   };
   // Returns the complete lines that were appended since the last call, at most some megabytes; no lines if the file
-  // does not exist. An incomplete last line is returned once its line break is there. Throws Error{config} if the file
-  // cannot be read, or has a line that is longer than any line of trainctl.
+  // does not exist. An incomplete last line is returned once its line break has been written. Throws Error{config} if
+  // the file cannot be read, or has a line that is longer than any line of trainctl.
   News read();
 
  private:
@@ -29,7 +29,7 @@ class GrowingFile {
 
   std::string path_;
   std::int64_t offset_ = 0;  // end of the lines that were read
-  std::string tail_;  // the last bytes before offset_; another file differs there, since every event has its time
+  std::string tail_;         // the last bytes before offset_; they differ in another file, since events have times
 };
 
 }  // namespace trainctl

@@ -28,10 +28,10 @@ RunEvent add_line(RunRecord& record, const std::string& line);
 // Whether a line of metrics.jsonl is an event of this name; only the line's beginning is checked.
 bool holds_event(std::string_view line, std::string_view name);
 
-// Removes all steps but the newest twenty, since a long run has millions of them.
+// Removes all steps except the newest twenty, since a long run has millions of them.
 std::vector<std::string> without_old_steps(std::vector<std::string> lines);
 
-// Returns the values of the newest step for the line that the run itself shows.
+// Returns the values of the newest step, for the progress line that the run itself shows.
 ProgressState progress_of(const RunRecord& record);
 
 }  // namespace trainctl

@@ -34,7 +34,7 @@ Screen::Screen(bool quiet) : quiet_(quiet), live_(!quiet && isatty(STDOUT_FILENO
 Screen::~Screen() {
   try {
     show({});
-  } catch (const Error&) {  // the terminal is gone
+  } catch (const Error&) {  // the terminal was closed
   }
 }
 

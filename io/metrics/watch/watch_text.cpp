@@ -58,7 +58,7 @@ std::string state_text(const WatchedRun& run) {
     case RunState::ended:
       return run.record().end->status;
     case RunState::gone:
-      return format("{} is gone and has not said how the run ended", run.process());
+      return format("{} has ended without recording how the run ended", run.process());
     case RunState::silent:
       return format("no sign of life{} for {}", run.process().empty() ? "" : " of " + run.process(), silence);
     default:

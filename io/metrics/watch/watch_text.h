@@ -10,15 +10,15 @@
 
 namespace trainctl {
 
-// Returns "runs/flowers: 4 ranks on node1, node2, 101,770 parameters, <device>, from step 1200".
+// Returns text such as "runs/flowers: 4 ranks on node1, node2, 101,770 parameters, <device>, from step 1200".
 std::string head_line(const WatchedRun& run);
 
-// Returns "running", "starting", "completed"; "running, no event for 2:03"; "no sign of life of process 12 on node1 for
-// 3:05".
+// Returns text such as "running", "starting", "completed", "running, no event for 2:03", or "no sign of life of process
+// 12 on node1 for 3:05".
 std::string state_text(const WatchedRun& run);
 
-// Returns the bar that the run itself shows, and below it a line with its state, the results of the last epoch and the
-// last checkpoint, each at most `width` columns wide. `now` is in seconds since 1970.
+// Returns the bar that the run itself shows, and a second line with its state, the results of the last epoch and the
+// last checkpoint. Each line is at most `width` columns wide. `now` is in seconds since 1970.
 std::vector<std::string> live_lines(const WatchedRun& run, int width, double now);
 
 // Returns a table with one line for each run.

@@ -73,13 +73,13 @@ WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory))
     refuse(directory_, "this directory holds no run", name_a_run);
   }
   if (!has_record && holder_exists(holder) == false) {
-    refuse(directory_, format("the run there never began to train, and its {} is gone", holder),
+    refuse(directory_, format("the run there never began to train, and its {} has ended", holder),
            "see its log.txt, then start it again (trainctl run)");
   }
 }
 
 void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
-  if (!is_folder(directory_, named)) refuse(directory_, "the directory is gone", name_a_run);
+  if (!is_folder(directory_, named)) refuse(directory_, "the directory was removed", name_a_run);
   const std::string holder = lock_holder(directory_);
   // Checked before the record is read, since a process writes its end event before it exits.
   const std::optional<bool> there = holder_exists(holder);
@@ -102,7 +102,7 @@ void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
     }
   }
   const double newest = std::max(record_.time, locked_);
-  // The clocks of hosts may differ: only activity before the first look is dated by the times in the files.
+  // The clocks of hosts may differ: the times in the files are used only for activity before the first look.
   if (newest != before || anew) {
     last_activity_ = seconds_now() - (last_activity_ == 0 ? std::max(0.0, wall_seconds() - newest) : 0.0);
   }

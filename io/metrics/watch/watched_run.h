@@ -27,9 +27,9 @@ class WatchedRun {
   // Does not read the record yet. Throws Error{config} if this is not the directory of a run.
   explicit WatchedRun(std::string directory);
 
-  // Reads the directory again. Calls `seen` after every new event, when record() includes it, except for steps that
-  // many newer steps follow; calls it with `anew` if the record was replaced. Throws Error{config} if the directory is
-  // gone, or is not a run's directory in the format of this version.
+  // Reads the directory again. Calls `seen` after every new event, when record() includes the event, except for steps
+  // that many newer steps follow. Calls it with `anew` if the record was replaced. Throws Error{config} if the
+  // directory was removed, or is not a run's directory in the format of this version.
   void look(const std::function<void(RunEvent)>& seen);
 
   const std::string& directory() const { return directory_; }
