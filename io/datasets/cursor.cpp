@@ -9,7 +9,7 @@
 namespace trainctl {
 
 void Cursor::seek(std::int64_t at) {
-  require(at >= 0 && at <= size(), "a position within the bytes");
+  require(at >= 0 && at <= size(), "the position is outside the bytes");
   at_ = at;
 }
 

@@ -19,14 +19,15 @@ namespace trainctl {
 
 struct TableInfo;
 
-// What is known of a data set without reading a sample. A data set without targets has the target shape [0], one
-// without inputs has the sample shape [0].
+// The properties of a data set that are known without reading a sample. A data set without targets has the target shape
+// [0], one without inputs has the sample shape [0].
 struct DatasetInfo {
-  Shape sample;                // as stored: [28, 28, 1]; if images differ in size, the shape of the first
-  DType dtype = DType::uint8;  // of the values from read(): uint8, float32, or int32 for tokens
+  Shape sample;                // shape as stored, such as [28, 28, 1]; if images differ in size, of the first one
+  DType dtype = DType::uint8;  // type of the values from read(): uint8, float32, or int32 for tokens
   std::int64_t classes = 0;    // number of classes; 0: targets are values
-  Shape target;  // of one sample: scalar for a class number, [P...] for those of positions, or the shape of its values
-  Shape weight;  // of one sample's weights: scalar, or [P...] for the weights of its positions
+  // Shape of one target: scalar for a class number, [P...] for class numbers of positions, or the shape of its values.
+  Shape target;
+  Shape weight;  // shape of a sample's weights: scalar, or [P...] for the weights of its positions
   std::vector<std::string> class_names;    // may be empty
   std::string fingerprint;                 // hash of the samples; equal for a copy of the data
   std::string warning;                     // text about data that is not read; may be empty
@@ -90,7 +91,7 @@ class Dataset {
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
-  // The name of its target, which may be in another file.
+  // The name of a sample's target, which may be in another file.
   virtual std::string target_name_of(std::int64_t index) const { return name_of(index); }
   // Whether each sample is a file; name_of() then returns its path.
   virtual bool holds_files() const { return false; }
@@ -98,14 +99,14 @@ class Dataset {
   virtual bool in_memory() const = 0;
 };
 
-// What an array of whole numbers means to the loss and the network, which the array itself does not say.
+// The meaning of an array of whole numbers for the loss and the network; the array itself does not determine it.
 struct ArrayUse {
   bool target_values = false;  // targets are values, unless the config sets `classes`
   bool class_numbers = false;  // if a sample's target has several numbers, they are the classes of its positions
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
 };
 
-// What the config says about a data set and, for validation and test, the info of the training split.
+// The info about a data set in the config and, for validation and test, the info of the training split.
 struct DeclaredInfo {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;

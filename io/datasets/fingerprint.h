@@ -1,5 +1,5 @@
-// Computes the hash by which a resumed run recognizes its data. It covers contents, not folder names and times, which
-// change when data is copied. Of large data only a sample of the content is read, always the same one.
+// Computes the hash with which a resumed run recognizes its data. The hash covers contents, not folder names and times,
+// which change when data is copied. For large data, only a part of the content is read, which is always the same part.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct FileContents {
       false;  // true: an unreadable file counts as a file without content; false: its error is thrown
 };
 
-// Returns a hash of the files' sizes and contents. It covers all files if there are at most 65,536, otherwise 4,096 of
-// them: all their sizes, and at most 4 MiB of the content of each and 256 MiB in all.
+// Returns a hash of the files' sizes and contents. The hash covers all files if there are at most 65,536, otherwise
+// 4,096 files: their sizes, and at most 4 MiB of the content of each file and 256 MiB in all.
 std::uint64_t content_hash(const FileContents& files);
 
 }  // namespace trainctl

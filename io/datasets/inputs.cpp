@@ -35,7 +35,7 @@ std::string array_in(const std::string& path) {
   return path;
 }
 
-// "28x28x1 numbers", "7 tokens, whole numbers below 20".
+// Returns text such as "28x28x1 numbers" or "7 tokens, whole numbers below 20".
 std::string expected_text(const DeclaredInfo& declared) {
   const std::string shape = to_string(declared.training->sample);
   const std::int64_t tokens = declared.use.tokens;
@@ -56,9 +56,9 @@ void check_tokens(const Array& array, const DeclaredInfo& declared) {
              format("store them as whole numbers below {}: x.astype(numpy.int32)", declared.use.tokens));
 }
 
-// A data set of images without targets (DatasetInfo::target [0]). The files are in the order of the list, those of a
-// folder and its subfolders in bytewise order. Images are decoded to the number of channels of the training split's
-// samples. Throws Error{data} if a path is missing or a folder has no images.
+// A data set of images without targets (DatasetInfo::target [0]). The files are in the order of the list; the files of
+// a folder and its subfolders are in bytewise order. Images are decoded to the number of channels of the training
+// split's samples. Throws Error{data} if a path is missing or a folder has no images.
 class ImageList final : public Dataset {
  public:
   ImageList(const std::vector<std::string>& paths, const DeclaredInfo& declared) : skips_(declared.skip_unreadable) {
@@ -149,7 +149,7 @@ class InputArrays {
   const std::vector<std::string>& paths_;
   const std::vector<NamedInfo>& inputs_;
   const ByName<OneOrMore<Path>>& files_;
-  std::map<std::string, std::string> named_;  // path by input, from "NAME=PATH"
+  std::map<std::string, std::string> named_;  // key: the input; value: its path, from "NAME=PATH"
 };
 
 }  // namespace

@@ -60,7 +60,8 @@ void DataLocations::check_lengths(const SourceLocation& location, Reader& reader
 }
 
 DeclaredInfo declared_of_both(const DeclaredGroup& declared) {
-  require(declared.inputs.size() == 1 && declared.targets.size() == 1, "a data set with one input and one target");
+  require(declared.inputs.size() == 1 && declared.targets.size() == 1,
+          "the data set does not have one input and one target");
   DeclaredInfo both = declared.targets[0];
   both.sample = declared.inputs[0].sample;
   both.use.tokens = declared.inputs[0].use.tokens;

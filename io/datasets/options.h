@@ -45,13 +45,13 @@ struct DataLocations {
   void check_lengths(const SourceLocation& location, Reader& reader) const;
 };
 
-// The name of an input, and what the config says about its data.
+// The name of an input, and the info about its data in the config.
 struct NamedInfo {
   std::string name;
   DeclaredInfo declared;
 };
 
-// What the data means to the network, by its inputs and outputs; a single input or output has an empty name.
+// The meaning of the data for each input and output of the network; a single input or output has an empty name.
 struct DataUse {
   struct Input {
     std::string name;
@@ -63,16 +63,16 @@ struct DataUse {
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};
-  std::optional<ClassWeights> class_weights;  // of the first target, in training
+  std::optional<ClassWeights> class_weights;  // weights for the first target, in training
 
   // Whether the model has one input and one output, both without a name.
   bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
 };
 
-// What the config says about each data set of a group.
+// The info in the config about each data set of a group.
 struct DeclaredGroup {
   std::vector<DeclaredInfo> inputs, targets;
-  DataUse use;  // in the same order
+  DataUse use;  // inputs and targets in the same order
 };
 
 struct DatasetOptions : Options, DataLocations {
@@ -106,7 +106,7 @@ struct DatasetOptions : Options, DataLocations {
                                                               const std::vector<NamedInfo>& inputs) const;
 };
 
-// Combines what the config says about the input and the target of a data set that has one of each.
+// Combines the info in the config about the input and the target of a data set with one input and one target.
 DeclaredInfo declared_of_both(const DeclaredGroup& declared);
 // The `path` of each piece. Throws Error{config}, such as "csv needs `path`", if a piece has none.
 std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const char* dataset);

@@ -1,4 +1,4 @@
-// Checks that the names and words of the data that a run keeps (classes, columns, words in columns) are UTF-8. Configs,
+// Checks that the names and words that a run keeps of its data (classes, columns, words in columns) are UTF-8. Configs,
 // checkpoints and reports are UTF-8 files, which a run could not read again if they held other bytes.
 #pragma once
 
@@ -15,7 +15,7 @@ void require_utf8_path(const std::string& path);
 // Throws Error{data} if `text` is not UTF-8. `where` is its location in the file, such as "line 3, column 'kind'".
 void require_utf8_text(const std::string& file, std::string_view where, std::string_view text);
 
-// Throws Error{data} if one of the names in the info of a data set is not UTF-8; `path` is that of the data set.
+// Throws Error{data} if one of the names in the info of a data set is not UTF-8; `path` is the path of the data set.
 void require_utf8_info(const std::string& path, const DatasetInfo& info);
 
 }  // namespace trainctl

@@ -105,7 +105,7 @@ void convert(const Array& array, std::int64_t first, std::int64_t count, float* 
   convert_to(array, first, count, to);
 }
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to) {
-  require(is_integer(array.type), "labels are converted from an array of integers");
+  require(is_integer(array.type), "the labels are not integers");
   convert_to(array, first, count, to);
 }
 

@@ -10,7 +10,7 @@
 namespace trainctl {
 
 void Bytes::read(std::int64_t offset, void* to, std::int64_t count) const {
-  require(offset >= 0 && count >= 0 && offset <= size_ - count, "bytes that exist");
+  require(offset >= 0 && count >= 0 && offset <= size_ - count, "the bytes do not exist");
   if (memory_) {
     std::memcpy(to, memory_.get() + offset, static_cast<std::size_t>(count));
   } else if (count > 0) {
@@ -19,7 +19,7 @@ void Bytes::read(std::int64_t offset, void* to, std::int64_t count) const {
 }
 
 Bytes Bytes::slice(std::int64_t offset, std::int64_t count) const {
-  require(offset >= 0 && count >= 0 && offset <= size_ - count, "bytes that exist");
+  require(offset >= 0 && count >= 0 && offset <= size_ - count, "the bytes do not exist");
   Bytes bytes = *this;
   if (memory_) {
     bytes.memory_ = {memory_, memory_.get() + offset};

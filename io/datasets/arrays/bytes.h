@@ -35,11 +35,11 @@ class Bytes {
  private:
   std::shared_ptr<const std::byte> memory_;
   std::shared_ptr<const InputFile> file_;
-  std::int64_t offset_ = 0;  // of the first byte, from the start of the file
+  std::int64_t offset_ = 0;  // offset of the first byte in the file
   std::int64_t size_ = 0;
 };
 
-// What error messages say about data files.
+// The kind of errors of data files, and the remedy if a file is missing.
 inline constexpr FileRole data_role{
     ErrorKind::data, "configs of trainctl look for their data in the folder that TRAINCTL_DATA names (default: data)"};
 

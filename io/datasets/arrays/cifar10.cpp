@@ -21,7 +21,7 @@ struct Layout {
   std::vector<std::string_view> training, test;  // names of files
   std::string_view archive_folder;               // the folder in the distributed archive
   std::string_view names;                        // the file of class names
-  std::int64_t classes, label_bytes, label_at;  // a record begins with label_bytes, of which byte label_at is the class
+  std::int64_t classes, label_bytes, label_at;   // a record begins with label_bytes bytes; byte label_at is the class
 
   std::int64_t record() const { return label_bytes + pixels; }
 };

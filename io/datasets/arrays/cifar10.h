@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// The data set of the files and, for CIFAR-100, which of its two labels is the class.
+// The data set of the files; for CIFAR-100 also the label that is the class, since a sample has two labels.
 enum class CifarVariant { cifar10, cifar100, cifar100_coarse };
 
 template <>

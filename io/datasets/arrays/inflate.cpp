@@ -31,7 +31,7 @@ struct Inflater {
 };
 
 // Continues with the next member of a gzip file, which begins at offset `read`; the contents of all members are
-// concatenated. Returns false if there is none: zeros and other bytes at the end are ignored.
+// concatenated. Returns false if there is no further member: zeros and other bytes at the end are ignored.
 bool next_member(const Bytes& compressed, z_stream& stream, std::int64_t read) {
   constexpr unsigned char magic[] = {0x1f, 0x8b};
   unsigned char begin[2] = {};

@@ -27,8 +27,9 @@ constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"f2", ElementType::float16},
 };
 
-// Returns the member of that name, the last one if there are several, like NumPy; otherwise the member whose name
-// differs in case only, if there is exactly one: x is often stored as X. Returns null if there is none.
+// Returns the member of that name; if there are several, the last one, like NumPy. Otherwise, if exactly one member has
+// a name that differs only in case (x is often stored as X), returns that member. Returns null if there is no such
+// member.
 const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
   std::map<std::string, const ZipMember*> last;
   for (const ZipMember& member : members) last[member.name] = &member;

@@ -15,8 +15,8 @@ namespace trainctl {
 // order, or its elements are neither integers nor floats.
 Array read_npy(const std::string& path);
 
-// Returns the position of `name` in a list of array names; otherwise of the name that differs from it in case only, if
-// there is exactly one (x is often stored as X). Returns nullopt if there is none.
+// Returns the position of `name` in a list of array names. Otherwise, if exactly one name differs from `name` only in
+// case (x is often stored as X), returns the position of that name. Returns nullopt if there is no such name.
 std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name);
 
 // Returns the path of the .npy file of that name in a folder; "" if there is none.

@@ -37,7 +37,7 @@ class Fields {
   [[noreturn]] void damaged() const { data_error(path_, "is a damaged zip archive", "get the file again"); }
 
  private:
-  static constexpr std::int64_t window = 256 << 10;  // more than the longest name
+  static constexpr std::int64_t window = 256 << 10;  // bytes in the buffer; more than the longest name
 
   const std::byte* find(std::int64_t offset, std::int64_t bytes) const {
     if (offset < 0 || offset > archive_.size() - bytes) damaged();
@@ -108,7 +108,7 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
   const auto local = static_cast<std::int64_t>(values[2]);
   constexpr std::int64_t local_bytes = 30;
   const std::string header = fields.read_uncached(local, local_bytes);
-  std::uint16_t lengths[2] = {};  // of the name and the extra field before the content
+  std::uint16_t lengths[2] = {};  // lengths of the name and of the extra field before the content
   std::memcpy(lengths, header.data() + 26, sizeof lengths);
   if (!header.starts_with("PK\x03\x04")) fields.damaged();
   member.offset = local + local_bytes + lengths[0] + lengths[1];
@@ -124,9 +124,9 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
 
 std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
   const Fields fields(archive, path);
-  constexpr std::int64_t most_members = 65536;
+  constexpr std::int64_t max_members = 65536;
   const Directory directory = find_directory(fields, archive, path);
-  if (directory.entries < 0 || directory.entries > most_members) {
+  if (directory.entries < 0 || directory.entries > max_members) {
     data_error(path, format("has {} members according to its directory", static_cast<std::uint64_t>(directory.entries)),
                "store only the arrays of one data set in it");
   }

@@ -16,7 +16,7 @@ struct ZipMember {
   std::string name;
   bool deflated = false;
   std::uint32_t crc = 0;
-  std::int64_t offset = 0;  // of the stored bytes, from the start of the archive
+  std::int64_t offset = 0;  // offset of the stored bytes in the archive
   std::int64_t stored = 0;  // number of bytes in the archive
   std::int64_t size = 0;    // number of bytes after inflating
 };

@@ -56,7 +56,7 @@ void read_palette(const BmpFields& file, std::int64_t at, std::uint32_t colors, 
 }
 
 void choose_masks(const BmpFields& file, BmpHeader& header) {
-  constexpr std::int64_t masks_offset = 54;  // after the first 40 bytes of a header of any length
+  constexpr std::int64_t masks_offset = 54;  // masks follow the first 40 bytes of a header of any length
   header.masks = {0xFF0000, 0xFF00, 0xFF};
   if (header.bits == 16) header.masks = {0x7C00, 0x3E0, 0x1F};
   if (header.compression != bit_fields && header.compression != alpha_fields) return;
@@ -96,7 +96,7 @@ BmpHeader read_header(const BmpFields& file) {
   if (header.bits <= 8) {
     const std::int64_t begin = 14 + length;
     read_palette(file, begin, colors, old ? 3 : 4, header);
-    // Some programs store the offset of the palette instead of that of the pixels.
+    // Some programs store the offset of the palette instead of the offset of the pixels.
     if (header.pixels == begin) header.pixels += std::int64_t{colors == 0 ? 1u << header.bits : colors} * (old ? 3 : 4);
   } else {
     choose_masks(file, header);

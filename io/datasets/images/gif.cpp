@@ -56,7 +56,7 @@ class GifFrame {
       }
     }
   }
-  // The image's size: that of the screen, enlarged if the frame extends beyond it.
+  // The image's shape: the size of the screen, enlarged if the frame extends beyond the screen.
   Shape shape() const {
     const GifImageDesc& frame = gif_->Image;
     return {std::max(gif_->SHeight, frame.Top + frame.Height), std::max(gif_->SWidth, frame.Left + frame.Width), 3};
@@ -114,7 +114,7 @@ void decode_gif(const std::byte* file, std::int64_t bytes, const std::string& pa
   GifFrame frame(source, path);
   frame.find();
   const Shape shape = frame.shape();
-  check_image_size(shape[0], shape[1], path, bytes, 4096);  // a code of 12 bits means fewer pixels
+  check_image_size(shape[0], shape[1], path, bytes, 4096);  // a code of 12 bits represents fewer pixels
   sample.shape = sample.whole = shape;
   sample.buffer.resize(static_cast<std::size_t>(shape.count()));
   frame.read(sample.buffer.data(), shape);

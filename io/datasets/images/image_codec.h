@@ -22,9 +22,9 @@ inline constexpr std::int64_t largest_image_file = std::int64_t{1} << 30;  // by
 enum class ImageFormat { jpeg, png, webp, gif, bmp };
 // The names of the formats, for messages.
 inline constexpr const char* image_formats = "JPEG, PNG, WebP, GIF or BMP";
-// The number of bytes from which the format of a file is recognized.
+// The number of bytes at the beginning of a file that determine its format.
 inline constexpr std::int64_t format_bytes = 18;
-// Returns the format of a file that begins with these bytes; nullopt if it is none of these formats.
+// Returns the format of a file that begins with these bytes; nullopt if the format is unknown.
 std::optional<ImageFormat> image_format(std::string_view begin);
 
 // The gray value of a colour: the luma of ITU-R BT.601, which JPEG stores, rounded. Colour files of all formats are
@@ -37,9 +37,9 @@ constexpr std::uint8_t gray_of(int red, int green, int blue) {
 // [height, width, channels] and warning. `channels` is 3 (RGB) or 1 (gray). Like Keras' loader, it drops transparency,
 // so that the colour beneath shows, converts CMYK, keeps the upper 8 of 16 bits, and ignores gamma, colour profiles and
 // EXIF's orientation. It decodes the first frame of an animation. If sample.resize needs at most half the height and
-// width of a JPEG, the JPEG is decoded in the DCT domain to a half, a quarter or an eighth of its size: the smallest of
-// these that is not below the size of the resize (like Pillow's draft mode). Throws Error{data} with the path before
-// the message.
+// width of a JPEG, the JPEG is decoded in the DCT domain to a half, a quarter or an eighth of its size. Of these sizes,
+// the smallest one that is not below the size of the resize is chosen (like Pillow's draft mode). Throws Error{data}
+// with the path before the message.
 void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    Sample& sample);
 
@@ -58,8 +58,8 @@ std::string encode_png(const std::uint8_t* pixels, const Shape& shape);
 
 // Throws Error{data} if a size is zero or above the limits.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path);
-// Throws Error{data} also if the file's `bytes` cannot hold this number of pixels, of which the format packs at most
-// `max_pixels_per_byte` into a byte. Memory is then not allocated for a wrong size in a header.
+// Also throws Error{data} if the file's `bytes` cannot hold this number of pixels; the format packs at most
+// `max_pixels_per_byte` pixels into a byte. This prevents allocating memory for a wrong size in a header.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path, std::int64_t bytes,
                       std::int64_t max_pixels_per_byte);
 

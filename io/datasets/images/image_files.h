@@ -20,7 +20,8 @@ struct ImageListing {
 
   // Adds the counts of another folder to these.
   void add_counts(const ImageListing& other);
-  // "2 images are not read (.tif), ...; 3 files are skipped, ... (.DS_Store, ._*)", or an empty text.
+  // Returns text such as "2 images are not read (.tif), ...; 3 files are skipped, ... (.DS_Store, ._*)", or an empty
+  // text.
   std::string text_of_left_out() const;
 };
 ImageListing list_images(const std::string& folder);
@@ -38,7 +39,8 @@ std::string without_ending(const std::string& path);
 // Reads a whole file into sample.scratch. Throws Error{data} for files larger than largest_image_file.
 void read_whole_file(const std::string& path, Sample& sample);
 
-// Reads an image file. Throws Error{data} that names it; the remedy suggests `on_error: skip` unless that is set.
+// Reads an image file. Throws Error{data} that names the file; the remedy suggests `on_error: skip` unless
+// `skip_unreadable` is true.
 void read_image_file(const std::string& path, std::int64_t channels, bool skip_unreadable, Sample& sample);
 
 }  // namespace trainctl

@@ -100,7 +100,8 @@ class ImageFolder final : public Dataset {
     std::int64_t end;
   };
 
-  // Throws Error{data} if `classes` has a class that the training split is missing, which may have more classes.
+  // Throws Error{data} if `classes` has a class that is missing in the training split. The training split may have more
+  // classes.
   static void check_training_classes(const std::string& path, const std::vector<std::string>& classes,
                                      const DatasetInfo& training) {
     for (const std::string& name : classes) {

@@ -42,10 +42,10 @@ void stop_at_damage(j_common_ptr info, int level) {
 // Limits the number of scans of a progressive image: each scan processes all pixels, though it may consist of a few
 // bytes. Encoders write about ten scans.
 void stop_at_scan(j_common_ptr info) {
-  constexpr int most_scans = 200;
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+  constexpr int max_scans = 200;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
   auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
-  std::snprintf(handler->message, sizeof handler->message, "it has more than %d scans", most_scans);
+  std::snprintf(handler->message, sizeof handler->message, "it has more than %d scans", max_scans);
   std::longjmp(handler->leave, 1);
 }
 

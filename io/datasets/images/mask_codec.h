@@ -22,7 +22,8 @@ Shape decode_mask(const std::byte* file, std::int64_t bytes, const std::string& 
 // Maps the stored values of masks to classes.
 struct MaskClasses {
   std::int64_t classes = 0;
-  std::array<std::int16_t, 256> of_value{};  // by stored value: the class, no_class, or -1 if the value must not occur
+  // For each stored value: its class, no_class, or -1 if the value must not occur.
+  std::array<std::int16_t, 256> of_value{};
 
   // Converts the stored values of a mask with `columns` columns to classes. Throws Error{data} with the path and the
   // position of the first value that must not occur.

@@ -31,7 +31,7 @@ std::string encode_png(const std::uint8_t* pixels, const Shape& shape) {
   png_alloc_size_t size = file.size();
   const bool good = png_image_write_to_memory(&image, file.data(), &size, 0, pixels, 0, nullptr) != 0;
   png_image_free(&image);
-  require(good, "encoding a PNG succeeds");
+  require(good, "a PNG could not be encoded");
   file.resize(size);
   return file;
 }

@@ -26,12 +26,12 @@ class PngReader {
 
   // Reads the header. Returns false if it is wrong; message() then says why.
   bool begin();
-  // The following are valid after begin().
+  // The following functions may be called after begin().
   std::int64_t height() const;
   std::int64_t width() const;
-  int bits() const;            // of a channel or of a palette index
-  bool is_gray() const;        // without colours, with transparency or without
-  bool holds_numbers() const;  // only gray values, or only palette indices
+  int bits() const;            // bits of a channel or of a palette index
+  bool is_gray() const;        // whether pixels are gray values, with transparency or without
+  bool holds_numbers() const;  // whether pixels are single numbers: gray values or palette indices
   // Reads the pixels, row by row from the top, into height() * width() * 1 (rgb: 3) bytes. Returns false if the file is
   // damaged or truncated; message() then says why.
   bool finish(std::byte* pixels, Encoding encoding);

@@ -73,7 +73,7 @@ class FolderMasks final : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return std::ssize(files_.names); }
   bool in_memory() const override { return false; }
-  std::int32_t label(std::int64_t) const override { return 0; }  // pixels have classes, samples have none
+  std::int32_t label(std::int64_t) const override { return 0; }  // only pixels have classes
   std::string name_of(std::int64_t index) const override { return files_.path(index); }
   void read(std::int64_t index, Sample& sample) const override {
     const std::string path = name_of(index);

@@ -20,7 +20,7 @@ namespace {
   data_error(path, format("its braces name more than {} files", max_shards), "use *, or join the files");
 }
 
-// Returns the position after the brace that closes the one at `open`; npos if there is none.
+// Returns the position after the brace that closes the brace at `open`; npos if no brace closes it.
 std::size_t closing(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {

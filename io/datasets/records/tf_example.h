@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// The bytes [begin, end) of a cursor's bytes.
+// The range [begin, end) of a cursor's bytes.
 struct Span {
   std::int64_t begin = 0, end = 0;
 
@@ -30,8 +30,9 @@ struct TfFeature {
   std::int64_t count() const { return std::ssize(bytes) + std::ssize(floats) + std::ssize(integers); }
 };
 
-// Calls visit(name, span) for every feature of an Example; the span is that of its Feature message, for read_feature().
-// Features with names of more than 1024 bytes are skipped. Returns false if the bytes are not an Example.
+// Calls visit(name, span) for every feature of an Example; `span` is the range of its Feature message, for
+// read_feature(). Features with names of more than 1024 bytes are skipped. Returns false if the bytes are not an
+// Example.
 bool for_each_feature(Cursor& cursor, Span example, const std::function<void(std::string_view, Span)>& visit);
 
 // Reads a feature of at most `max_values` values. Returns false if the bytes are not a Feature, or if it has more

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = TfFeature::Kind;
 
-constexpr std::int64_t max_target_values = 1 << 16;  // values of a record's target
+constexpr std::int64_t max_target_values = 1 << 16;  // largest number of values of a record's target
 
 const char* words_of(Kind kind) { return kind == Kind::integers ? "whole numbers" : "floats"; }
 

@@ -26,7 +26,7 @@ TfFeature read_named(Cursor& cursor, const FeatureSpans& spans, const std::strin
                      const std::string& name);
 
 // Returns the declared key or, if there is none, the first of the usual keys that the record `name` has. Throws
-// Error{data} if the record does not have it; the remedy is to set `option`.
+// Error{data} if the record has no such feature; the remedy is to set `option`.
 std::string choose_feature(const std::optional<std::string>& declared, const std::vector<std::string>& usual,
                            const FeatureSpans& spans, const std::string& option, const std::string& name);
 
@@ -34,8 +34,8 @@ std::string choose_feature(const std::optional<std::string>& declared, const std
 class TfTargets {
  public:
   // Adds the target `key` of the record `name` and, if `weight` names a feature, the record's weight. Throws
-  // Error{data} if the target holds bytes or differs in kind or length from those before, or if the weight is not a
-  // finite number of at least 0.
+  // Error{data} if the target holds bytes or differs in kind or length from the earlier targets, or if the weight is
+  // not a finite number of at least 0.
   void add(Cursor& cursor, const FeatureSpans& spans, const std::string& key, const std::optional<std::string>& weight,
            const std::string& name);
   // Adds a record whose target is not read: class 0, with the record's weight.
@@ -48,7 +48,7 @@ class TfTargets {
  private:
   TfFeature::Kind kind_ = TfFeature::Kind::none;
   std::int64_t records_ = 0;
-  std::int64_t each_ = 0;  // number of values of a target; 0: none has been added
+  std::int64_t each_ = 0;  // number of values of a target; 0: no target has been added
   std::vector<std::int64_t> integers_;
   std::vector<float> floats_;
   std::vector<float> weights_;  // empty if records have no weights

@@ -16,7 +16,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t max_values = 1 << 26;  // of a feature of a sample
+constexpr std::int64_t max_values = 1 << 26;  // largest number of values of a feature of a sample
 
 // Whether a file has one of TensorFlow's usual names: x.tfrecord, x.tfrecords-00003-of-00100, train-00003-of-00100.
 bool is_tfrecord(const std::string& name) {
@@ -59,16 +59,16 @@ class TfRecords final : public Dataset {
 
   TfRecordFormat format_;  // with the names of the features that were found
   bool skip_unreadable_;
-  bool held_out_;         // the split is not the training split
-  bool target_is_input_;  // records need no label
+  bool held_out_;         // whether the split is not the training split
+  bool target_is_input_;  // whether records need no label
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
   std::shared_ptr<const Dataset> targets_;
   DatasetInfo info_;
   std::vector<std::int64_t> widths_;  // number of values of each feature; empty until the first sample has been read
-  std::int64_t left_out_ = 0;         // records without a readable target
-  std::string problem_;               // the error of the first of these
+  std::int64_t left_out_ = 0;         // number of records without a readable target
+  std::string problem_;               // the error of the first of these records
 };
 
 TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const DeclaredInfo& declared)

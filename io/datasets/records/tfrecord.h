@@ -30,9 +30,9 @@ struct TfRecordFormat {
 // images, uint8 [height, width, channels], decoded like those of image_folder_dataset() or as they are stored; or
 // float32 [values] (int32 if samples are tokens), the concatenated features, whose number of values is the same in
 // every record. Targets of whole numbers or floats, and weights, become a data set of array_targets(). Throws
-// Error{data} with the file and the number of the record, from 0, if a record is damaged, truncated, or a feature of it
-// is missing. With declared.skip_unreadable, records without a readable target are left out with a warning; damage to a
-// record's length is always an error, since later records cannot be found.
+// Error{data} with the file and the number of the record, from 0, if a record is damaged or truncated, or one of its
+// features is missing. With declared.skip_unreadable, records without a readable target are left out with a warning;
+// damage to a record's length is always an error, since later records cannot be found.
 std::shared_ptr<const Dataset> tfrecord_dataset(const std::string& path, const TfRecordFormat& format,
                                                 const DeclaredInfo& declared);
 

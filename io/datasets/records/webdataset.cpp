@@ -32,7 +32,7 @@ std::pair<std::string, std::string> key_and_ending(const std::string& name) {
   return {name.substr(0, dot), ending};
 }
 
-// Reads the class number in a file; blanks and line ends around it are ignored.
+// Reads the class number in a file; blanks and line ends around the number are ignored.
 std::optional<std::int64_t> number_in(std::string_view text) {
   constexpr std::string_view blanks(" \t\r\n\0", 5);
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
@@ -149,7 +149,7 @@ class WebDataset final : public Dataset {
 
   std::vector<std::string> files_;
   std::vector<SampleLocation> samples_;
-  std::vector<std::int64_t> labels_;  // moved to targets_ once all are read
+  std::vector<std::int64_t> labels_;  // moved to targets_ once all labels are read
   std::shared_ptr<const Dataset> targets_;
   DatasetInfo info_;
   std::int64_t channels_ = 3;

@@ -20,12 +20,13 @@ struct ColumnNames : std::vector<std::string> {
 // The options for reading a table.
 struct CsvFormat {
   std::string delimiter = ",";  // one character
-  Auto<bool> header;            // whether the first line names the columns; else they are "1", "2", ...; auto: it does
-  ColumnNames target;           // empty: the last column
-  ColumnNames columns;          // the columns of a sample, in this order; empty: all except the targets and the weight
-  std::string weight;           // the column of the samples' weights; empty: all are 1
-  ColumnNames numeric;          // columns that must hold numbers
-  ColumnNames categorical;      // columns that hold words, even if these look like numbers
+  // Whether the first line holds the names of the columns; auto: it does. Otherwise the names are "1", "2", ...
+  Auto<bool> header;
+  ColumnNames target;       // empty: the last column
+  ColumnNames columns;      // the columns of a sample, in this order; empty: all except the targets and the weight
+  std::string weight;       // the column of the samples' weights; empty: all are 1
+  ColumnNames numeric;      // columns that must hold numbers
+  ColumnNames categorical;  // columns that hold words, even if these look like numbers
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
   MissingValue missing = MissingRule::error;
   bool standardize = false;
@@ -37,11 +38,11 @@ struct CsvFormat {
 // `categorical` are read as ColumnKind::automatic. Missing numbers are filled and columns of numbers are standardised
 // with statistics of the training split. The column of weights may be missing in the other splits. A single target
 // column of words holds classes, numbered in bytewise order of the words (class_names); one of whole numbers holds
-// classes or values as in array_dataset(); others hold values. The whole table is kept in memory. Several files form
-// one table: all have the columns of the first file, in any order. If the training split's table has no targets,
-// samples have none. Throws Error{data} with line and column if lines differ in length, a field is empty or not a
-// finite number, a weight is negative, or a word is not in the training split and has no value; Error{config} if a
-// column in `format` is missing.
+// classes or values as in array_dataset(); other targets hold values. The whole table is kept in memory. Several files
+// form one table: all have the columns of the first file, in any order. If the training split's table has no targets,
+// samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field is empty or
+// not a finite number. Also throws it if a weight is negative, or if a word is not in the training split and has no
+// value. Throws Error{config} if a column in `format` is missing.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const DeclaredInfo& declared);
 

@@ -17,7 +17,8 @@ namespace trainctl {
 namespace {
 
 constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
-// The largest number of different words in a column that is not listed in `categorical`, and in one that is.
+// The largest number of different words in a column that is not listed in `categorical`, and in a column that is
+// listed.
 constexpr std::size_t max_words_automatic = 1000, max_words_categorical = 65536;
 
 std::string where(const FieldLocation& location) {

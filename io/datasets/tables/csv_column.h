@@ -37,7 +37,7 @@ struct FieldLocation {
 };
 
 // Throws Error{data} that says why a field is not a number: it is empty, is a date, and so on. `remedy` replaces the
-// usual remedy, which is that for a column of samples.
+// usual remedy, which is for a column of samples.
 [[noreturn]] void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy = {});
 
 class CsvColumn {
@@ -79,7 +79,7 @@ class CsvColumn {
   std::vector<float> values_;
   std::map<std::string, std::int32_t, std::less<>> words_;  // the collected words, numbered in order of appearance
   std::string first_word_;
-  LineLocation first_line_;  // of first_word_
+  LineLocation first_line_;  // line of first_word_
   std::int64_t words_read_ = 0;
   bool has_numbers_ = false;
 };

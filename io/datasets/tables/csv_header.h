@@ -13,8 +13,8 @@ namespace trainctl {
 bool first_line_is_sample(const std::string& path, char delimiter);
 
 // Returns the names of a file's columns; without a header they are "1", "2", ... Throws Error{data} if the file is
-// empty, two names are the same, the first line seems to have another delimiter, or it looks like a sample and the
-// config does not set `header`.
+// empty, if two names are the same, or if the first line seems to have another delimiter. Also throws it if the first
+// line looks like a sample and the config does not set `header`.
 std::vector<std::string> column_names(const std::string& path, const CsvFormat& csv);
 
 }  // namespace trainctl

@@ -28,7 +28,7 @@ class CsvLines {
   // until the next call. Throws Error{data} if a quotation mark is not closed or text follows a closing one.
   bool next(std::vector<std::string_view>& fields);
 
-  // The line that next() read last; the first of its lines if fields hold line ends.
+  // The location of the line that next() read last: of its first line if fields hold line ends.
   LineLocation place() const { return {&path_, line_}; }
 
  private:

@@ -89,7 +89,7 @@ class TableDataset final : public Dataset {
   void read_weights(std::int64_t index, float* weights) const override { stored_->read_weights(index, weights); }
 
   void read(std::int64_t index, Sample& sample) const override {
-    stored_->read(index, sample);  // for the target
+    stored_->read(index, sample);  // reads the target
     sample.shape = info_.sample;
     sample.buffer.assign(static_cast<std::size_t>(info_.sample.count()) * sizeof(float), std::byte{0});
     auto* to = reinterpret_cast<float*>(sample.buffer.data());
@@ -112,7 +112,7 @@ class TableDataset final : public Dataset {
   std::shared_ptr<const Dataset> stored_;
   std::shared_ptr<const std::vector<float>> rows_;
   DatasetInfo info_;
-  const std::vector<TableInfo::Column>& columns_;  // of info_.table
+  const std::vector<TableInfo::Column>& columns_;  // columns of info_.table
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ struct TableInfo {
     double mean = 0, deviation = 1;       // a number v becomes (v - mean) / deviation
     bool out_of_vocabulary = false;       // for words: an additional first value for all other words
 
-    // The number of a sample's values that the column becomes.
+    // The number of values that the column has in a sample.
     std::int64_t width() const { return words ? std::ssize(vocabulary) + (out_of_vocabulary ? 1 : 0) : 1; }
   };
   std::vector<Column> columns;       // the columns of a sample, in this order
@@ -42,8 +42,8 @@ struct TableInfo {
   std::string weight;                // name of the column of weights; empty if there is none
 };
 
-// Measures the columns on `samples`, or on all samples if that is empty, in double precision and in their order. The
-// mean that fills missing values is that of the present values. Standardised columns have, with missing values filled,
+// Measures the columns on `samples`, or on all samples if that is empty, in double precision and in their order. A mean
+// that fills missing values is the mean of the present values. Standardised columns have, with missing values filled,
 // mean 0 and variance 1 (divided by n, like scikit-learn's StandardScaler and Keras' Normalization); constant columns
 // become 0. With `out_of_vocabulary`, columns of words have a value for other words. Throws Error{data} if a mean is
 // needed and a column holds no value.
@@ -55,9 +55,9 @@ std::vector<TableInfo::Column> measure_columns(const std::string& path, const st
 // for missing values.
 std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns);
 
-// Makes a data set whose samples are the rows, converted as `table` says. Targets and names are those of `stored`, a
-// data set of the same rows. A missing word becomes zeros. `shape` is the shape of a sample in the config, if any;
-// `warning` is DatasetInfo::warning.
+// Makes a data set whose samples are the rows, converted as `table` says. Targets and names come from `stored`, a data
+// set of the same rows. A missing word becomes zeros. `shape` is the shape of a sample in the config, if any; `warning`
+// is DatasetInfo::warning.
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,

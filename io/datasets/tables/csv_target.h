@@ -21,7 +21,7 @@ struct TargetColumn {
   bool categorical = false;  // the config lists it in `categorical`
 };
 
-// The kind of a target's fields: numbers; words, which are classes; or automatic: whichever the first line has.
+// The kind of a target's fields: numbers; words, which are classes; or automatic: the kind that the first line has.
 enum class TargetKind { automatic, numbers, words };
 
 class CsvTarget {
@@ -32,8 +32,8 @@ class CsvTarget {
 
   // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be
   // read as words from that line on. Throws Error{data} with line and column if a field is empty or a mark for a
-  // missing value, if a number is expected and the field is not a number, or if a column that is not categorical holds
-  // numbers and words. line.path must outlive the object.
+  // missing value, or if it is not a number where a number is expected. Also throws it if a column that is not
+  // categorical holds numbers and words. line.path must outlive the object.
   bool add(const std::vector<std::string_view>& fields, const LineLocation& line);
 
   // Makes the data set of samples x [lines, ...] with this target and, if given, weights [lines], as csv_dataset()
@@ -54,11 +54,11 @@ class CsvTarget {
   std::string path_;
   std::vector<TargetColumn> columns_;
   TargetKind kind_;
-  std::vector<float> values_;                       // line by line; if the target is numbers
-  std::map<std::string, Word, std::less<>> known_;  // if the target is words
-  std::vector<std::int32_t> line_words_;            // the number of each line's word
+  std::vector<float> values_;                       // for numbers: the values of all lines
+  std::map<std::string, Word, std::less<>> known_;  // for words: the distinct words
+  std::vector<std::int32_t> line_words_;            // for words: the number of each line's word
   std::string first_word_;                          // the first word that is not a number
-  LineLocation first_line_;                         // of first_word_
+  LineLocation first_line_;                         // line of first_word_
   bool has_number_ = false;
 };
 
