@@ -214,7 +214,7 @@ std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batc
                                               int cores, const std::vector<TargetEncoding>& targets,
                                               const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
-  require(has(split), "a split that is evaluated");
+  require(has(split), "the split does not exist");
   const DataPosition start{seed_, 0, 0};
   return make_loader(splits_[static_cast<std::size_t>(split)],
                      {batch_size, division, start, false, false, workers(cores), options_.workers.is_auto(),
@@ -269,7 +269,7 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     }
     TargetInfo added{*declared_classes(options, target.name), {}, mode, {}, mixes(options)};
     check_label_mode(options, mode, added.classes);
-    // The number of values in a target is not known without reading the array.
+    // The number of values in a target is unknown before the array is read.
     if (added.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) added.shape = {0};
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};

@@ -20,12 +20,12 @@ struct LoaderOptions;
 class Data {
  public:
   // Whether `normalize: measured` reads the training split. `no`: samples must not be read, and a cache must not keep
-  // any.
+  // any samples.
   enum class Measure { yes, no };
 
   // Opens all splits that the config names and measures the statistics for `normalize: measured`. `seed` is the run's
-  // seed, for splitting off validation samples, augmentation and synthetic data; `use` is what arrays mean to the loss
-  // and the network. Throws Error{data}, {config} or {resource}.
+  // seed, for splitting off validation samples, augmentation and synthetic data; `use` is the meaning of arrays for the
+  // loss and the network. Throws Error{data}, {config} or {resource}.
   Data(const DataOptions& options, std::uint64_t seed, const DataUse& use = {}, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
@@ -37,13 +37,13 @@ class Data {
   std::int64_t samples(SplitKind split) const;
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
-  // What `predict` needs to know about the model's inputs, in their order.
+  // The info about the model's inputs that `predict` needs, in their order.
   const std::vector<KeptInput>& kept_inputs() const { return kept_; }
 
   // Returns an endless source of the training split's batches from position `start` on. `batch_size` counts the samples
   // of all ranks. `cores` limits this rank's workers if `workers` is auto; 0: the cores that the process may use.
   // `targets` are the target encodings that the program reads; if empty, label_mode determines them. The inputs are
-  // stored in memory from `allocate`. `stop_requested` is that of LoaderOptions.
+  // stored in memory from `allocate`. `stop_requested` is described in LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const BatchDivision& division,
                                         const DataPosition& start, int cores = 0,
                                         const std::vector<TargetEncoding>& targets = {},
@@ -67,14 +67,14 @@ class Data {
   DataOptions options_;
   std::uint64_t seed_;
   DataInfo info_;
-  std::array<std::shared_ptr<const DataSplit>, 3> splits_;  // by SplitKind
+  std::array<std::shared_ptr<const DataSplit>, 3> splits_;  // indexed by SplitKind
   std::vector<Statistics> measured_;
-  std::vector<KeptInput> kept_;  // by input
+  std::vector<KeptInput> kept_;  // one for each input
 };
 
 // Returns the bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of
-// its training and validation sources, for the rank where it is largest. `batch_size` counts the training samples of
-// all ranks, and `division` describes how these are divided; a split without samples has no source.
+// its training and validation sources, for the rank with the largest sum. `batch_size` counts the training samples of
+// all ranks, and `division` describes how they are divided among the ranks. A split without samples has no source.
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
                          const BatchDivision& division, const std::vector<TargetEncoding>& encodings);
 

@@ -62,7 +62,7 @@ Keys<TestOptions> TestOptions::keys() {
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                                  Reader& reader) const {
-  // If the user set nothing, a run's resolved config holds the default without a name.
+  // If the user did not set `transform`, a run's resolved config holds the default without a name.
   if (transform.named() || !transform.of("").empty()) {
     check_names(transform, inputs, "input", Coverage::some, reader);
   }

@@ -34,10 +34,10 @@ struct DataOptions {
   ChoiceOf<dataset_choices> dataset;
   std::optional<ValidationOptions> validation;
   std::optional<TestOptions> test;
-  std::optional<ByName<std::vector<std::int64_t>>> shape;  // by input
-  std::optional<ByName<std::int64_t>> classes;             // by output
-  ByName<LabelMode> label_mode;                            // by output
-  ByName<ChoicesOf<transform_choices>> transform;          // by input
+  std::optional<ByName<std::vector<std::int64_t>>> shape;  // for each input
+  std::optional<ByName<std::int64_t>> classes;             // for each output
+  ByName<LabelMode> label_mode;                            // for each output
+  ByName<ChoicesOf<transform_choices>> transform;          // for each input
   ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
@@ -46,7 +46,7 @@ struct DataOptions {
   Auto<int> workers;
   OnError on_error = OnError::stop;
 
-  // Reports names in the keys by input or output that are not those of the model's inputs and outputs.
+  // Reports names in keys by input or output that the model's inputs and outputs do not have.
   void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                       Reader& reader) const;
 

@@ -33,7 +33,7 @@ class PredictionData {
   // The name without the folder that the user gave: "cat.jpg".
   std::string short_name_of(std::int64_t sample) const;
 
-  // Returns a source of all samples in their order, which then begins again. The arguments are those of
+  // Returns a source of all samples in their order; after the last batch it begins again. The arguments are those of
   // Data::evaluation().
   std::unique_ptr<BatchSource> batches(std::int64_t batch_size, const BatchDivision& division, int cores,
                                        const AllocateBatch& allocate) const;

@@ -18,8 +18,8 @@ class BatchPlan {
   }
 
   struct Entry {
-    DataPosition position;   // of the batch's first sample
-    std::int64_t count = 0;  // number of samples of all ranks
+    DataPosition position;   // position of the batch's first sample
+    std::int64_t count = 0;  // number of the batch's samples on all ranks
     bool last_of_epoch = false;
   };
   // Batch k, counted from the start.

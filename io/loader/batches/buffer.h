@@ -40,9 +40,9 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 
 // The sizes of a loader's buffers, known before the data is open.
 struct BufferPlan {
-  std::int64_t rows = 0;                      // of one buffer: the size of the rank's largest share of a batch
-  std::vector<std::int64_t> inputs, targets;  // bytes per row, by input or target
-  std::int64_t weights = 1;                   // number per row
+  std::int64_t rows = 0;                      // rows of one buffer: the rank's largest share of a batch
+  std::vector<std::int64_t> inputs, targets;  // bytes per row of each input or target
+  std::int64_t weights = 1;                   // number of weights per row
   int buffers = 1;
 
   std::int64_t bytes() const {
@@ -54,9 +54,9 @@ struct BufferPlan {
   }
 };
 
-// The number of batches of `bytes` bytes that are filled ahead if `prefetch` is auto. It is larger for small batches,
-// since a worker may be delayed for longer than training needs for one of them, and since they take little memory. It
-// depends on the config only, so that a rank's memory is known in advance.
+// The number of batches of `bytes` bytes that are filled ahead if `prefetch` is auto. The number is larger for small
+// batches: training may finish a small batch while a worker is delayed, and small batches take little memory. The
+// number depends on the config only, so that a rank's memory is known in advance.
 inline int batches_ahead(std::int64_t bytes) {
   constexpr std::int64_t enough = 16 << 20;
   return static_cast<int>(std::clamp<std::int64_t>(enough / std::max<std::int64_t>(1, bytes), 2, 8));
@@ -99,8 +99,9 @@ struct BatchBuffer {
   std::vector<Memory> inputs, targets;
   std::vector<float> weights;
   std::vector<std::int64_t> samples;
-  std::vector<std::exception_ptr> errors;  // by chunk; null if it was filled without error
-  // The number of times that the buffer was used and given back. Batch k may be written to it once this is k / buffers.
+  std::vector<std::exception_ptr> errors;  // error of each chunk; null if there was none
+  // The number of times that the buffer was used and given back. Batch k may be written to the buffer once this number
+  // is k / buffers.
   std::atomic<std::uint32_t> round{0};
   // The number of chunks that are not filled yet; 0: the batch is complete.
   std::atomic<std::uint32_t> pending;

@@ -295,7 +295,7 @@ class LoaderSource final : public BatchSource {
 std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataSplit> split, const LoaderOptions& options) {
   if (split->size() == 0) throw Error(ErrorKind::data, "the data has no samples");
   require(options.batch_size > 0 && options.workers >= 0 && options.prefetch.or_else(1) >= 1,
-          "batch size, workers and prefetch of a loader");
+          "the batch size, workers or prefetch of a loader are out of range");
   return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(split), options));
 }
 

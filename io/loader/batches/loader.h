@@ -15,15 +15,15 @@ namespace trainctl {
 class DataSplit;
 
 struct LoaderOptions {
-  std::int64_t batch_size = 1;  // number of samples of all ranks
+  std::int64_t batch_size = 1;  // number of samples of a batch on all ranks
   BatchDivision rank;
   DataPosition start;
-  bool training = true;      // with augmentation; otherwise the split is read in its order, repeatedly
-  bool shuffle = true;       // in training only
+  bool training = true;      // with augmentation; false: the split is read in its order, repeatedly
+  bool shuffle = true;       // shuffle samples, in training only
   int workers = 1;           // number of threads; 0: one thread that reads a batch when next() requests it
   bool tuned = false;        // begin with one worker, and add others while next() waits for data
   Auto<int> prefetch = {2};  // number of batches that are prepared ahead
-  std::vector<TargetEncoding> targets = {TargetEncoding::class_number};  // encodings, by target
+  std::vector<TargetEncoding> targets = {TargetEncoding::class_number};  // encoding of each target
   AllocateBatch allocate = {};                                           // allocates the memory of the inputs
   // Called while next() waits. If it returns true and the data does not arrive within a second (a file system hangs),
   // next() returns incomplete batches. Empty: next() waits without limit.

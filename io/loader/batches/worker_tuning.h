@@ -18,7 +18,7 @@ class WorkerTuning {
   // Called after each batch with the seconds that next() waited for it, and the time when it arrived. Returns whether
   // more workers are awake from now on.
   bool add(double waited, double now) {
-    constexpr double shortest = 0.02, bearable = 0.05;  // seconds of a window; the share of them that waits may take
+    constexpr double shortest = 0.02, bearable = 0.05;  // seconds of a window; share of the time that waits may take
     if (workers_ == max_workers_) return false;
     waited_ += waited;
     if (batches_++ == 0) {  // the wait for the window's first batch is not counted

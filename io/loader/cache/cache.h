@@ -24,7 +24,7 @@ class SampleCache {
   virtual void publish(std::int64_t sample, std::vector<std::byte>& memory) = 0;
 };
 
-// A function that makes a cache of samples [0, samples), of which `used` are read.
+// A function that makes a cache of samples [0, samples); `used` of them are read.
 using MakeCache =
     std::function<std::unique_ptr<SampleCache>(std::int64_t samples, std::int64_t used, std::int64_t row_bytes)>;
 
@@ -33,10 +33,10 @@ using MakeCache =
 std::unique_ptr<SampleCache> memory_cache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
 
 // Makes a cache in a file in `folder`, which is shared with the other ranks of this host and the user's later runs. The
-// file's name is derived from `key`, a text of all that the rows depend on. Each row has a hash: a row that is damaged,
-// or that another process is writing, counts as not filled. Throws Error{resource} if the folder cannot be written or
-// `used` rows do not fit into its free space. If the disk becomes full later, the cache logs a warning once and keeps
-// no further rows.
+// file's name is derived from `key`, a text that contains everything on which the rows depend. Each row has a hash: a
+// row that is damaged, or that another process is writing, counts as not filled. Throws Error{resource} if the folder
+// cannot be written or `used` rows do not fit into its free space. If the disk becomes full later, the cache logs a
+// warning once and keeps no further rows.
 std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::string& key, std::int64_t samples,
                                         std::int64_t used, std::int64_t row_bytes);
 

@@ -24,7 +24,7 @@ namespace trainctl {
 namespace {
 
 using Hash = std::uint64_t;
-constexpr std::int64_t hash_bytes = sizeof(Hash);  // before each row
+constexpr std::int64_t hash_bytes = sizeof(Hash);  // bytes before each row
 
 // The beginning of the file.
 struct Header {
@@ -107,8 +107,8 @@ class DiskCache final : public SampleCache {
     return false;
   }
 
-  // Creates the file under a temporary name and links it to its final name, unless another process was first. If the
-  // process is killed meanwhile, the temporary file remains; the next cache of this file removes it.
+  // Creates the file under a temporary name and links it to its final name, unless another process has created it
+  // first. If the process is killed meanwhile, the temporary file remains; the next cache of this file removes it.
   void create() const {
     const std::string temporary = temporary_name(path_, format("{}", reinterpret_cast<std::uintptr_t>(this)));
     unlink(temporary.c_str());  // it may remain from an earlier process with the same number
@@ -124,7 +124,7 @@ class DiskCache final : public SampleCache {
 
   std::string path_;
   Header header_;
-  std::int64_t stride_ = 0, size_ = 0;  // bytes: of a row with its hash, and of the file
+  std::int64_t stride_ = 0, size_ = 0;  // bytes of a row with its hash, and of the file
   int descriptor_ = -1;
   std::atomic<bool> full_{false};
 };

@@ -27,9 +27,9 @@ using Factor = OneOrMore<double>;
 struct Bounds {
   double low = 0, high = 0;
 };
-// [low, high] as given; for one number f, [-f, f].
+// Returns [low, high] as given; for one number f, [-f, f].
 Bounds around_zero(const Factor& factor);
-// [low, high] as given; for one number f, [0, f].
+// Returns [low, high] as given; for one number f, [0, f].
 Bounds from_zero(const Factor& factor);
 
 // Reports a factor, the value of `key`, that is neither one number nor two in ascending order.
@@ -44,7 +44,8 @@ inline constexpr const char* value_range_meaning =
 // Reports a range that is empty.
 void check_value_range(const ValueRange& range, const Node& section, Reader& reader);
 
-// The range in stored values, by channel or one for all channels. If `transform` inverts values, from is above to.
+// The range in stored values: one for each channel, or one for all channels. If `transform` inverts values, from is
+// above to.
 struct StoredRange {
   std::vector<float> from, to;
 

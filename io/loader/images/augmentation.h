@@ -115,7 +115,7 @@ class Augmentation {
  public:
   virtual ~Augmentation() = default;
 
-  // Whether bytes can stay bytes: false if it writes values that are not whole numbers from 0 to 255.
+  // Whether bytes can stay bytes: false if the augmentation writes values that are not whole numbers from 0 to 255.
   virtual bool keeps_bytes() const { return true; }
   virtual void apply(Canvas& canvas, Draws draws) const = 0;
   // Returns the augmentation for the masks of the images (bytes with class numbers). With the same random numbers it

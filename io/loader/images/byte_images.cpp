@@ -1,5 +1,5 @@
-// Operations on images of bytes. Each is one pass over the pixels; those that need a statistic compute it in a pass
-// before.
+// Operations on images of bytes. Each is one pass over the pixels; operations that need a statistic compute it in an
+// earlier pass.
 #include "io/loader/images/byte_images.h"
 
 #include <algorithm>

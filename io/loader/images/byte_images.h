@@ -1,5 +1,5 @@
-// The operations of RandAugment on images of bytes. They are those of torchvision, but round results to the nearest
-// byte.
+// The operations of RandAugment on images of bytes. They compute the same as torchvision's operations, but round
+// results to the nearest byte.
 #pragma once
 
 #include <cstdint>

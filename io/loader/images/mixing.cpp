@@ -124,7 +124,7 @@ Mixing::Mix Mixing::draw(const RandomKey& key, std::uint64_t sample, std::int64_
 
 void Mixing::apply(const Mix& mix, DType dtype, std::byte* sample, const std::byte* partner) const {
   if (mix.kind == MixKind::mixup) {
-    require(dtype == DType::float32, "mixup mixes float32 values");
+    require(dtype == DType::float32, "mixup gets values that are not float32");
     blend(mix.share, sample_.count(), reinterpret_cast<float*>(sample), reinterpret_cast<const float*>(partner));
     return;
   }

@@ -32,15 +32,15 @@ class Mixing {
   // The partner of a sample, and how both are mixed. cutmix replaces a rectangle of the sample, which may be empty, by
   // the partner's.
   struct Mix {
-    std::int64_t partner = 0;  // its number in the split
-    double share = 1;          // weight of the sample itself; that of the partner is 1 - share
+    std::int64_t partner = 0;  // the partner's number in the split
+    double share = 1;          // weight of the sample itself; the partner's weight is 1 - share
     MixStep::Kind kind = MixStep::Kind::mixup;
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;  // pixels [top, bottom) x [left, right)
   };
 
-  // For each sample, one of the steps is chosen with equal probability. `position` is that of the mixing among the
-  // augmentations, for its random numbers. Throws Error{config} if a step cannot be applied to samples of this shape or
-  // with this number of classes (0: values).
+  // For each sample, one of the steps is chosen with equal probability. `position`, from which the random numbers are
+  // drawn, is the position of the mixing among the augmentations. Throws Error{config} if a step cannot be applied to
+  // samples of this shape or with this number of classes (0: values).
   Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& sample, std::int64_t classes);
 
   Mix draw(const RandomKey& key, std::uint64_t sample, std::int64_t samples_of_split) const;

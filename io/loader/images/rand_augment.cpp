@@ -14,7 +14,7 @@ namespace {
 
 constexpr int largest_magnitude = 30;
 
-// The operations in torchvision's order; a random number is an index in it.
+// The operations in torchvision's order; a random number is the index of an operation.
 enum class Operation {
   identity,
   shear_x,

@@ -23,7 +23,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b !
 struct Line {
   Fixed start, step;
 
-  // Reduces [first, last) to those x with 0 <= start + step * x < limit.
+  // Reduces [first, last) to the values x with 0 <= start + step * x < limit.
   void clip(Fixed limit, std::int64_t& first, std::int64_t& last) const {
     if (step == 0) {
       if (start < 0 || start >= limit) last = first;
@@ -78,7 +78,7 @@ struct Resampler {
   }
 
   // Computes pixels whose neighbours are inside the image; `fixed_channels` is the number of channels, or 0 if it is
-  // not known when compiled.
+  // unknown at compile time.
   template <int fixed_channels>
   void inside(Line y, Line x, std::int64_t first, std::int64_t last, T* to) const {
     const std::int64_t n = fixed_channels > 0 ? fixed_channels : channels, row = width * n;

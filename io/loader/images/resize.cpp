@@ -27,7 +27,7 @@ void ResizeAxis::prepare(std::int64_t input, std::int64_t output) {
   from = input;
   to = output;
   const double step = static_cast<double>(input) / static_cast<double>(output);
-  const double radius = std::max(1.0, step);  // of the triangle filter, in input pixels
+  const double radius = std::max(1.0, step);  // radius of the triangle filter in input pixels
   taps = std::min<std::int64_t>(input, 2 * static_cast<std::int64_t>(std::ceil(radius)) + 1);
   first.assign(static_cast<std::size_t>(output), 0);
   weights.assign(static_cast<std::size_t>(output * taps), 0.0f);

@@ -16,7 +16,7 @@ struct ResizeAxis {
   std::vector<std::int64_t> first;
   std::vector<float> weights;
 
-  // Computes the weights for these sizes, unless they are those of the last call.
+  // Computes the weights for these sizes, unless the last call had the same sizes.
   void prepare(std::int64_t input, std::int64_t output);
 };
 

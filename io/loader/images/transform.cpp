@@ -80,7 +80,7 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
       output_(shape_after(prepared_, augment_)),
       prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype),
       unscaled_(Affine{}, channels_of(output_), 0) {
-  require(affine || stays_as_stored(dtype, fixed_, augment_), "values that can keep their stored type");
+  require(affine || stays_as_stored(dtype, fixed_, augment_), "the values cannot keep their stored type");
   if (!affine) return;
   row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
   for (const double value : affine->stored(0)) zero_.push_back(static_cast<float>(value));

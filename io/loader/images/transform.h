@@ -38,8 +38,8 @@ struct GeometryStep {
   std::shared_ptr<const Augmentation> augmentation;
 };
 
-// Whether samples can keep their stored type: tokens can, and bytes, which the device scales, if no step resizes them,
-// pads them with zeros (which must be zero after the scaling) or writes values that are not bytes.
+// Whether samples can keep their stored type. Tokens can. Bytes, which the device scales, can unless a step resizes
+// them, pads them with zeros (which must be zero after the scaling) or writes values that are not bytes.
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
 // Returns the shape of samples after steps. Throws Error{config} if a step cannot be applied to them.

@@ -17,7 +17,7 @@ namespace trainctl {
 // The transforms of an input, to which each item of the lists adds its steps.
 struct TransformPlan {
   std::vector<GeometryStep> fixed, augment;
-  std::vector<MixStep> mixes;  // applied after all others
+  std::vector<MixStep> mixes;  // applied after all other steps
   Affine affine;               // applied to the stored values
   bool rescaled = false;
 };
@@ -30,7 +30,7 @@ class StatisticsSource {
 };
 
 struct TransformOptions : Options {
-  // Appends this item to the plan; `location` is that of the item in the config, for errors.
+  // Appends this item to the plan; `location` is the item's location in the config, for errors.
   virtual void add(const SourceLocation& location, TransformPlan& plan, StatisticsSource& source) const = 0;
   // Whether it mixes samples and their targets.
   virtual bool mixes() const { return false; }

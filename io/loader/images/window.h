@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// One axis of the window: output i is source element base + step * i; it is outside of the image if that is not in
-// [begin, end).
+// One axis of the window: output i is source element base + step * i; the output is outside of the image if this
+// element is not in [begin, end).
 struct WindowAxis {
   std::int64_t base = 0, step = 1, size = 0, begin = 0, end = 0;
 

@@ -1,4 +1,4 @@
-// Converts what a run keeps of its inputs to JSON, and back.
+// Converts the info that a run keeps about its inputs to JSON, and back.
 #include "io/loader/inputs/kept_input.h"
 
 #include "core/base/json.h"
@@ -63,7 +63,8 @@ KeptInput input_of(const Json& json) {
 
 }  // namespace
 
-// A single input is written as an object, as by versions without several inputs; several inputs are written as a list.
+// A single input is written as an object, as in earlier versions, which supported only one input; several inputs are
+// written as a list.
 std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
   Json all = Json::array();
   for (const KeptInput& input : inputs) all.push_back(to_json(input));

@@ -1,4 +1,5 @@
-// What a run keeps of its inputs in its checkpoints, so that `predict` can read samples without the training data.
+// The info about its inputs that a run keeps in its checkpoints, so that `predict` can read samples without the
+// training data.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace trainctl {
 // The key in a checkpoint's metadata.
 inline constexpr const char* kept_input_key = "input";
 
-// What is kept of one input.
+// The info that is kept about one input.
 struct KeptInput {
   DatasetInfo info;                  // sample, dtype, scale, offset and table
   std::vector<Statistics> measured;  // statistics of `normalize: measured`, in the order of the config

@@ -103,7 +103,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
     double first = 0, second = 0;
     for (const Moments& block : sums) first += block.first[c], second += block.second[c];
     const double mean = first / n, variance = second / n - mean * mean;
-    // Convert the result to that of the values after the transforms so far.
+    // Convert the result to the statistics of the values after the transforms so far.
     const std::size_t which = so_far.affine.uniform() ? 0 : c;
     const double scale = so_far.affine.scale[which];
     const double deviation = std::sqrt(std::max(0.0, variance)) * std::abs(scale);

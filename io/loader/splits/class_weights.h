@@ -10,8 +10,8 @@
 namespace trainctl {
 
 // Returns a weight for each class of the targets; balanced weights are computed from the numbers of samples in
-// `training`. Throws Error{config} if the targets are not one class for each sample, a name is not that of a class, or
-// a class that is to be balanced has no sample.
+// `training`. Throws Error{config} if the targets are not one class for each sample, if a name is not the name of a
+// class, or if a class to be balanced has no sample.
 std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset& targets, const Subset& training);
 
 }  // namespace trainctl

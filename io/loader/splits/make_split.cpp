@@ -34,7 +34,7 @@ DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& gr
   return targets;
 }
 
-// Returns a text of all that the prepared samples of a split depend on.
+// Returns a text that contains everything on which the prepared samples of a split depend.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
   std::string key = "3\n";  // version: increased when the same data results in other samples

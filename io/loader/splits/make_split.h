@@ -27,7 +27,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 
 // Makes a split of a run; `training` are the data sets of its training split. If samples are not to be read (`reads`),
 // a disk cache is not made: only its space is checked. Throws Error{data} if the first sample has another shape than
-// those of the training split, Error{config} or {resource} if there is no folder or no space for a cache.
+// the training split's samples, Error{config} or {resource} if there is no folder or no space for a cache.
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
                                             std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,

@@ -20,14 +20,14 @@ struct OpenedSplit {
   Subset subset;
 };
 
-// By SplitKind: training, validation and test; empty for a split that the config does not name.
+// The splits, indexed by SplitKind: training, validation and test; empty for a split that the config does not name.
 using OpenedSplits = std::array<std::optional<OpenedSplit>, 3>;
 
 // Opens all splits that the config names. Throws Error{data}, {config} or {resource}.
 OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use);
 
-// The shape of an input's samples and the number of an output's classes in the config, by the model's names; empty if
-// the config does not set them.
+// Return the shape of an input's samples and the number of an output's classes in the config. `input` and `output` are
+// names in the model. The result is empty if the config does not set the value.
 std::optional<Shape> declared_shape(const DataOptions& options, const std::string& input);
 std::optional<std::int64_t> declared_classes(const DataOptions& options, const std::string& output);
 

@@ -50,7 +50,7 @@ DataSplit::DataSplit(std::vector<Input> inputs, Targets targets, Subset subset, 
   }
   for (const Target& target : targets_) {
     require(!target.input || inputs_[0].transform->output_dtype() == DType::float32,
-            "a target that is the input has type float32");
+            "a target that is the input does not have type float32");
     target_source_.push_back(source_of(target.dataset));
     target_offset_.push_back(row_bytes_);
     row_bytes_ = round_up(row_bytes_ + target_bytes(target), size_of(DType::float32));
@@ -81,7 +81,7 @@ TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
 
 TensorType DataSplit::target_type(std::size_t target, TargetEncoding encoding) const {
   const TargetInfo info = target_info(target);
-  require((encoding == TargetEncoding::values) == (info.classes == 0), "an encoding that is possible for the targets");
+  require((encoding == TargetEncoding::values) == (info.classes == 0), "the encoding is not possible for the targets");
   return sample_target_type(encoding, info);
 }
 
@@ -177,7 +177,7 @@ void DataSplit::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
   const double weight = own + (1 - mix.share) * static_cast<double>(*partner.weights);
   *row.weights = static_cast<float>(weight);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    require(encodings[i] != TargetEncoding::class_number, "mixed classes are probabilities");
+    require(encodings[i] != TargetEncoding::class_number, "mixed classes cannot be class numbers");
     const bool by_weight = encodings[i] != TargetEncoding::values && weight > 0;
     blend(by_weight ? own / weight : mix.share, target_type(i, encodings[i]).shape.count(),
           reinterpret_cast<float*>(row.targets[i]), reinterpret_cast<const float*>(partner.targets[i]));

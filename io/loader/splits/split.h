@@ -24,12 +24,12 @@ namespace trainctl {
 class DataSplit {
  public:
   struct Options {
-    std::uint64_t seed = 0;  // for augmentation
+    std::uint64_t seed = 0;  // seed of the augmentation
     OnError on_error = OnError::stop;
-    MakeCache cache = {};                            // empty: no cache
-    std::vector<float> class_weights = {};           // by class of the first target, in training; empty: all are 1
+    MakeCache cache = {};                   // empty: no cache
+    std::vector<float> class_weights = {};  // for each class of the first target, in training; empty: all are 1
     std::shared_ptr<const Mixing> mixing = nullptr;  // in training, for a split with one input; null: no mixing
-    bool skip_non_finite = false;  // samples that hold NaN or infinity are skipped, whatever on_error says
+    bool skip_non_finite = false;                    // skip samples that hold NaN or infinity, with any on_error
   };
   // An input: the data set of its samples, and the transforms applied to them.
   struct Input {
@@ -46,8 +46,8 @@ class DataSplit {
   // A sample after the fixed geometry, before random augmentation. The cache keeps samples in this state.
   struct Prepared {
     std::vector<ImageView> inputs;
-    std::vector<ImageView> masks;      // by target; empty if it is not a mask
-    std::vector<const float*> values;  // by target; null if it has classes
+    std::vector<ImageView> masks;      // one for each target; empty if it is not a mask
+    std::vector<const float*> values;  // one for each target; null if it has classes
   };
   // The memory to which one sample is written: inputs of the types input_type(), targets of the types target_type().
   struct Row {
@@ -81,7 +81,7 @@ class DataSplit {
   TensorType target_type(std::size_t target, TargetEncoding encoding) const;
   // The info of a target after the transforms; `mode` is its label_mode.
   TargetInfo target_info(std::size_t target, LabelMode mode = LabelMode::integer) const;
-  // The shape of one sample's weights: scalar, or that of its positions.
+  // The shape of one sample's weights: scalar, or the shape of its positions.
   Shape weight_shape() const;
   std::int64_t weight_count() const { return weight_shape().count(); }
   // Whether the weights are a mask that leaves out pixels without a class.
@@ -126,7 +126,7 @@ class DataSplit {
   std::vector<Input> inputs_;
   Targets targets_;
   std::vector<std::shared_ptr<const Dataset>> sources_;    // each data set once
-  std::vector<std::size_t> input_source_, target_source_;  // by input or target: its data set's number in sources_
+  std::vector<std::size_t> input_source_, target_source_;  // for each input or target: its data set's index in sources_
   Subset subset_;
   Options options_;
   // The offsets, in bytes, of each input's prepared values and each target's mask or values in a row of the cache, and

@@ -21,7 +21,8 @@ void write_target(const Dataset& dataset, std::int64_t number, const float* valu
     std::copy_n(values, info.target.count(), floats);
     return;
   }
-  require(encoding == TargetEncoding::class_number || info.target.rank() == 0, "classes of positions are numbers");
+  require(encoding == TargetEncoding::class_number || info.target.rank() == 0,
+          "classes of positions are not encoded as numbers");
   switch (encoding) {
     case TargetEncoding::class_number:
       dataset.read_labels(number, reinterpret_cast<std::int32_t*>(to));

@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// Writes the target of a sample that is not a mask. If targets are values, writes `values`, of which there are
-// info().target.count(); otherwise writes the classes of the data set.
+// Writes the target of a sample that is not a mask. If targets are values, writes the info().target.count() `values`;
+// otherwise writes the classes of the data set.
 void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding encoding,
                   std::byte* to);
 
