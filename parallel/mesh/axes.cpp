@@ -7,8 +7,8 @@ namespace trainctl {
 
 namespace {
 
-// The communicator of the ranks that differ from this one only in their position along the axis; the lowest of them is
-// their color.
+// Returns the communicator of the ranks that differ from this one only in their position along the axis. The color of
+// the split is the lowest of these ranks.
 std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshAxis axis) {
   const Mesh::Position own = mesh.position(world.rank());
   return world.split(mesh.rank(own.with(axis, 0)), own.along(axis));
@@ -21,7 +21,8 @@ MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward) {
   for (MeshAxis axis : all_mesh_axes) {
     const auto a = static_cast<std::size_t>(axis);
     if (mesh.size(axis) == world.size()) {
-      // If several axes have one rank each, only the data axis uses the world, whose memory gradients are allocated in.
+      // In a world of one rank, only the data axis uses its communicator, from which the gradients' memory is
+      // allocated.
       if (world.size() > 1 || axis == MeshAxis::data) axes_[a] = &world;
       continue;
     }

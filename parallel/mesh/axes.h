@@ -10,11 +10,11 @@ namespace trainctl {
 
 class MeshAxes {
  public:
-  // Collective over `world`, which must outlive this object: each axis with several ranks gets its own communicator; an
-  // axis with all ranks uses the world's. With `own_backward` the pipeline axis has a second communicator for its
-  // backward channel. It is needed on CPUs, where an unread message blocks the next one of the same communicator. GPUs
-  // use a single communicator, whose messages are ordered, since two NCCL communicators are not guaranteed to make
-  // progress at the same time.
+  // All ranks of `world`, which must outlive this object, must call this constructor. Each axis with several ranks gets
+  // its own communicator; an axis with all ranks uses `world`. With `own_backward` the pipeline axis has a second
+  // communicator for its backward channel. It is needed on CPUs, where an unread message blocks the next message of the
+  // same communicator. GPUs use a single communicator, whose messages are ordered, since two NCCL communicators are not
+  // guaranteed to make progress at the same time.
   MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward);
 
   MeshCommunicators communicators() const { return MeshCommunicators(axes_, backward_.get()); }

@@ -16,8 +16,8 @@ class Stream;
 struct DataInfo;
 struct Program;
 
-// Returns the values, as this rank has found them, that must be equal on all ranks, for require_same_on_all(): device,
-// data and programs. `programs`: those of rank 0.
+// Returns this rank's values that must be equal on all ranks, for require_same_on_all(): device, data and programs.
+// `programs`: rank 0's programs, which every rank builds for this comparison.
 RankValues job_values(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
 
 struct AgreedKernels {
@@ -26,8 +26,8 @@ struct AgreedKernels {
 };
 
 // Completes the `choices` of rank 0: it compiles `programs` (the different programs of all ranks) and makes the missing
-// choices. The result is equal on all ranks. On other ranks no argument is read, and `choices` is not changed.
-// Collective.
+// choices. All ranks must call this function; the result is equal on all ranks. The other ranks read no argument and
+// leave `choices` unchanged.
 AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
                                Communicator& world, Stream& stream);
 

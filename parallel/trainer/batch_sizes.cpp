@@ -16,8 +16,8 @@
 namespace trainctl {
 namespace {
 
-// A pipeline of p stages with m micro-batches is idle for (p - 1) / (m + p - 1) of the time: with four micro-batches
-// for each stage, at most a fifth.
+// A pipeline of p stages with m micro-batches is idle for (p - 1) / (m + p - 1) of the time. With four micro-batches
+// for each stage this is at most a fifth.
 constexpr int micro_batches_per_stage = 4;
 
 using Speeds = std::vector<double>;

@@ -22,8 +22,8 @@ class Totals {
     totals_.back().add(static_cast<float>(result.count));
   }
 
-  // Adds the totals of all ranks; `counts`: whether this rank's totals are included. Returns whether a rank stopped.
-  // Collective.
+  // Adds the totals of all ranks; `counts`: whether this rank's totals are included. All ranks must call this function;
+  // it returns whether any rank stopped.
   bool reduce(bool counts, bool stopped, Communicator& world, Stream& stream) {
     std::vector<std::int64_t> words{stopped ? 1 : 0};
     for (const ExactSum& sum : totals_) words.insert(words.end(), sum.words().begin(), sum.words().end());
@@ -80,7 +80,7 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
     watch->record(engine, program, batch);
   }
   while (engine.under_way() > 0) finish();
-  // Ranks that share their layers have the same sums, so only the first of them counts.
+  // Ranks along the tensor axis have the same sums, so only the first of these ranks adds its sums.
   const bool counts = programs.rank().along(MeshAxis::tensor) == 0;
   if (totals.reduce(counts, stopped, world, stream)) return std::nullopt;
   means.add(totals.sums(), totals.count());

@@ -25,10 +25,10 @@ struct Evaluation {
   double weight = 0;  // sum of the weights of all samples
 };
 
-// Makes one pass over the source, up to the last batch of its epoch. If `stop_requested` (called before each batch;
-// empty: never) returns true on any rank, it ends early and returns an empty value; the source's position is then
-// unspecified. Sums over batches and ranks are exact (ExactSum), so that they do not depend on the order. `watch` (may
-// be null) records its samples of the pass. Collective; the result is equal on all ranks.
+// Makes one pass over the source, up to the last batch of its epoch. `stop_requested` is called before each batch and
+// may be null. If it returns true on any rank, the pass ends early and returns an empty value; the source's position is
+// then unspecified. Sums over batches and ranks are exact (ExactSum), so that they do not depend on the order. `watch`
+// (may be null) records its samples of the pass. All ranks must call this function; the result is equal on all ranks.
 std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                    Communicator& world, Stream& stream,
                                    const std::function<bool()>& stop_requested = {}, SampleWatch* watch = nullptr);

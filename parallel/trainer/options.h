@@ -30,7 +30,7 @@ struct EnumNames<Precision> {
       {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::float16, "float16"}};
 };
 
-// Whether the learning rate is that of the run's batch (off), or of the batch of one rank (by_ranks).
+// Whether the learning rate is meant for the batch of all ranks (off) or for the batch of one rank (by_ranks).
 enum class RateScaling { off, by_ranks };
 
 template <>
@@ -39,21 +39,22 @@ struct EnumNames<RateScaling> {
 };
 
 struct TrainOptions {
-  // Exactly one of the two is set.
+  // Exactly one of batch_size and batch_size_per_rank is set.
   std::optional<std::int64_t> batch_size;  // number of samples of all ranks together
   std::optional<std::int64_t> batch_size_per_rank;
-  // At least one is set, or phases, whose epochs are then counted in `epochs`; the first limit that is reached ends the
-  // run.
+  // At least one of epochs, max_steps and max_time is set, or `phases`; `epochs` is then the sum of the phases' epochs.
+  // The first limit that is reached ends the run.
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;
   std::optional<std::int64_t> steps_per_epoch;  // empty: one pass over the data set
   ByName<ChoiceOf<loss_choices>> loss;          // by output
-  std::map<std::string, double> loss_weights;   // by output; 1 if not set
+  std::map<std::string, double> loss_weights;   // key: output; 1 if not set
   ByName<ChoicesOf<metric_choices>> metrics;    // by output
   ChoiceOf<optimizer_choices> optimizer;
   ChoiceOf<schedule_choices> schedule{"constant"};
-  std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;  // or the given rate's batch size
+  // A RateScaling, or the batch size that the given rate is meant for.
+  std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;
   Precision precision = Precision::float32;
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
@@ -81,8 +82,8 @@ struct TrainOptions {
   }
   // Whether each of the model's outputs has a loss and all metrics were read without errors.
   bool reads_choices_of(const std::vector<std::string>& outputs) const;
-  // The names of the results that are one value: "loss", "accuracy"; with several outputs "loss", "digit_loss",
-  // "digit_accuracy".
+  // Returns the names of the results with a single value: "loss", "accuracy"; with several outputs "loss",
+  // "digit_loss", "digit_accuracy".
   std::vector<std::string> result_names(const std::vector<std::string>& outputs) const;
   // Reports keys that do not match the names of a model's outputs. `node`: the section.
   void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;

@@ -22,7 +22,7 @@ struct Snapshot;
 struct PhaseOptions {
   Located<std::int64_t> epochs;
   Auto<std::vector<Reference>> freeze;    // auto: model.freeze
-  ChoiceOf<optimizer_choices> optimizer;  // not set: that of the run
+  ChoiceOf<optimizer_choices> optimizer;  // not set: the run's optimizer
 
   static Keys<PhaseOptions> keys();
 };
@@ -34,8 +34,8 @@ std::int64_t epochs_of(const std::vector<PhaseOptions>& phases);
 inline constexpr const char* phase_key = "phase";
 std::string to_text(const PhaseStart& start);
 
-// Returns the phase with which a run continues. A checkpoint without `phase_key`, of a run without phases, is treated
-// as one whose phases had all of their epochs.
+// Returns the phase with which a run continues. If the checkpoint of a run without phases has no `phase_key`, the phase
+// is computed from its step, as if every earlier phase had lasted for all of its epochs.
 PhaseStart find_phase(const std::vector<PhaseOptions>& phases, std::int64_t steps_per_epoch,
                       const std::optional<Snapshot>& resumed);
 

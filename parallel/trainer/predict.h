@@ -22,7 +22,7 @@ struct BatchDivision;
 // The programs of a rank that predicts its share of every batch: one for each number of samples that occurs.
 struct PredictionPrograms {
   std::vector<Program> programs;
-  std::map<std::int64_t, int> by_samples;  // index of the program, by number of samples
+  std::map<std::int64_t, int> by_samples;  // index of the program; key: number of samples
 };
 // Builds the programs. `spec` must have no losses (ProgramSpec::predicts). Throws ConfigError.
 PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source,
@@ -32,16 +32,16 @@ PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSourc
 struct Predictions {
   std::int64_t first = 0;                  // number of the first sample
   std::int64_t count = 0;                  // number of samples
-  std::vector<std::vector<float>> values;  // by output: the values of all samples, the same number for each sample
-  std::vector<float> weights;              // by sample; 0 if it could not be read and was skipped
+  std::vector<std::vector<float>> values;  // values of all samples, in order, of each output
+  std::vector<float> weights;              // weight of each sample; 0: it could not be read and was skipped
 
   // Returns the values of an output for the i-th sample.
   std::span<const float> of(std::size_t output, std::int64_t i) const;
 };
 
-// Makes one pass over the source and calls `take` on rank 0 for the samples of each batch; the pass ends when it
-// returns false. The engine runs prediction_programs() of one rank alone: each rank holds the whole network. Collective
-// over the world.
+// Makes one pass over the source and calls `take` on rank 0 with the predictions of each batch; the pass ends early if
+// `take` returns false. The engine's programs are those of prediction_programs(), in which each rank holds the whole
+// network. All ranks of the world must call this function.
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
              Stream& stream, const std::function<bool(const Predictions&)>& take);
 

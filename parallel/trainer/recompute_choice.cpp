@@ -46,7 +46,7 @@ std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strate
                                         std::int64_t limit, const ByteCosts& byte_cost,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of) {
   if (limit == 0 || sizes.training == 0) return {};
-  std::set<std::string> chosen;  // blocks that the ranks so far need
+  std::set<std::string> chosen;  // blocks that the previous ranks need
   for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
     const auto fits = [&](const std::set<std::string>& names) {
       strategy.recomputed = names;
@@ -59,7 +59,7 @@ std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strate
       for (std::size_t i = 0; i < count; ++i) names.insert(blocks[i].name);
       return names;
     };
-    std::size_t too_few = 0, enough = blocks.size();  // numbers of the best blocks
+    std::size_t too_few = 0, enough = blocks.size();  // two counts of the best blocks
     while (too_few + 1 < enough) {
       const std::size_t middle = (too_few + enough) / 2;
       (fits(with_best(middle)) ? enough : too_few) = middle;

@@ -15,11 +15,12 @@ struct Program;
 struct ProgramSpec;
 struct Strategy;
 
-// Returns the names of the blocks, of all stages, to recompute so that each rank's memory is at most `limit` bytes with
-// the least extra time: the smallest number of blocks that save the most bytes relative to their cost (cost_of()),
-// without those that the others make unnecessary. Returns none if no limit is known (0) or if everything fits without
-// recomputation, and all blocks if even these do not suffice. `memory_of` returns the bytes of a rank that runs the
-// programs. The result depends on the arguments alone: one rank decides for all.
+// Returns the names of the blocks, of all stages, to recompute so that each rank's memory is at most `limit` bytes. To
+// cost little time, blocks are chosen in the order of the bytes that they save relative to their cost (cost_of()),
+// until the memory suffices. Then blocks that the others make unnecessary are removed. The result is empty if the limit
+// is unknown (0) or if everything fits without recomputation; it contains all blocks if even these do not suffice.
+// `memory_of` returns the bytes of a rank that runs the programs. The result depends on the arguments alone, so that
+// one rank can decide for all.
 std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
                                         std::int64_t limit, const ByteCosts& byte_cost,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of);

@@ -17,7 +17,7 @@ struct TrainOptions;
 struct TrainingPlan;
 
 // Broadcasts step, position, metadata, metrics and best value of rank 0's snapshot, without tensors. Returns an empty
-// value if rank 0 has no snapshot. Collective.
+// value if rank 0 has no snapshot. All ranks must call this function.
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream);
 
 // Returns a value of the checkpoint's metadata; "" if it is missing.
@@ -25,7 +25,7 @@ std::string metadata_value(const std::optional<Snapshot>& snapshot, const std::s
 
 // Replaces batch_size_per_rank by the batch size of all ranks together when a run begins, and sets the batch size for
 // which a learning rate that scales with the ranks is meant. A run that is resumed on another number of ranks keeps the
-// batch size, and with it the rate. Throws CollectiveError{data} if the checkpoint's batch size is invalid.
+// batch size and therefore the learning rate. Throws CollectiveError{data} if the checkpoint's batch size is invalid.
 TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed);
 
 // Logs where a run resumes, and what has changed since the checkpoint at `path` was written. `scheduled_rate` returns

@@ -1,4 +1,4 @@
-// Records a few samples of every evaluation, always the same ones, with the network's predictions.
+// Records the same few samples in every evaluation, with the network's predictions.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ class SampleWatch {
   bool select(const Batch& batch);
   // Called after a batch with samples to record was computed.
   void record(Engine& engine, int program, const Batch& batch);
-  // Passes the recorded samples to the sink. Called on all ranks after the pass; those of the first replica exchange
-  // predictions.
+  // Passes the recorded samples to the sink. Called on all ranks after the pass; the ranks of the first replica
+  // exchange predictions.
   void finish(std::int64_t step, Communicator& world, Stream& stream);
 
  private:
@@ -41,7 +41,7 @@ class SampleWatch {
 
   BatchDivision evaluated_;
   Shape image_shape_;
-  std::int64_t samples_ = 0;         // number of samples that the replica has of a pass
+  std::int64_t samples_ = 0;         // number of the replica's samples in a pass
   std::int64_t recorded_count_ = 0;  // number of samples that are recorded
   DetailSink* sink_;
   std::int64_t passed_ = 0;            // number of the replica's samples so far in this pass

@@ -22,7 +22,7 @@ struct TrainOptions;
 // Settings of the training loop from sections of the config other than `train` and `strategy`.
 struct LoopOptions {
   Duration checkpoint_every;
-  Duration log_every;  // if in seconds, the metrics sink counts them
+  Duration log_every;  // an interval in seconds is measured by the metrics sink
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   std::optional<Duration> histograms = {};  // in steps or epochs; empty: never

@@ -15,14 +15,14 @@ namespace trainctl {
 
 class ResultWarnings;
 
-// Decides from the values of every evaluation, and so in the same way on all ranks.
+// Decides after every evaluation from its values. The decision is equal on all ranks, since the values are.
 class EarlyStopping final : public TrainingHook {
  public:
-  // What the hook uses; all of it must outlive the hook.
+  // Objects that the hook uses; they must outlive the hook.
   struct Actions {
     ResultWarnings* warnings = nullptr;  // null: no warning of a missing value
     bool logs = false;                   // whether this rank logs
-    // Loads the weights of the best checkpoint into the engine. Collective. Null: they are not restored.
+    // Loads the weights of the best checkpoint into the engine; all ranks call it. Null: the weights are not restored.
     std::function<void()> restore_best = {};
   };
 

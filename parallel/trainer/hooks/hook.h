@@ -21,8 +21,9 @@ class TrainingHook {
 
   // Called before the first step.
   virtual void on_train_begin(const TrainingState&) {}
-  // Called with the result of every step before the loop uses it. Returns false if the result of all ranks is not known
-  // yet, since replicas take steps independently: the loop then decides and reports nothing until a later step.
+  // Called with the result of every step before the loop uses it. Returns false if the results of the other ranks are
+  // still unknown, since replicas take steps independently. The loop then waits for a later step before it decides or
+  // reports.
   virtual bool combine(std::int64_t step, StepResult& result) {
     (void)step, (void)result;
     return true;
@@ -43,7 +44,7 @@ class TrainingHook {
   // Called when the run, or its phase, is complete, before its last checkpoint.
   virtual void on_train_end(const TrainingState&) {}
 
-  // The least step count above `step` after which on_pause() must be called before another step begins.
+  // Returns the least step count above `step` after which on_pause() must be called before another step begins.
   virtual std::int64_t next_pause(std::int64_t step) const { return (void)step, never; }
   // Returns the learning rate of a step; `scheduled`: the schedule's learning rate.
   virtual double learning_rate(double scheduled) const { return scheduled; }
@@ -55,12 +56,12 @@ class TrainingHook {
   virtual void restore(const SnapshotMetadata&) {}
 };
 
-// The least multiple of `every` above `step`; never if `every` is 0.
+// Returns the least multiple of `every` above `step`; TrainingHook::never if `every` is 0.
 inline std::int64_t next_multiple(std::int64_t step, std::int64_t every) {
   return every > 0 ? (step / every + 1) * every : TrainingHook::never;
 }
 
-// Whether a multiple of `every` is in (before, step]; false if `every` is 0.
+// Returns whether a multiple of `every` is in (before, step]; false if `every` is 0.
 inline bool passed_multiple(std::int64_t before, std::int64_t step, std::int64_t every) {
   return every > 0 && step / every > before / every;
 }

@@ -86,7 +86,7 @@ void LocalSteps::average(StepResult& result) {
   std::fill(since_.begin(), since_.end(), 0.0);
 }
 
-// Replaces every value by the sum over the replicas of its values times the replicas' shares.
+// Replaces every value by its weighted sum over the replicas. `share`: the weight of this replica.
 void LocalSteps::average_values(double share) {
   engine_.download();
   std::vector<NamedTensor> tensors = engine_.weights();

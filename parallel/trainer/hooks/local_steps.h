@@ -1,8 +1,8 @@
 // Local SGD (Stich, 2019): replicas take steps independently, with their own gradients, and are averaged regularly.
 //
 // An average includes the trained parameters, the running statistics and the optimizer's states (Yu et al., 2019); each
-// replica is weighted by the number of samples since the last average. Steps in between have no communication over the
-// data axis; decisions of all ranks are made at averages.
+// replica is weighted by its number of samples since the last average. Steps between averages do not communicate along
+// the data axis; the ranks take joint decisions only at averages.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Engine;
 class StepReports;
 class Stream;
 
-// The largest number of values that are averaged at once, in memory in addition to the engine's.
+// The largest number of values that are averaged together. Their memory is added to the engine's.
 inline constexpr std::int64_t max_averaged_values = 4 << 20;
 
 // When replicas are averaged: after every `every` steps, and at the end of an epoch and of the run. Reports,
@@ -42,9 +42,9 @@ class LocalSteps final : public TrainingHook {
 
   // Adds the results of a step of this replica.
   void add(const StepResult& step);
-  // Averages the replicas, unless one had a loss or a gradient that was not finite. Writes the sums over the steps of
-  // all replicas since the last call, and the flags that any of them has set; the norm is that of this replica's last
-  // gradient. Collective, on all ranks of the mesh.
+  // Averages the replicas, unless a replica had a loss or a gradient that was not finite. Writes to `result` the sums
+  // over the steps of all replicas since the last call, the flags that any replica has set, and the norm of this
+  // replica's last gradient. All ranks of the mesh must call this function.
   void average(StepResult& result);
 
  private:

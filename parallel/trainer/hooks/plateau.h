@@ -28,7 +28,8 @@ class Plateau final : public TrainingHook {
   // Updates the state with the values of an evaluation ("val_loss" and so on). `scheduled`: the schedule's learning
   // rate of the next step. Returns whether the learning rate falls.
   bool lowers(double scheduled, const std::map<std::string, double>& values);
-  // Returns the learning rate for the schedule's one: not below min_learning_rate, unless the schedule's is.
+  // Returns the scheduled learning rate times the factor, but at least min_learning_rate or, if it is smaller, the
+  // scheduled rate.
   double rate(double scheduled) const;
 
   std::string text() const;

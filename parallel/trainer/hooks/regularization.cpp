@@ -9,8 +9,8 @@
 namespace trainctl {
 namespace {
 
-// Whether this rank counts its values of a parameter: all ranks do if the parameter is split, else the first rank along
-// the axis.
+// Returns whether this rank counts its values of a parameter. Along an axis that splits the parameter all ranks count
+// their values, along other axes only the first rank does.
 bool counts(const Program& program, const Tensor& parameter, const MeshRank& rank) {
   const auto is_split = [&](MeshAxis axis) {
     const auto i = static_cast<std::size_t>(axis);

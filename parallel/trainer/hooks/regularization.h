@@ -19,7 +19,8 @@ class Stream;
 // it.
 class RegularizationLoss final : public TrainingHook {
  public:
-  // Collective. `program`: the engine's first program on this rank. All arguments must outlive the object.
+  // All ranks must call this constructor. `program`: the engine's first program on this rank. All arguments must
+  // outlive the object.
   RegularizationLoss(StepEngine& engine, const Program& program, const MeshRank& rank, Communicator& world,
                      Stream& stream);
 
@@ -33,7 +34,7 @@ class RegularizationLoss final : public TrainingHook {
   StepEngine& engine_;
   Communicator& world_;
   Stream& stream_;
-  std::map<std::string, Penalty> counted_;  // by name of each parameter that this rank counts
+  std::map<std::string, Penalty> counted_;  // penalties of the parameters that this rank counts; key: name
   bool has_penalty_ = false;                // whether a trained parameter has a penalty; equal on all ranks
 };
 

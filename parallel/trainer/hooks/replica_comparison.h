@@ -16,7 +16,8 @@ class Stream;
 class ReplicaComparison final : public TrainingHook {
  public:
   // Compares after each multiple of `every` steps; 0: only before the first step. `replicas`: the ranks along the data
-  // axis; `rank`: this rank's number in the world, for messages. All arguments must outlive the hook. Collective.
+  // axis; `rank`: this rank's number in the world, for messages. All arguments must outlive the hook. All ranks must
+  // call this constructor.
   ReplicaComparison(std::int64_t every, Engine& engine, Communicator& replicas, int rank, Stream& stream);
 
   void on_train_begin(const TrainingState&) override { compare(); }

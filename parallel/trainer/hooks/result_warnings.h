@@ -1,4 +1,4 @@
-// Warns of meaningless results, once in a run for each, since the cause may persist for the rest of the run.
+// Warns of meaningless results. Each warning is logged once in a run, since its cause may persist.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ResultWarnings final : public TrainingHook {
   ResultWarnings(bool logs, const std::vector<MetricResult>& results) : logs_(logs), results_(results) {}
 
   void on_evaluation(TrainingState& state) override;
-  // Warns of a value that `watcher`, such as early_stopping, monitors and that an evaluation does not report.
+  // Warns that an evaluation does not report the value `monitor`, which `watcher`, such as early_stopping, monitors.
   void missing(const std::string& watcher, const std::string& monitor, const std::map<std::string, double>& values);
   // Warns of validation data if the sum of its weights is 0.
   void weightless_validation(double weight);

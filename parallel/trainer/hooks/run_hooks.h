@@ -25,17 +25,17 @@ struct HookContext {
   const RunPrograms& programs;
   const ShardPlan& weights;  // plan of the engine's weights
   Communicator& world;
-  Communicator* replicas = nullptr;  // the ranks along the data axis, which have the same weights; null: there are none
+  Communicator* replicas = nullptr;  // the ranks along the data axis, which have the same weights; null: no such ranks
   Stream& stream;
   DetailSink* details = nullptr;  // receives histograms; null on all ranks but rank 0
   ResultWarnings& warnings;
   StepReports& reports;
-  // Loads the weights of the best checkpoint into the engine. Collective.
+  // Loads the weights of the best checkpoint into the engine; all ranks call it.
   std::function<void()> restore_best;
 };
 
 // Returns the hooks in the order in which the loop calls them. The hook `warnings` is not included, since the loop
-// calls it after all others. Collective.
+// calls it after all others. All ranks must call this function.
 std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, const HookContext& parts);
 
 }  // namespace trainctl

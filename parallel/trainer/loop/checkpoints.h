@@ -21,8 +21,9 @@ class Checkpoints {
     MetricsSink* sink = nullptr;  // null on all ranks but rank 0
     std::vector<int> mesh;        // sizes of the data, pipeline and tensor axes
     SnapshotMetadata metadata;    // stored in every checkpoint: kernel choices, data fingerprint
-    // Called on rank 0 with the longest time in seconds between two checks of all ranks for a stop request, when it has
-    // grown, and before and after a checkpoint is written. May be null.
+    // Reports how long a stop may take. `longest`: the longest time so far between two checks of all ranks for a stop
+    // request, in seconds; `saves`: whether a checkpoint is being written. Called on rank 0 when one of them changes.
+    // May be null.
     std::function<void(double longest, bool saves)> tell_stop_time;
   };
 
@@ -55,7 +56,7 @@ class Checkpoints {
   std::int64_t staged_step_ = -1;
   std::int64_t saved_step_ = -1;
   bool is_saving_ = false;             // whether a staged snapshot has not been reported
-  double longest_between_checks_ = 0;  // in seconds; 0: less than a few
+  double longest_between_checks_ = 0;  // in seconds; 0: less than a few seconds
 };
 
 }  // namespace trainctl

@@ -17,9 +17,9 @@ struct MeshRank;
 struct StartedStep;
 struct StepResult;
 
-// The factor on the loss that keeps float16 gradients within their range (Micikevicius et al., 2018): halved after a
-// step whose gradient overflowed, doubled after many that did not. The update of a step that overflowed is left out,
-// and the optimizer does not count that step.
+// The factor on the loss that keeps float16 gradients within their range (Micikevicius et al., 2018): it is halved
+// after a step whose gradient overflowed, and doubled after many steps without overflow. A step that overflowed is not
+// applied to the weights, and the optimizer does not count it.
 class LossScale {
  public:
   LossScale() = default;
@@ -71,9 +71,9 @@ class FiniteCheck {
   LossScale scale_;
 };
 
-// Runs the step of a program that was finished `back` steps ago again, op by op. Returns the name of the first tensor
+// Runs again, op by op, the step of a program that was finished `back` steps ago. Returns the name of the first tensor
 // that is not finite on any rank, or "" if all are finite. Values that are not finite spread to other ranks with the
-// gradients, so the earliest op on any rank is the cause. Collective; no step may be running.
+// gradients, so the earliest op on any rank is the cause. All ranks must call this function while no step is running.
 std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
                             Stream& stream);
 

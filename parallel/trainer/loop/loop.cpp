@@ -44,7 +44,7 @@ EndEvent TrainingLoop::run() {
       for (TrainingHook* hook : parts_.hooks) hook->on_pause(state_, before);
     }
     const bool epoch_ends = trained && at_epoch_end();
-    // A run that its own time limit has ended is complete; one that was requested to stop ends immediately.
+    // A run that its own time limit has ended is complete; a run that was requested to stop ends immediately.
     const bool was_requested = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
     completed = at_last_step() || (stop_ && !was_requested);
     if (epoch_ends) require_weight();
@@ -68,7 +68,7 @@ EndEvent TrainingLoop::run() {
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
   // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
-  // ranks have marks anyway; for one rank they would only cost time.
+  // ranks have marks anyway; for a single rank marks would only cost time.
   const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
   parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
   for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);

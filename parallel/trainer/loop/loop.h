@@ -40,7 +40,7 @@ struct LoopContext {
   std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
   // Finds the cause of a loss or gradient that is not finite (find_not_finite).
   std::function<std::string(int program, int back)> find_not_finite;
-  // Returns the hash of the present weights on rank 0, and "" on the other ranks. Collective.
+  // Returns the hash of the present weights on rank 0, and "" on the other ranks. All ranks call it.
   std::function<std::string()> weights_sha256;
   std::function<bool()> stop_requested;
   std::vector<TrainingHook*> hooks;  // called in this order
@@ -55,8 +55,8 @@ class TrainingLoop {
   // this run's store, so that it need not be saved again if no step follows.
   void resume(const Snapshot& snapshot, bool is_stored);
 
-  // Trains to the end. Returns the event "completed" or "stopped", equal on all ranks except weights_sha256, which rank
-  // 0 alone has. Throws Error{diverged} on all ranks after a NaN or Inf, and the errors of hooks.
+  // Trains to the end. Returns the event "completed" or "stopped", equal on all ranks except weights_sha256, which only
+  // rank 0 sets. Throws Error{diverged} on all ranks after a NaN or Inf, and the errors of hooks.
   EndEvent run();
 
   // Whether the phase is complete, so that its checkpoint contains the next phase, if there is one.
@@ -86,8 +86,8 @@ class TrainingLoop {
   LoopPlan plan_;
   TrainingState state_;
   StepQueue queue_;
-  StepResult result_;     // of the last finished step, or of several that a hook has combined
-  bool combined_ = true;  // whether result_ is that of all ranks
+  StepResult result_;     // result of the last finished step, or of several steps that a hook has combined
+  bool combined_ = true;  // whether result_ includes all ranks
   bool is_best_ = false;  // whether the last evaluation was the best and no step has followed
   bool stop_ = false;     // whether the ranks have agreed to stop
   std::string why_end_;   // why the run ends before its last step; "" if it does not

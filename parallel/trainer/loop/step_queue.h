@@ -48,9 +48,9 @@ class StepQueue {
         input_of_(std::move(input_of)),
         profiled_(profiled) {}
 
-  // Starts step number `next`, the next one to finish, unless it was started, and as many later steps as the engine
-  // supports at once, but none from number `end` on. A profiled step and one that is not profiled do not run at the
-  // same time.
+  // Starts step number `next`, the next one to finish, unless it was started before. Also starts later steps with
+  // numbers below `end`, up to the number of steps that the engine can run together. A profiled step and a step that is
+  // not profiled do not run at the same time.
   void start(std::int64_t next, std::int64_t end);
   // Waits for the oldest step and fills `result`. `number`: the number of this step.
   StartedStep finish(std::int64_t number, StepResult& result);

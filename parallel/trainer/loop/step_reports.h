@@ -34,7 +34,7 @@ class StepReports {
   double start_ = 0;
   double waited_ = 0;
   std::int64_t samples_ = 0;
-  StepShares shares_;  // in seconds, not yet divided
+  StepShares shares_;  // sums in seconds, not yet divided by the elapsed time
 };
 
 }  // namespace trainctl

@@ -25,14 +25,14 @@ struct TrainingState {
   std::map<std::string, double> train;       // training values of the last epoch
   std::map<std::string, double> validation;  // values of its evaluation
   std::optional<BestResult> best;            // empty before the first monitored value
-  // Of the last step:
+  // Values of the last step:
   int program = 0;            // index of its training program
   double gradient_scale = 1;  // the factor from its gradients to those of the mean loss
 
   // Returns the training values and, with the prefix "val_", the validation values.
   std::map<std::string, double> values() const;
-  // Updates the best value if the last evaluation's value of the monitored metric is better; returns whether it is.
-  // Equal on all ranks, since the values are.
+  // Updates the best value if the last evaluation's value of the monitored metric is better; returns whether it is. The
+  // result is equal on all ranks, since the values are.
   bool update_best(const Monitor& monitor);
 
   // Write the state to a snapshot, and read it from one. A best value of another metric is ignored.
