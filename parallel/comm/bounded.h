@@ -14,7 +14,7 @@
 namespace trainctl {
 
 // Runs `work` on its own thread and returns its result or rethrows its exception. After the deadline it throws
-// Error{peer}, which names the missing ranks, and abandons the thread, which may never return: `work` must own
+// Error{peer} with the missing ranks and abandons the thread, which may never return. Therefore `work` must own
 // everything that it uses. `what` names the work in messages: "making a communicator".
 template <class Work>
 std::invoke_result_t<Work> bounded(Attendance& attendance, std::string_view what, Work work) {

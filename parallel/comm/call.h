@@ -26,9 +26,9 @@ struct Call {
   View result;  // all_to_all only: the buffer for the received data
 };
 
-// The name of the collective: "all_reduce".
+// Returns the name of the collective, such as "all_reduce".
 std::string_view name_of(CallKind kind);
-// The call as a text for messages: "all_reduce of 4096 bytes".
+// Describes the call for messages, such as "all_reduce of 4096 bytes".
 std::string describe(const Call& call);
 
 // A range of elements.

@@ -29,8 +29,8 @@ namespace trainctl {
 
 namespace {
 
-// Watches a start that has no deadline of its own, from its construction to its destruction: calls `late` once, on its
-// own thread, if this lasts longer than `limit`.
+// Watches a start that has no deadline of its own: calls `late` once, on its own thread, if more than `limit` passes
+// between the construction and the destruction of this object.
 class StartWatch {
  public:
   // Does nothing if the limit is zero or `late` is empty.
@@ -71,7 +71,7 @@ struct FoundRanks {
   std::vector<int> processes;      // process id of each rank
 };
 
-// Exchanges host names and process ids. Collective.
+// Exchanges host names and process ids; all ranks must call this function.
 FoundRanks find_ranks(int size) {
   FoundRanks found;
   MPI_Comm host = MPI_COMM_NULL;

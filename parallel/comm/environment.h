@@ -17,12 +17,12 @@ enum class MpiLibrary { openmpi4, openmpi5, mpich, other };
 
 // Recognizes the library by the text of MPI_Get_library_version().
 MpiLibrary mpi_library_of(std::string_view text);
-// The library that this program runs with, which may differ from the one that it was built with: OpenMPI 5 can replace
-// OpenMPI 4.
+// Returns the library that this program runs with. It may differ from the library that the program was built with:
+// OpenMPI 5 can replace OpenMPI 4.
 MpiLibrary mpi_library();
 
-// The version of MPI that this program was built with, "Open MPI 4.1.4", and the version that the loaded library
-// reports. Can be called before MPI starts.
+// The version of MPI that this program was built with, such as "Open MPI 4.1.4", and the version that the loaded
+// library reports. mpi_versions() can be called before MPI starts.
 struct MpiVersions {
   std::string built, found;
 };
@@ -32,10 +32,10 @@ MpiVersions mpi_versions();
 // other thread; all ranks create it together.
 class MpiEnvironment {
  public:
-  // `deadline`: of all waits for other ranks, here and in the communicators; zero: no deadline. Throws Error{peer} if
-  // MPI does not start or ranks are missing, Error{resource} if MPI does not support calls from several threads.
-  // MPI_Init waits for all ranks and cannot be interrupted: `late` is called, on its own thread, if it lasts longer
-  // than the deadline.
+  // `deadline`: the deadline of all waits for other ranks, here and in the communicators; zero: no deadline. Throws
+  // Error{peer} if MPI does not start or ranks are missing, Error{resource} if MPI does not support calls from several
+  // threads. MPI_Init waits for all ranks and cannot be interrupted; if it lasts longer than the deadline, `late` is
+  // called on another thread.
   explicit MpiEnvironment(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
@@ -53,8 +53,8 @@ class MpiEnvironment {
   // The attendance of all ranks.
   const std::shared_ptr<Attendance>& attendance() const { return attendance_; }
 
-  // Waits until all ranks have called it. A rank may be later than the others by the deadline plus `longer`; after that
-  // Error{peer} is thrown.
+  // Waits until all ranks have called this function. Throws Error{peer} if a rank is later than the others by more than
+  // the deadline plus `longer`.
   void gather(std::chrono::milliseconds longer);
   // Ends MPI after a successful run; all ranks call it together. A process that does not call it must exit with a
   // non-zero code, so that mpirun ends the other ranks. If another rank hangs here for longer than the deadline, this

@@ -72,7 +72,7 @@ void HostGroup::dispatch(const Call& call) {
 void HostGroup::leave() { block(rank_).gone.store(true, std::memory_order_release); }
 
 bool HostGroup::exchange_calls(const Call& call) {
-  // Two slots suffice: before a slot is written again, every rank has entered the call in between.
+  // Two slots suffice: before a slot is written again, every rank has entered the next call.
   const std::size_t slot = calls_++ % 2;
   const SharedAddress address = addresses_.find(call.data.data, call.data.bytes());
   const CallRecord own{call.kind,      call.reduction,  call.data.dtype, call.peer,

@@ -62,7 +62,7 @@ class HostGroup {
   // the ranks that did not arrive before the deadline, and Error{internal} if ranks make different calls.
   void run(const Call& call);
 
-  // Marks this rank as gone: the waits of the other ranks end with Error{peer}. A failed run() calls it.
+  // Marks this rank as left, so that the waits of the other ranks end with Error{peer}. A failed run() calls it.
   void leave();
 
  private:
@@ -74,8 +74,8 @@ class HostGroup {
   std::byte* small_buffer(int rank, std::uint64_t use) const;
   std::byte* staging_buffer(int rank, std::uint64_t use = 0) const;
 
-  // Publishes the call and waits for those of the other ranks; afterwards data_[i] is rank i's data. Returns whether
-  // all ranks can access all data.
+  // Publishes the call and waits for the calls of the other ranks; afterwards data_[i] is rank i's data. Returns
+  // whether all ranks can access all data.
   bool exchange_calls(const Call& call);
   void synchronize();
   [[noreturn]] void report_missing();

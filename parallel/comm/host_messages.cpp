@@ -47,7 +47,7 @@ void pulse(std::atomic<std::uint32_t>& word) {
 struct alignas(128) HostMessages::Ring {
   std::atomic<std::uint64_t> written;
   std::atomic<std::uint32_t> write_pulse;
-  std::int64_t capacity;  // of the current file, like the members below; written before `written` grows
+  std::int64_t capacity;  // this and the members below describe the current file; written before `written` grows
   std::uint64_t start;
   std::int32_t process, file;
   std::uint32_t files;  // number of files so far
@@ -65,7 +65,7 @@ struct HostMessages::Mapped {
   std::int64_t capacity = 0;
   std::uint64_t start = 0;
   std::uint32_t files = 0;
-  int file = -1;  // set in the sender only, which keeps it open
+  int file = -1;  // file descriptor; only the sender keeps it open
 
   Mapped() = default;
   Mapped(const Mapped&) = delete;
@@ -78,7 +78,7 @@ struct HostMessages::Mapped {
     memory = nullptr;
     file = -1;
   }
-  // The number of contiguous bytes in the file from byte `position` on, at most `limit`.
+  // Returns the number of contiguous bytes in the file from byte `position` on, at most `limit`.
   std::int64_t contiguous(std::uint64_t position, std::int64_t limit) const {
     return std::min(limit,
                     capacity - static_cast<std::int64_t>((position - start) % static_cast<std::uint64_t>(capacity)));
@@ -173,8 +173,7 @@ void HostMessages::receive(const Call& call, int peer) {
   }
 }
 
-// Makes a file for messages of this size, if there is none yet or the existing one is empty and made for smaller
-// messages.
+// Makes a file for messages of this size, unless the existing file is large enough. An existing file must be empty.
 void HostMessages::make_ring(Ring& ring, Mapped& mapped, std::int64_t bytes) {
   const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(std::min(messages_in_ring * bytes, largest_ring)));
   const std::int64_t capacity = std::clamp(static_cast<std::int64_t>(wanted), smallest_ring, largest_ring);

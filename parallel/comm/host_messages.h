@@ -34,7 +34,8 @@ class HostMessages {
   void send(const Call& call, int peer);
   void receive(const Call& call, int peer);
 
-  // Marks this rank as gone: the waits of the other ranks end with Error{peer}. A failed send or receive calls it.
+  // Marks this rank as left, so that the waits of the other ranks end with Error{peer}. A failed send or receive calls
+  // it.
   void leave();
 
  private:

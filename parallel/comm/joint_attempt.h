@@ -15,8 +15,8 @@ class JointAttempt {
   // Runs this rank's work. An Error is kept until throw_if_any_failed(), and later work is skipped; other exceptions
   // propagate. The work must not call a collective.
   void run(const std::function<void()>& work);
-  // Collective: waits for all ranks. If any rank failed, all throw the same CollectiveError with the failure of the
-  // lowest failed rank, followed by its number unless it is rank 0.
+  // All ranks must call this function, which waits for all of them. If any rank failed, all throw the same
+  // CollectiveError: the failure of the lowest failed rank, followed by its number unless it is rank 0.
   void throw_if_any_failed();
 
  private:

@@ -45,7 +45,7 @@ std::vector<int> gather(MPI_Comm ranks, int value) {
   return all;
 }
 
-// The ranks that share memory with this rank.
+// Returns the communicator of the ranks that share memory with this rank.
 MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
   if (!options.shared_memory) return split_by(ranks, rank_of(ranks), 0);
   MPI_Comm host = MPI_COMM_NULL;
@@ -54,7 +54,7 @@ MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
   return options.ranks_per_host == 0 ? host : split_by(host, rank_of(host) / options.ranks_per_host, 0);
 }
 
-// The processors that this rank may use; empty if they are not known.
+// Returns the processors that this rank may use; empty if they are unknown.
 cpu_set_t own_processors() {
   cpu_set_t own;
   CPU_ZERO(&own);
@@ -62,7 +62,7 @@ cpu_set_t own_processors() {
   return own;
 }
 
-// Whether there are more ranks than processors that they may use together.
+// Returns whether the host's ranks outnumber the processors that they may use together.
 bool is_oversubscribed(MPI_Comm host) {
   const cpu_set_t own = own_processors();
   if (CPU_COUNT(&own) == 0) return true;
@@ -134,7 +134,7 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> 
   has_one_core_ = CPU_COUNT(&own) == 1;
 }
 
-// Finds the ranks of this host, and sets up the memory for messages between them, which follows that of their group.
+// Finds the ranks of this host and sets up the memory for messages between them, which follows the host group's memory.
 void Mpi::share_messages() {
   std::vector<std::byte*> bases;
   for (std::byte* base : bases_) bases.push_back(base + HostGroup::base_bytes());

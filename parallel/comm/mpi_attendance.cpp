@@ -14,13 +14,13 @@ using Clock = std::chrono::steady_clock;
 // The meaning of an empty message.
 enum Tag : int { are_you_there = 1, here = 2 };
 
-// Sends an empty message. Does not wait until it is sent, since the receiver may be gone.
+// Sends an empty message. Does not wait until it is sent, since the receiver may have ended.
 void say(Tag tag, int rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &request) == MPI_SUCCESS) MPI_Request_free(&request);
 }
 
-// Receives an empty message and returns its sender; empty if there is none.
+// Receives an empty message and returns its sender; returns an empty value if no message has arrived.
 std::optional<int> hear(Tag tag) {
   int found = 0;
   MPI_Status status{};
@@ -43,7 +43,7 @@ void MpiAttendance::set_hosts(const std::vector<std::string>& hosts) {
 }
 
 void MpiAttendance::answer() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);  // another thread that holds it answers
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // if another thread holds the lock, that thread answers
   if (lock.owns_lock()) answer_calls();
 }
 

@@ -31,7 +31,7 @@ class MpiAttendance final : public Attendance {
 
   int rank_ = 0;
   int size_ = 1;
-  std::vector<std::string> hosts_;  // empty: not known, or all ranks run on one host
+  std::vector<std::string> hosts_;  // empty: unknown, or all ranks run on one host
   std::mutex mutex_;
   std::optional<std::vector<int>> absent_;  // guarded by the mutex; set by the first roll call
 };

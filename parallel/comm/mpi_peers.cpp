@@ -96,14 +96,14 @@ void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call) {
   call_ = &call;
   if (size() == 1) return;
   if (data.bytes() * size() <= whole_bytes) return all_reduce_whole(data, reduction);
-  // The number of elements of a range, such that the ranges of all ranks fit in the scratch memory.
+  // Number of elements of a range; the ranges of all ranks fit in the scratch memory.
   const std::int64_t capacity = std::max<std::int64_t>(16, scratch_.bytes / size() / size_of(data.dtype) / 16 * 16);
   for (std::int64_t first = 0; first < data.count; first += capacity * size()) {
     all_reduce_ranges(data.slice(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
   }
 }
 
-// The scratch memory that receives the values of `rank`.
+// Returns the scratch memory that receives the values of `rank`.
 View MpiPeers::receive_buffer(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const {
   return {scratch_.get() + rank * capacity * size_of(dtype), dtype, count};
 }

@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// All calls block until they are complete, and throw Error{peer} after the deadline, which names the awaited ranks.
+// All calls block until they are complete. After the deadline they throw Error{peer}, which names the awaited ranks.
 class MpiPeers {
  public:
   // `world_ranks`: the numbers of these ranks for messages.
@@ -19,7 +19,7 @@ class MpiPeers {
   void run(const Call& call);
 
   // Reduces `data` in the order of the ranks: each rank sums one range of all ranks' data and sends the sum back.
-  // `call`: the call that this belongs to, for messages.
+  // `call`: the call that this reduction belongs to, for messages.
   void all_reduce(View data, Reduction reduction, const Call& call);
 
  private:

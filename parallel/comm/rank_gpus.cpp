@@ -30,7 +30,8 @@ std::string name_of_rank(std::size_t rank, const std::vector<RankGpu>& ranks) {
   return format("rank {} on {}", rank, ranks[rank].host);
 }
 
-// Names two ranks that share a GPU: "ranks 0 and 1 on node7 share one GPU (...)"; "" if there are none.
+// Names two ranks that share a GPU, such as "ranks 0 and 1 on node7 share one GPU (...)"; "" if each rank has its own
+// GPU.
 std::string describe_sharing(const std::vector<RankGpu>& ranks) {
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

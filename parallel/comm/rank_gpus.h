@@ -11,17 +11,17 @@ namespace trainctl {
 
 struct RankGpu {
   std::string host;   // host name of the rank
-  std::string uuid;   // of its GPU; "": the rank has no GPU
-  std::string model;  // "NVIDIA H100 80GB HBM3"
+  std::string uuid;   // UUID of the rank's GPU; "": the rank has no GPU
+  std::string model;  // for example "NVIDIA H100 80GB HBM3"
   int numa_node = -1;
   std::string why_not;  // why the rank has no GPU or cannot use NCCL; "" if it can. Cut to 255 bytes.
 };
 
-// Returns the GPUs of all ranks. Collective.
+// Returns the GPUs of all ranks. All ranks must call this function.
 std::vector<RankGpu> exchange_gpus(const RankGpu& own, Communicator& world, Stream& stream);
 
-// True if all ranks have a GPU, false if none has. Throws CollectiveError{resource}, which names a rank with and one
-// without, if only some have one.
+// Returns true if all ranks have a GPU, false if no rank has one. If only some ranks have a GPU, throws
+// CollectiveError{resource}, which names a rank with and a rank without a GPU.
 bool all_have_gpus(const std::vector<RankGpu>& ranks);
 
 struct TransportChoice {
@@ -29,8 +29,8 @@ struct TransportChoice {
   std::string why_staged;
 };
 
-// NCCL requires a GPU for each rank. If NCCL was asked for, throws CollectiveError{config} that names two ranks that
-// share a GPU, and CollectiveError{resource} if a rank cannot use NCCL.
+// NCCL requires a GPU for each rank. If `asked` is NCCL, throws CollectiveError{config}, which names two ranks, if
+// ranks share a GPU, and CollectiveError{resource} if a rank cannot use NCCL.
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks);
 
 // A rank's number among the ranks of its host whose GPUs are on the same NUMA node, and the number of these ranks.
@@ -39,7 +39,7 @@ struct Neighbours {
 };
 Neighbours neighbours_of(int rank, const std::vector<RankGpu>& ranks);
 
-// Describes the first rank whose GPU model differs from that of rank 0: "rank 3 computes on NVIDIA A100, rank 0 on
+// Describes the first rank with another GPU model than rank 0, such as "rank 3 computes on NVIDIA A100, rank 0 on
 // NVIDIA H100"; "" if all models are equal.
 std::string different_models(const std::vector<RankGpu>& ranks);
 

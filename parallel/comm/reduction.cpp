@@ -63,7 +63,7 @@ struct Float16 {
 template <Reduction reduction, class T>
 TRAINCTL_INLINE T combine(T a, T b) {
   if constexpr (reduction == Reduction::sum) return static_cast<T>(a + b);
-  // If either value is NaN, so is the result.
+  // The result is NaN if either value is NaN.
   if constexpr (reduction == Reduction::minimum) return a != a || a < b ? a : b;
   if constexpr (reduction == Reduction::maximum) return a != a || a > b ? a : b;
 }

@@ -14,9 +14,9 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t max_differences = 8;    // that are shown
-constexpr std::size_t max_value_bytes = 120;  // that are shown of a value
-constexpr char terminator = '\0';             // of each name and value, see without_terminators()
+constexpr std::size_t max_differences = 8;    // number of differences that are shown
+constexpr std::size_t max_value_bytes = 120;  // number of bytes that are shown of a value
+constexpr char terminator = '\0';             // ends each name and value, see without_terminators()
 
 std::string without_terminators(std::string text) {
   std::replace(text.begin(), text.end(), terminator, ' ');
@@ -93,7 +93,7 @@ void require_same_on_all(const RankValues& mine, const std::vector<std::string>&
                          Stream& stream) {
   const std::string text = joined(mine);
   const auto hash = static_cast<std::int64_t>(xxh3(text.data(), text.size()));
-  std::array<std::int64_t, 2> bounds{hash, ~hash};  // the largest complement belongs to the smallest hash
+  std::array<std::int64_t, 2> bounds{hash, ~hash};  // the maximum of the complements gives the smallest hash
   world.all_reduce({bounds.data(), DType::int64, 2}, Reduction::maximum, stream);
   stream.synchronize();
   if (bounds[0] == ~bounds[1]) return;

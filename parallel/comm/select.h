@@ -18,9 +18,9 @@ bool started_as_rank();
 // The ranks of this run, as seen by one of them.
 class World {
  public:
-  // Joins MPI if this process was started as a rank; otherwise it is the only rank, and MPI is not used. `deadline`: of
-  // all waits for other ranks; zero: no deadline. `late` is called, on its own thread, if the others do not reach
-  // MPI_Init within the deadline: it must end the process.
+  // Joins MPI if this process was started as a rank; otherwise it is the only rank, and MPI is not used. `deadline`:
+  // the deadline of all waits for other ranks; zero: no deadline. `late` is called on another thread if the other ranks
+  // do not reach MPI_Init within the deadline; it must end the process.
   explicit World(std::chrono::milliseconds deadline = {}, std::function<void()> late = {});
 
   int rank() const { return communicator_->rank(); }
@@ -33,7 +33,7 @@ class World {
   const std::vector<int>& processes() const { return processes_; }
   Communicator& communicator() { return *communicator_; }
 
-  // Waits until all ranks have called it. Throws Error{peer} after the deadline plus `longer`.
+  // Waits until all ranks have called this function. Throws Error{peer} after the deadline plus `longer`.
   void gather(std::chrono::milliseconds longer);
   // Ends a successful run; all ranks call it together. If it lasts longer than the deadline, the process ends with
   // `exit_code`. After an error call communicator().abort() instead.

@@ -16,7 +16,7 @@ namespace trainctl {
 
 namespace {
 
-// How the other ranks find a rank's segment.
+// The information with which the other ranks find a rank's segment.
 struct Handle {
   std::int64_t process = 0;
   std::int64_t file = -1;
@@ -34,7 +34,7 @@ std::byte* map(int file, std::size_t length) {
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
-// The minimum of all ranks' values.
+// Returns the minimum of all ranks' values.
 int agree(MPI_Comm host, int value) {
   int least = 0;
   check_mpi(MPI_Allreduce(&value, &least, 1, MPI_INT, MPI_MIN, host), "agreeing on shared memory");
@@ -76,7 +76,7 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
     segment->lengths_[peer] = handle.length;
     int opened = file;
     if (peer != rank) opened = open(format("/proc/{}/fd/{}", handle.process, handle.file).c_str(), O_RDWR | O_CLOEXEC);
-    // If this is another file, the processes have different process ids for each other, as in separate containers.
+    // A different file means that the processes see different process ids, as in separate containers.
     if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, handle.length);
     if (!segment->bases_[peer]) {
       if (why.empty()) why = format("cannot map the memory of local rank {}: {}", peer, std::strerror(errno));
@@ -84,7 +84,7 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
     }
     if (opened >= 0 && peer != rank) close(opened);
   }
-  complete = agree(host, complete ? 1 : 0) == 1;  // also ensures that nobody closes its file before all have opened it
+  complete = agree(host, complete ? 1 : 0) == 1;  // also ensures that all ranks have opened a file before it is closed
   if (file >= 0) close(file);
   return complete ? segment : nullptr;
 }

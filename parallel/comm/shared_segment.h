@@ -14,13 +14,14 @@
 
 namespace trainctl {
 
-// One block of memory per rank, mapped by all ranks. Each is a file without a name (memfd): it needs no space in
-// /dev/shm, which containers limit, and disappears however the processes end.
+// One block of memory per rank, mapped by all ranks. Each block is a file without a name (memfd), which needs no space
+// in /dev/shm, which containers limit, and disappears however the processes end.
 class SharedSegment {
  public:
-  // Creates zeroed memory. Collective over `host`, whose ranks must run on one host and may ask for different sizes.
-  // Returns null on all ranks if the system does not allow processes to share memory in this way; `why` is then this
-  // rank's reason, or empty if another rank failed. Throws Error{resource} if there is not enough memory.
+  // Creates zeroed memory. All ranks of `host` must call this function; they must run on one host and may ask for
+  // different sizes. Returns null on all ranks if the system does not allow processes to share memory in this way;
+  // `why` is then the reason of this rank, or empty if another rank failed. Throws Error{resource} if there is not
+  // enough memory.
   static std::shared_ptr<SharedSegment> create(MPI_Comm host, std::int64_t bytes, std::string& why);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
@@ -33,11 +34,11 @@ class SharedSegment {
   SharedSegment() = default;
 
   std::vector<std::byte*> bases_;
-  std::vector<std::size_t> lengths_;  // of each rank's memory
+  std::vector<std::size_t> lengths_;  // size of each rank's memory in bytes
 };
 
 // The shared segments that the ranks of a communicator have allocated, all in the same order: region i is the i-th
-// segment. Segments beyond the last entry are not found, which only costs speed.
+// segment. Segments after the last entry are not found; their data is then copied, which only costs speed.
 class SharedRegions final : public AddressMap {
  public:
   explicit SharedRegions(int rank) : rank_(rank) {}

@@ -52,8 +52,8 @@ class DeviceSolo final : public Communicator {
     backend_.copy(receive.data, send.data, send.bytes(), stream);
   }
   void broadcast(View, int root, Stream&) override { require(root == 0, "broadcast from a rank that does not exist"); }
-  void send(View, int, Stream&) override { require(false, "a rank that is alone sends to nobody"); }
-  void receive(View, int, Stream&) override { require(false, "a rank that is alone receives from nobody"); }
+  void send(View, int, Stream&) override { require(false, "a rank that is alone has no peer to send to"); }
+  void receive(View, int, Stream&) override { require(false, "a rank that is alone has no peer to receive from"); }
   void barrier(Stream&) override {}
   std::unique_ptr<Communicator> split(int, int) override { return solo_communicator(backend_); }
   Attendance& attendance() override { return attendance_; }

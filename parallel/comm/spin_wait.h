@@ -20,7 +20,7 @@ class SpinWait {
   SpinWait(Attendance& attendance, bool oversubscribed, std::int64_t bytes)
       : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit), sleeps_(bytes <= small_bytes_limit) {}
 
-  // Call this after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
+  // Must be called after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
   bool wait() {
     if (spins_ > 0) {
       --spins_;

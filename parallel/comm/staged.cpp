@@ -91,13 +91,13 @@ class Staged final : public Communicator {
     std::unique_ptr<Event> fetched, done;
   };
 
-  // The elements of each part that pass through a buffer at once.
+  // A range of elements of each part, which pass through a buffer together.
   struct Chunk {
     std::int64_t first, count;
   };
 
-  // The host communicator queues a limited number of calls. This waits until it has caught up, and throws if a call has
-  // failed.
+  // The host communicator queues a limited number of calls. This function waits until that queue has space, and throws
+  // if a call has failed.
   void limit_queued_calls() {
     if (++calls_ % 32 == 0) host_stream_->synchronize();
   }

@@ -1,4 +1,4 @@
-// Communicators of ranks that are threads: one host group in ordinary memory, and a mailbox for each pair of ranks.
+// Communicators of ranks that are threads, with one host group in ordinary memory and a mailbox for each pair of ranks.
 #include "parallel/comm/communicators.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace trainctl {
 
 namespace {
 
-// The roll calls so far, and the answers of each rank of the world.
+// The number of roll calls so far, and the number of the last one that each rank of the world has answered.
 struct Roll {
   explicit Roll(int ranks) : answered(static_cast<std::size_t>(ranks)) {}
 
@@ -87,7 +87,7 @@ struct SharedState {
   std::vector<Mailbox> mailboxes;
   SameProcess addresses;
   std::atomic<bool> aborted{false};
-  // For split().
+  // Data that split() exchanges:
   std::vector<Member> members;
   std::vector<std::shared_ptr<SharedState>> split_states;
 };

@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The functions that are used. All required ones are in NCCL 2.14.
+// The functions that are used. NCCL 2.14 has all required functions.
 struct NcclLibrary {
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -35,8 +35,8 @@ struct NcclLibrary {
   ncclResult_t (*deregister_memory)(ncclComm_t ranks, void* handle) = nullptr;
 };
 
-// Looks for libnccl.so.2 in the folders of open_cuda_library(). Returns null if it cannot be loaded; `why` is then the
-// reason.
+// Looks for libnccl.so.2 in the folders of open_cuda_library(). Returns null if it cannot be loaded, and sets `why` to
+// the reason.
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why);
 
 }  // namespace trainctl

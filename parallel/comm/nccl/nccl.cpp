@@ -67,7 +67,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend)
       : library_(std::move(library)), host_(std::move(host)), backend_(backend), registered_(library_) {}
   ~Nccl() override;
-  // Connects the ranks; called once, before all other calls. Collective.
+  // Connects the ranks. All ranks call this function once, before all other calls.
   void connect();
 
   int rank() const override { return host_->rank(); }
@@ -92,7 +92,7 @@ class Nccl final : public Communicator, private cuda::Watch {
     return part;
   }
   Attendance& attendance() override { return host_->attendance(); }
-  // The process ends, so nothing needs to be freed before.
+  // The process ends, so that no resource needs to be freed before.
   [[noreturn]] void abort(int exit_code) override {
     host_->abort(exit_code);
     std::_Exit(exit_code);  // gcc 12 does not see that a virtual function cannot return
@@ -157,8 +157,8 @@ Memory Nccl::allocate(std::int64_t bytes) {
   return backend_.allocate(bytes);
 }
 
-// The destructor waits for a short time for the peers, as NCCL requires, so that none of their data is still in
-// transit. While an exception propagates it does not wait.
+// The destructor waits for a short time for the peers, as NCCL requires, so that no data of a peer is still in transit.
+// While an exception propagates it does not wait.
 Nccl::~Nccl() {
   if (waits_) waits_->remove(*this);
   registered_.forget();
@@ -268,7 +268,7 @@ void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
   wait_until_queued(queue(ranks_, on.get()), name_of(call.kind));
 }
 
-// Waits until NCCL has queued everything on its stream, or is connected.
+// Waits until NCCL has queued all operations on its stream, or is connected.
 void Nccl::wait_until_queued(ncclResult_t result, std::string_view what) {
   PeerWait wait(attendance());
   while (result == ncclInProgress) {

@@ -14,7 +14,7 @@ class RegisteredMemory {
  public:
   explicit RegisteredMemory(std::shared_ptr<const NcclLibrary> library) : state_(new State{std::move(library)}) {}
 
-  // Allocates zeroed memory. If this version of NCCL cannot, returns memory without data and sets `why`.
+  // Allocates zeroed memory. If this version of NCCL cannot allocate it, returns memory without data and sets `why`.
   Memory allocate(ncclComm_t ranks, std::int64_t bytes, std::string& why);
   // Called when the communicator, and with it its registrations, ends; the memory remains valid.
   void forget() { state_->ranks = nullptr; }
