@@ -30,7 +30,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool is_sharded = shard != Shard::none;
-        if (is_sharded && ranks == stages * tensor) continue;  // there is one replica, which cannot share anything
+        if (is_sharded && ranks == stages * tensor) continue;  // a single replica has no peer to share states with
         if (is_sharded && given.sync_every.value > 1)
           continue;  // between averages each replica needs all states and gradients
         // Sharded gradients and parameters are communicated in every micro-batch.

@@ -10,10 +10,9 @@ namespace trainctl {
 struct Mesh;
 struct StrategyOptions;
 
-// Returns strategies for `ranks` ranks, ordered by the number of stages, then of tensor shards: all meshes whose sizes
-// multiply to the ranks, with tensor parallelism within a node, each with every `shard` option and number of
-// micro-batches that suit it. Other keys stay as they are. Some strategies may not suit the network, the batch or the
-// optimizer.
+// Returns strategies for `ranks` ranks, ordered by the number of stages, then of tensor shards: all meshes of `ranks`
+// ranks with tensor parallelism within a node, each with every suitable `shard` option and number of micro-batches.
+// Other keys keep their values. Some strategies may not suit the network, the batch or the optimizer.
 std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node);
 
 // The error text if there is no alternative.

@@ -11,9 +11,9 @@ struct Nodes;
 struct SimulatedStep;
 struct StageRank;
 
-// Adds 1 / `every` of the time and bytes of an average to a simulated step, and returns the seconds of an average.
-// These are the seconds of the slowest stage, for which the others wait. Copies between the device's memory and the
-// host's, where averages are computed, are not counted. `stages`: as in simulate_step().
+// Adds 1 / `every` of the time and bytes of an average to a simulated step, and returns the seconds of an average. The
+// result is the time of the slowest stage, since the other stages wait for it. Copies between the device's memory and
+// the host's, where averages are computed, are not counted. `stages`: as in simulate_step().
 double add_average(SimulatedStep& step, int every, const std::vector<StageRank>& stages, const Nodes& nodes,
                    const Costs& costs);
 

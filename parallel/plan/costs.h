@@ -10,26 +10,27 @@ namespace trainctl {
 
 // One collective, or one message, between the ranks of a group.
 struct Traffic {
-  Communication::Kind kind = Communication::Kind::all_reduce;  // never wait; send means a message and its receive
+  Communication::Kind kind = Communication::Kind::all_reduce;  // not `wait`; `send` means a message and its receive
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;           // number of ranks in the group; 2 for a message
   int ranks_per_node = 1;  // the largest number of the group's ranks on one node
   // Number of groups on this node that run the same communication at the same time, including this one.
   int alike = 1;
-  std::int64_t bytes = 0;  // of the whole buffer, which is gathered or scattered, as in Communication::count
+  std::int64_t bytes = 0;  // bytes of the whole buffer that is gathered or scattered, as in Communication::count
   DType dtype = DType::float32;
-  bool shared = false;      // whether it works in memory that all ranks of a host share, else in copies
+  bool shared = false;      // whether it uses memory that all ranks of a host share, instead of copies
   std::int64_t copied = 0;  // bytes that each rank copies within its own memory before and after it
 
   bool within_node() const { return ranks <= ranks_per_node; }
 };
 
-// The time of a communication when no other uses its links, from the moment the last rank of its group has reached it:
-// an alpha-beta model. If others use the same links, the transfer takes longer and the latency stays the same.
+// The time of a communication that uses its links alone, from the moment when the last rank of its group has reached
+// it: an alpha-beta model. If other communications use the same links, the transfer takes longer and the latency stays
+// the same.
 struct TrafficSeconds {
   double latency = 0;
   double transfer = 0;
-  double share = 1;  // of its links' capacity that the transfer uses when alone
+  double share = 1;  // fraction of its links' capacity that the transfer uses alone
 
   double alone() const { return latency + transfer; }
 };
@@ -38,7 +39,7 @@ struct TrafficSeconds {
 struct HostSeconds {
   double step = 0;    // seconds of one step outside its ops: passing the batch, reading the results
   double sample = 0;  // seconds to prepare one sample of the rank's share, with all of the rank's loading threads
-  // Whether batches are prepared while the step's ops run; else their time is added to the step.
+  // Whether batches are prepared while the step's ops run. Otherwise the time of loading is added to the step.
   bool overlaps_loading = true;
 };
 
@@ -52,8 +53,8 @@ class Costs {
   virtual TrafficSeconds communication_seconds(const Traffic& traffic) const = 0;
   // Returns the host's time for a rank that runs a step of this program.
   virtual HostSeconds host_seconds(const PlacedProgram& program) const = 0;
-  // Whether asynchronous communication runs on the cores that compute the ops (a CPU), so that each slows the other
-  // down; else they run in parallel (a GPU with its own links).
+  // Whether asynchronous communication runs on the cores that compute the ops (CPU), so that each slows the other down.
+  // Otherwise they run in parallel (GPU with its own links).
   virtual bool communication_takes_cores() const = 0;
 };
 

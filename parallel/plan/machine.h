@@ -23,7 +23,7 @@ struct MachineDevice {
   Size memory;                           // bytes that a rank may use
   double memory_bandwidth = 0;           // GB/s, reads and writes together
   double float32 = 0;                    // TFLOP/s of dense multiply-adds, each counted as two operations
-  std::optional<double> tf32, bfloat16;  // TFLOP/s on tensor cores; empty: as float32
+  std::optional<double> tf32, bfloat16;  // TFLOP/s on tensor cores; empty: the rate of float32
   double compute_efficiency = 1;         // fraction of these peaks that products and convolutions attain
   double memory_efficiency = 1;          // fraction of the bandwidth that other ops attain
   double kernel_overhead = 0;            // microseconds from the end of one kernel to the start of the next

@@ -15,7 +15,8 @@ struct SlotBytes {
   std::int64_t activations = 0, communication = 0, workspace = 0;
 };
 
-// Returns for each content how much smaller the slot is without it. `all`: the bytes of the slot with all contents.
+// Returns, for each kind of content, by how many bytes the slot is smaller without it. `all`: the bytes of the slot
+// with all contents.
 SlotBytes slot_bytes(PlacedProgram program, std::int64_t all) {
   const auto without = [&program](auto is_left_out) {
     for (PlacedSegment& segment : program.segments) {
@@ -75,7 +76,8 @@ const Program& training_program(const PlannedStage& stage, const BatchSizes& siz
   return stage.programs.programs()[static_cast<std::size_t>(stage.programs.training(sizes.training))];
 }
 
-// The number of elements of a stage's factored optimizer states, without those of layers that an earlier stage shares.
+// Returns the number of elements of a stage's factored optimizer states, without the states of layers that an earlier
+// stage shares.
 std::int64_t factored_elements(const Program& training, int stage) {
   std::int64_t elements = 0;
   for (const FlatEntry& entry : training.flat.parameters) {

@@ -21,7 +21,7 @@ constexpr std::size_t max_shown = 12;
 
 std::string percent(double share, double whole) { return whole > 0 ? format("{:.1f} %", 100 * share / whole) : "-"; }
 
-// "3 h 20 min", "45 min", "12 s".
+// Returns text such as "3 h 20 min", "45 min" or "12 s".
 std::string long_time(double seconds) {
   if (seconds < 120) return seconds_text(seconds);
   const auto minutes = static_cast<long long>(seconds / 60 + 0.5);

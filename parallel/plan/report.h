@@ -14,7 +14,7 @@ struct Alternative {
   Mesh mesh;
   int micro_batches = 1;
   std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
-  std::int64_t memory = 0;                 // bytes of the rank that needs most, for training without evaluation
+  std::int64_t memory = 0;                 // bytes of the rank that needs the most, for training without evaluation
   bool fits = true;
   double step_seconds = 0;
   double samples_per_second = 0;
@@ -31,7 +31,7 @@ struct Plan {
   Prediction prediction;
   DType compute = DType::float32;
   std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
-  bool data_at_hand = true;                // else the number of samples is unknown
+  bool data_at_hand = true;                // whether the number of samples is known
   TrainingLength length;
   std::vector<Alternative> alternatives;  // the fitting ones first, the fastest first
   std::string advice;                     // why the YAML below would be better; empty: no better strategy is known

@@ -13,7 +13,7 @@ using Kind = Communication::Kind;
 
 constexpr double microseconds = 1e-6, gigabytes = 1e9, gigabits = 1e9 / 8, teraflops = 1e12;
 
-// The number of steps of a ring collective over n ranks, each of which moves an n-th of the bytes.
+// Returns the number of steps of a ring collective over n ranks; each step moves an n-th of the bytes.
 double ring_steps(Kind kind, int ranks) { return (kind == Kind::all_reduce ? 2 : 1) * (ranks - 1.0); }
 
 const TrafficSeconds& faster(const TrafficSeconds& a, const TrafficSeconds& b) {

@@ -35,7 +35,7 @@ int SharedWork::next() {
     const End end = ends_.top();
     ends_.pop();
     Piece& ending = piece(end.piece);
-    if (ending.predicted_end != end.number) continue;  // its rate has changed since
+    if (ending.predicted_end != end.number) continue;  // its rate has changed since this prediction
     now_ = end.time;
     ++ended_;
     ending.predicted_end = -1;

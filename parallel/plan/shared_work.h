@@ -12,8 +12,8 @@ class SharedWork {
  public:
   explicit SharedWork(int capacities) : capacities_(static_cast<std::size_t>(capacities)) {}
 
-  // Begins a piece of work at now() that takes `seconds` when alone and uses a share (more than 0, at most 1) of each
-  // of the capacities. If the shares of a capacity add up to more than 1, each piece there slows down in proportion.
+  // Begins a piece of work at now() that takes `seconds` alone and uses `share` (more than 0, at most 1) of each of the
+  // capacities. If the shares of a capacity add up to more than 1, each piece that uses it slows down in proportion.
   // Returns the number of the piece, which may be reused after its end.
   int begin(double seconds, double share, std::vector<int> capacities);
   // Moves the clock to the next end; returns the number of the piece that ends, or -1 if no work is left. Pieces that
@@ -27,7 +27,7 @@ class SharedWork {
   struct Piece {
     double left = 0;  // seconds of work that are left
     double rate = 0;
-    double since = 0;  // when `left` was computed
+    double since = 0;  // time at which `left` was computed
     double share = 1;
     std::int64_t predicted_end = -1;  // number of the valid End; -1: the piece has ended
     std::vector<int> capacities;

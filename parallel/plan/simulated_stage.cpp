@@ -120,8 +120,8 @@ void SimulatedStage::settle(double now) {
   settled = now;
 }
 
-// Whether the communication that the current action waits for is running: the action itself, or the one that a wait
-// names.
+// Returns whether the communication that the current action waits for is running: the action itself, or the
+// communication that a wait names.
 bool SimulatedStage::waits_for_running() const {
   if (next >= actions.size() || actions[next].kind != StageAction::Kind::communicate) return false;
   const int number = actions[next].communication;

@@ -15,12 +15,12 @@ struct StageAction {
   enum class Kind { compute, communicate };
   Kind kind = Kind::compute;
   double seconds = 0;      // seconds of a stretch of ops
-  int first = 0, end = 0;  // range of its ops in the item's segment; for a communication, its op
-  int communication = -1;  // its index in the rank's list, which includes waits
+  int first = 0, end = 0;  // range of the ops in the item's segment; a communication has one op
+  int communication = -1;  // index of the communication in the rank's list, which includes waits
   ScheduleItem item;
 };
 
-// The seconds of a program's ops, each computed once.
+// The seconds of a program's ops, which are computed once for each op.
 class OpSeconds {
  public:
   OpSeconds(const PlacedProgram& program, const Costs& costs);
@@ -38,13 +38,13 @@ class OpSeconds {
 // ops between two of them are one action.
 std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds);
 
-// A lane is a sequence of communications that run one after the other: those along one axis. On CPUs the pipeline's
-// backward channel has its own lane (parallel/mesh/axes.h).
+// A lane is a sequence of communications that run one after the other: the communications along one axis. On CPUs the
+// pipeline's backward channel has its own lane (parallel/mesh/axes.h).
 inline constexpr int lane_count = mesh_axes + 1;
 
 struct Lanes {
   std::vector<int> lane;                             // lane of each communication of the list; unspecified for waits
-  std::vector<int> number;                           // of each communication: how many precede it in its lane
+  std::vector<int> number;                           // of each communication: number of earlier ones in its lane
   std::array<std::vector<int>, lane_count> indices;  // indices in the list, by lane
 
   Lanes(const RankList& list, bool on_host);
@@ -59,11 +59,11 @@ struct SimulatedStage {
   std::vector<StageAction> actions;
   std::vector<const Op*> placed;              // the ops of the list's communications
   std::size_t next = 0;                       // index of the current action
-  bool computes = false;                      // else it waits or has ended
-  int reached = -1;                           // the last communication that it has reached, without waits
+  bool computes = false;                      // whether it computes; otherwise it waits or has ended
+  int reached = -1;                           // index of the last communication that it has reached; waits do not count
   std::array<int, lane_count> done{};         // number of communications that have ended in each lane
   std::array<bool, lane_count> is_running{};  // whether the next communication of the lane is running
-  double settled = 0;                         // the time up to which `busy` and `parts` are counted
+  double settled = 0;                         // time up to which `busy` and `phases` are counted
   double busy = 0;                            // seconds in which it has computed
   double began = 0;                           // when its current stretch of ops began
   StepSeconds phases;

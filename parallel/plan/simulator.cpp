@@ -45,7 +45,7 @@ class Simulation {
   }
 
  private:
-  // A running communication between the stages that represent its ranks; for a message, the sender is the first.
+  // A running communication between the stages that represent its ranks; the first stage of a message is the sender.
   struct ActiveCommunication {
     int lane = 0;
     std::vector<int> stages;
@@ -57,8 +57,8 @@ class Simulation {
 
   int count() const { return static_cast<int>(stages_.size()); }
 
-  // The capacities that work uses: the processor of each stage, its link in each direction, and the network of its node
-  // in each direction.
+  // Each stage has a processor, a link in each direction, and a network of its node in each direction; these are the
+  // capacities that work uses.
   enum class Direction { out, in };
   int processor(int stage) const { return stage; }
   int link(int stage, Direction direction) const { return (direction == Direction::out ? 1 : 2) * count() + stage; }
@@ -257,10 +257,10 @@ class Simulation {
   const bool keeps_timeline_;
   SharedWork work_;
   std::deque<SimulatedStage> stages_;
-  std::map<int, int> node_numbers_;  // index of a node's network, by node
+  std::map<int, int> node_numbers_;  // index of a node's network; key: the node
   std::vector<int> node_of_stage_;
-  std::map<int, int> computing_;               // stage, by piece of work
-  std::map<int, ActiveCommunication> active_;  // by piece of work
+  std::map<int, int> computing_;               // stage; key: number of the piece of work
+  std::map<int, ActiveCommunication> active_;  // key: number of the piece of work
   std::deque<int> ready_;                      // stages that may advance, since their work has ended
   std::vector<SimulatedEvent> timeline_;
 };

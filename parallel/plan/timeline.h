@@ -7,8 +7,8 @@ namespace trainctl {
 
 struct Prediction;
 
-// Returns a trace with one process for each stage, which has a thread for computation and one for the communication
-// along each axis of the mesh. The prediction must have been made with a timeline.
+// Returns a trace with one process for each stage. A process has a thread for computation and a thread for the
+// communication along each axis of the mesh. The prediction must have been made with a timeline.
 std::string timeline_of(const Prediction& prediction);
 
 }  // namespace trainctl

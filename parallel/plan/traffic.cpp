@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Communication::Kind;
 
-// The number of ranks of a rank's group along an axis that are on its node.
+// Returns the number of ranks on the rank's node that belong to its group along the axis.
 int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   const int own = nodes.of(rank.mesh.rank(rank.position));
   int count = 0;
@@ -22,7 +22,7 @@ int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return count;
 }
 
-// The number of groups along an axis that have ranks of this rank's stage on its node.
+// Returns the number of groups along the axis with ranks of this rank's stage on its node.
 int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   const int first = nodes.of(rank.mesh.rank(rank.position)) * nodes.ranks_per_node;
   std::set<int> groups;  // the first rank of each group
@@ -34,8 +34,8 @@ int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return static_cast<int>(groups.size());
 }
 
-// The number of bytes copied to move a tensor to `begin` bytes after the start of another; 0 if it is stored there
-// already.
+// Returns the number of bytes that are copied to move `shard` to `begin` bytes after the start of `whole`; 0 if it is
+// already stored there.
 std::int64_t bytes_to_shard(const PlacedProgram& program, TensorId shard, TensorId whole, std::int64_t begin) {
   const PlacedTensor &from = program.tensor(shard), &to = program.tensor(whole);
   const bool in_place = from.region == to.region && from.offset == to.offset + begin;
@@ -73,7 +73,7 @@ Traffic traffic_of(const Communication& communication, const MeshRank& rank, con
 void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic) {
   const auto bytes_of = [&](TensorId id) { return program.program.tensor(id).type.bytes(); };
   const auto own_offset = [&](TensorId shard) { return rank.along(traffic.axis) * bytes_of(shard); };
-  TensorId works_in = no_tensor;  // none: it works in the op's workspace
+  TensorId works_in = no_tensor;  // tensor that the op works in; no_tensor: the op's workspace
   if (const auto* scatter = op.get_if<ReduceScatter>()) {
     const TensorId whole = op.inputs[0], shard = op.outputs[0];
     if (scatter->consumes) works_in = whole;

@@ -19,15 +19,15 @@ struct Nodes {
 // each rank.
 int ranks_per_node(const std::vector<std::string>& hosts);
 
-// Describes a communication of a rank for Costs. `alike` counts the groups whose ranks on this rank's node belong to
-// the same stage and so run the same communication at the same time.
+// Describes a communication of a rank for Costs. `alike` counts the groups with ranks of the same stage on this rank's
+// node, which run the same communication at the same time.
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes);
 
 // Sets `shared` and `copied` for the communication of an op of the rank's program, as core/exec/collectives.cpp runs
-// it. `on_host`: whether ranks compute on the cores that they communicate with.
+// it. `on_host`: whether ranks communicate with the cores that they compute on.
 void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic);
 
-// Returns the bytes that a rank sends with the algorithms that send least: a ring for collectives.
+// Returns the bytes that a rank sends with the algorithms that send the fewest bytes: a ring for collectives.
 double bytes_sent(const Traffic& traffic);
 
 }  // namespace trainctl

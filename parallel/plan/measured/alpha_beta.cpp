@@ -19,8 +19,8 @@ struct Fit {
   double worst = 0;    // largest relative error
 };
 
-// Fits a line to sizes [first, end) by least squares of the relative errors (weights 1 / seconds^2). Its beta is not
-// negative; nor is alpha if `first` is 0.
+// Fits a line to sizes [first, end) by least squares of the relative errors (weights 1 / seconds^2). Its beta is at
+// least 0; if `first` is 0, its alpha is, too.
 Fit fit_line(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t end) {
   double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
   for (std::size_t i = first; i < end; ++i) {
@@ -45,7 +45,7 @@ Fit fit_line(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t
   return fit;
 }
 
-// Returns the best fit of the sizes from `first` on with `pieces` pieces, each of at least two sizes.
+// Returns the best fit of `pieces` pieces, each for at least two sizes, to the sizes from `first` on.
 std::vector<Fit> fit_pieces(const std::vector<TimedSize>& sizes, std::size_t first, std::size_t pieces) {
   if (pieces == 1) return {fit_line(sizes, first, sizes.size())};
   std::vector<Fit> best;

@@ -21,11 +21,11 @@ class AlphaBeta {
   explicit AlphaBeta(const std::vector<TimedSize>& sizes);
 
   double seconds(double bytes) const;
-  // The seconds of 0 bytes.
+  // Returns the seconds for 0 bytes.
   double latency() const { return seconds(0); }
 
-  // A line for sizes from `begin` to `end`, in bytes. Between two pieces a line joins their ends; the last piece
-  // continues to infinity.
+  // A line for sizes from `begin` to `end`, in bytes. A line from the end of a piece to the start of the next joins
+  // them; the last piece continues to infinity.
   struct Piece {
     double begin = 0, end = 0;
     double alpha = 0, beta = 0;

@@ -42,8 +42,8 @@ CallKind collective_of(Kind kind) {
 // Alternating sizes in bytes and their seconds.
 using SizesAndSeconds = std::vector<double>;
 
-// Times copies of growing sizes: for each size the median of several copies, then the mean over the ranks, which copy
-// at the same time. Collective.
+// Times copies of growing sizes; all ranks copy at the same time. The time of a size is the mean over the ranks of each
+// rank's median.
 SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& stream) {
   constexpr int max_copies = 60;
   const Memory from = backend.allocate(last_bytes), to = backend.allocate(last_bytes);
@@ -73,7 +73,8 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
   return sizes;
 }
 
-// Times calls of a kind for growing sizes, on the slowest rank. Collective; the result is equal on all ranks.
+// Times calls of a kind for growing sizes, on the slowest rank. All ranks must call this function; the result is equal
+// on all ranks.
 SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared) {
   SizesAndSeconds sizes;
   for (const CommBenchRow& row : bench_collective(ranks, backend, stream,

@@ -22,12 +22,12 @@ std::string copy_key(int ranks);
 
 // Returns the largest spread of all kinds between `ranks` ranks and of copies; empty if one is missing.
 std::optional<double> communication_spread(const Measurements& measurements, int ranks);
-// Whether the measurements have all kinds and copies with a spread of at most `wide_spread` (repeated.h).
+// Whether the measurements include all kinds and copies with a spread of at most `wide_spread` (repeated.h).
 bool has_communication(const Measurements& measurements, int ranks);
 
 // Times all kinds and copies that are missing in `known` or have a wide spread there, for growing sizes, in a few
-// seconds altogether: each twice, and again until two results agree (Repeated). Calls `beat` before each kind.
-// Collective; `known` and the result are equal on all ranks.
+// seconds altogether. Each is timed twice, and again until two results agree (Repeated). Calls `beat` before each kind.
+// All ranks must call this function; `known` and the result are equal on all ranks.
 Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
                                    const std::function<void()>& beat);
 

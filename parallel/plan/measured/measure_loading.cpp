@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// Requests batches for `seconds`; returns the seconds of a sample, the mean over the ranks.
+// Requests batches for `seconds`; returns the mean over the ranks of the seconds for a sample.
 double seconds_of_sample(BatchSource& source, Communicator& together, double seconds) {
   ImmediateStream host;
   together.barrier(host);

@@ -44,7 +44,7 @@ std::string op_signature(const PlacedProgram& program, const PlacedOp& placed) {
   return format("{} {:016x}", op.def->kind(), xxh3(text.data(), text.size()));
 }
 
-constexpr int rounds = 4;                      // each has steps without an observer, then steps with one
+constexpr int rounds = 4;                      // each round runs steps without an observer, then steps with one
 constexpr int min_steps = 2, max_steps = 250;  // number of steps of each kind in a round
 
 // Calls the body for every kernel op that a step runs, in order: first those that refresh compute copies.
@@ -75,8 +75,8 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The seconds of each op, in the order of `keys`, then those of a step outside its ops and the additional seconds of
-// the later of two ranks.
+// The seconds of each op, in the order of `keys`, then the seconds of a step outside its ops, then the additional
+// seconds of the later of two ranks.
 struct StepTimes {
   std::vector<std::string> keys;
   std::vector<double> seconds;
@@ -117,19 +117,19 @@ class StepTimer {
     }
   }
 
-  // Returns the median step time of the slowest rank. Collective.
+  // Returns the median step time of the slowest rank; all ranks must call this function.
   double step_seconds() { return reduced(median(steps_), Reduction::maximum); }
 
-  // Returns the time in which the steps' thread waited for its core, as a fraction of the time in which it computed;
-  // the maximum over the ranks. Collective.
+  // Returns the time that the steps' thread waited for its core, as a fraction of the time that it computed: the
+  // maximum over the ranks, which must all call this function.
   double disturbance() {
     const bool computes_alone = backend_.on_host() && program().program.streams == 1;
     return reduced(computes_alone && cpu_ > 0 ? std::max(wall_ / cpu_ - 1, 0.0) : 0, Reduction::maximum);
   }
 
-  // Returns means over the ranks. Collective.
+  // Returns means over the ranks, which must all call this function.
   StepTimes times() {
-    std::map<std::string, std::pair<double, int>> ops;  // by key: sum of the medians, number of ops
+    std::map<std::string, std::pair<double, int>> ops;  // sum of the medians, number of ops; key: op_key()
     for (const OpCost& cost : op_costs(recorder_.runs())) {
       if (cost.op.placed().op.def->trait() != OpTrait::kernel) continue;
       auto& [sum, count] = ops[op_key(together_.size(), program(), cost.op.placed())];
@@ -192,8 +192,8 @@ class StepTimer {
     return sorted[static_cast<std::size_t>(fraction * static_cast<double>(sorted.size() - 1) + 0.5)];
   }
 
-  // Returns how often a step runs an op: once for each item of the schedule with its segment, or once if it refreshes
-  // compute copies outside the schedule; the recorder has recorded these, too.
+  // Returns how often a step runs an op: once for each item of the schedule with the op's segment, or once if the op
+  // refreshes compute copies outside the schedule, which the recorder records, too.
   double runs_of(const OpRun& op) const {
     double count = 0;
     for (const ScheduleItem& item : program().program.schedule) count += item.segment == op.segment ? 1 : 0;

@@ -25,11 +25,11 @@ struct MeasuredRank {
 };
 
 // Returns the prefix of all keys: the number of ranks that computed on this machine at the same time and so shared its
-// caches and memory. The number of their threads is part of the device's fingerprint.
+// caches and memory. The number of these ranks' threads is part of the device's fingerprint.
 std::string measured_beside(int ranks);
 
-// Return the keys of an op and of a step. The values of an op are {seconds, spread}. Those of a step are {seconds
-// outside its ops, additional seconds of the later of two ranks, spread}, the first two of them medians. Steps with the
+// Return the keys of an op and of a step. The values of an op are {seconds, spread}. The values of a step are {seconds
+// outside its ops, additional seconds of the later of two ranks, spread}; the first two are medians. Steps with the
 // same number of ops and the same batch size share the step's key. The spread is the uncertainty of the times: the
 // fraction by which repetitions differed, or the fraction of the time in which the measured threads waited for a core.
 std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op);
@@ -41,10 +41,10 @@ std::optional<double> step_spread(const Measurements& measurements, int ranks, c
 // Whether all measurements that a step needs exist with a spread of at most `wide_spread` (repeated.h).
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program);
 
-// Runs steps on random data for about `seconds`, half of them with an observer of their ops: in two passes, then in up
-// to three more until two of them take equally long (Repeated). All ranks of `together` run them at the same time with
-// equal programs, and the result is the mean over them. `devices`, the communicator between the ranks' devices,
-// allocates the memory for reductions. Collective.
+// Runs steps on random data for about `seconds`, half of the steps with an observer of their ops. Makes two passes,
+// then up to three more until two passes take equally long (Repeated). All ranks of `together` must call this function
+// with equal programs, to run the steps at the same time; the result is the mean over these ranks. `devices`, the
+// communicator between the ranks' devices, allocates the memory for reductions.
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
                           double seconds);
 

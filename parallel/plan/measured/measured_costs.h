@@ -12,7 +12,7 @@ namespace trainctl {
 // How a planned run would use this machine, and how it was measured.
 struct MeasuredUse {
   int ranks = 1;     // ranks of the planned run on this machine
-  int at_once = 1;   // ranks that computed at the same time in the measurement; in the run, the others wait for a core
+  int at_once = 1;   // ranks that computed at the same time in the measurement; in the run, other ranks wait for a core
   std::string data;  // `data` of loading_key(); empty: batches take no time
   bool on_host = true;  // whether ranks compute on the cores that they communicate and load data with
 };
@@ -26,10 +26,10 @@ class MeasuredCosts final : public Costs {
   // Returns 0 for an op that was not measured if there is no estimate: no step runs it.
   double op_seconds(const PlacedProgram& program, int segment, int op) const override;
   // For a number of ranks that was not measured, scales the measurement of another number of ranks: the transfer grows
-  // like that of a ring, the latency like that of a tree.
+  // as in a ring, the latency as in a tree.
   TrafficSeconds communication_seconds(const Traffic& traffic) const override;
-  // Ranks that synchronize wait for the last of them. The median over the last of N ranks is computed for normally
-  // distributed steps whose variation is derived from the additional seconds of the later of two ranks.
+  // Ranks that synchronize wait for the last rank. The median time of the last of N ranks is computed for normally
+  // distributed steps. Their variation is derived from the additional seconds of the later of two ranks.
   HostSeconds host_seconds(const PlacedProgram& program) const override;
   bool communication_takes_cores() const override { return use_.on_host; }
 

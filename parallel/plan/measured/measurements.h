@@ -13,11 +13,11 @@ class Measurements {
   // Returns the numbers of a key, or null if it was not measured.
   const std::vector<double>* find(std::string_view key) const;
   void record(const std::string& key, std::vector<double> values);
-  // Adds the other's measurements, which replace those with the same keys.
+  // Adds the other's measurements, which replace measurements with the same keys.
   void add(const Measurements& other);
-  // Adds the other's measurements of keys that are missing here, or have another number of values, or a last value (the
-  // spread) above `widest`. So the measurements for the config's own strategy are not replaced by shorter ones for its
-  // alternatives.
+  // Adds the other's measurements of keys that are missing here, or have another number of values here, or a last value
+  // (the spread) above `widest`. Thus shorter measurements for alternatives do not replace those for the config's own
+  // strategy.
   void complete(const Measurements& other, double widest);
 
   bool empty() const { return values_.empty(); }
@@ -25,7 +25,7 @@ class Measurements {
 
   // Writes a file with a line for each key, "key<tab>numbers", after a line with the checksum.
   std::string file_text() const;
-  // Adds the measurements of such a file. Throws Error{data} and adds nothing if the file is damaged.
+  // Adds the measurements of such a file. If the file is damaged, throws Error{data} and adds no measurement.
   void add_file(std::string_view text);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using Times = std::vector<double>;
 
 // Returns the median of the relative differences between the measured times of two results. A few outliers hardly
-// change it: disturbed measurements, or messages of some sizes, whose times alternate between two values.
+// change the median: disturbed measurements, or some message sizes with times that alternate between two values.
 double distance(const Times& a, const Times& b) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {

@@ -10,8 +10,8 @@ namespace trainctl {
 // measurement.
 inline constexpr double wide_spread = 0.1;
 
-// The results of one measurement that was taken several times. A result is a list of times; for lists of different
-// lengths, only the first times are compared.
+// The results of one measurement that was taken several times. A result is a list of times. If two lists have different
+// lengths, only the times at positions that both have are compared.
 class Repeated {
  public:
   // `max_results`: the largest number of repetitions, at least two. Two results agree if the median relative difference
@@ -22,17 +22,17 @@ class Repeated {
   void add(std::vector<double> seconds) { results_.push_back(std::move(seconds)); }
   // Whether no further repetition is needed: two results agree, or the largest number of repetitions is reached.
   bool settled() const;
-  // Returns the index of the result to keep: the shorter one of the two that agree (of the shortest pair, if several
-  // pairs agree); if none agree, the shorter one of the two closest results.
+  // Returns the index of the result to keep: the shorter of the two results that agree (of the shortest pair, if
+  // several pairs agree). If no two results agree, returns the shorter of the two closest ones.
   std::size_t chosen() const { return best().first; }
   // Returns the relative difference of these two results.
   double spread() const;
 
  private:
   struct Pair {
-    std::size_t first = 0, second = 0;  // the first is the shorter one
+    std::size_t first = 0, second = 0;  // indices of the pair; `first` is the shorter result
     double distance = 0;
-    double seconds = 0;  // sum of the first one's times
+    double seconds = 0;  // sum of the times of result `first`
   };
   Pair best() const;
 

@@ -22,8 +22,8 @@ TensorId original_of(const Program& program, TensorId id) {
   return id;
 }
 
-// Returns the upper bound of the integers in a tensor: the rows of the embedding or the classes of the loss that reads
-// it; 2 if there is none.
+// Returns the upper bound of the integers in a tensor: the number of rows of the embedding, or of classes of the loss,
+// that reads it; 2 if neither reads it.
 std::int64_t numbers_below(const Program& program, TensorId tensor) {
   std::int64_t below = max_numbers;
   const auto reads = [&](const Op& op, std::size_t input) {

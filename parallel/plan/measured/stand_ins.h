@@ -15,8 +15,8 @@ namespace trainctl {
 // A batch of random samples, used instead of reading the data.
 class RandomBatch {
  public:
-  // Creates the samples of one step of the program. Integers are less than the rows of the embedding or the classes of
-  // the loss that reads them, if the program has one, so that losses stay finite.
+  // Creates the samples of one step of the program. Integers are less than the number of rows of the embedding, or of
+  // classes of the loss, that reads them, so that losses stay finite.
   RandomBatch(const Program& program, Backend& backend);
 
   const Batch& batch() const { return batch_; }
@@ -32,8 +32,8 @@ class RandomBatch {
 class LoopbackAxes {
  public:
   // Creates communicators without peers for a rank's training program; `memory`: as in loopback_communicator(). A
-  // pipeline stage that counts no samples receives the count that the last stage would send, since its update would do
-  // nothing without samples. All arguments must outlive this object.
+  // pipeline stage that counts no samples receives the count that the last stage would send, since an update without
+  // samples would be skipped. All arguments must outlive this object.
   LoopbackAxes(const MeshRank& rank, const PlacedProgram& program, Backend& backend, Communicator& memory);
 
   MeshCommunicators communicators() const { return MeshCommunicators(axes_); }
