@@ -13,7 +13,7 @@ namespace trainctl {
 
 // Divides the gradients, in backward order, into buckets; a bucket ends with the gradient that fills it. The gradients
 // of parameters that the same stages of a pipeline share form one bucket, which is equal on all of these stages. Sizes
-// are in bytes.
+// are in bytes; the first bucket has its own size.
 std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, std::int64_t first_bytes,
                                                     std::int64_t bytes);
 // Uses the bucket sizes of the strategy's options.
@@ -23,7 +23,8 @@ std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layou
 // its offset and size.
 TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number);
 
-// The number of elements of a bucket with these gradients, including the gaps between them and after the last one.
+// Returns the number of elements of a bucket with these gradients, including the gaps between the gradients and after
+// the last one.
 std::int64_t elements_of(const Program& program, const std::vector<TensorId>& gradients);
 
 // Returns the segment of the last micro-batch's backward pass, which is copied if earlier micro-batches run it too.

@@ -35,7 +35,7 @@ void append(std::vector<Op> more, std::vector<Op>& ops) {
 }
 
 // Reduces gradients as bfloat16. Buckets limit the memory of the temporary tensors, also without overlap. With overlap,
-// two buckets are communicated at a time: the summands of one and the sums of the previous one.
+// the summands of a bucket and the sums of the previous bucket are communicated at the same time.
 Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
   const std::vector<TensorId> buckets = add_buckets(program, gradient_buckets(program.flat, strategy.options));
   if (buckets.empty()) return program;

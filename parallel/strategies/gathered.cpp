@@ -17,7 +17,7 @@ namespace {
 struct Gathered {
   std::string name;  // equal on all ranks
   TensorId whole = no_tensor;
-  std::map<TensorId, TensorId> members;  // by parameter: its tensor in `whole`
+  std::map<TensorId, TensorId> members;  // tensor in `whole`; key: the parameter
 };
 
 class Gatherer {
@@ -59,8 +59,8 @@ class Gatherer {
   }
 
  private:
-  // Adds the tensors into which a phase gathers the buckets: one set for equal micro-batches and one for the smaller
-  // last one, so that no lifetime spans another pass. The forward pass uses the parameters' own tensors.
+  // Adds the tensors into which a phase gathers the buckets: one set for equal micro-batches and one set for a smaller
+  // last micro-batch, so that no lifetime spans another pass. The forward pass uses the parameters' own tensors.
   std::vector<Gathered> add_tensors(Phase phase, bool rest) {
     const auto phase_name = name_of(phase, Variant::first);
     const std::string suffix = format("/{}{}", phase_name, rest ? "/rest" : "");
@@ -96,7 +96,7 @@ class Gatherer {
     return buckets;
   }
 
-  // The numbers of the buckets that the op reads; one layer's parameters may be in several buckets.
+  // Returns the numbers of the buckets that the op reads; one layer's parameters may be in several buckets.
   std::vector<int> buckets_read_by(const Op& op) const {
     std::vector<int> found;
     for (TensorId input : op.inputs) {
@@ -110,7 +110,7 @@ class Gatherer {
   // Gathers each bucket before the first op that reads it; with `ahead_`, one bucket earlier, in parallel with the ops
   // that read the previous bucket.
   void gather_in(Segment& segment, const std::vector<Gathered>& gathered) {
-    std::vector<int> order;  // numbers of the buckets, by first use
+    std::vector<int> order;  // numbers of the buckets in the order of their first use
     for (const Op& op : segment.ops) {
       for (int bucket : buckets_read_by(op)) {
         if (std::find(order.begin(), order.end(), bucket) == order.end()) order.push_back(bucket);
@@ -150,7 +150,7 @@ class Gatherer {
   Program program_;
   const int replicas_;
   const bool ahead_;
-  std::map<TensorId, int> bucket_of_;  // number of the bucket, by parameter
+  std::map<TensorId, int> bucket_of_;  // number of the bucket; key: the parameter
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gathers parameters, of which each rank of the data axis keeps a shard, before the ops that read them.
+// Gathers sharded parameters before the ops that read them. Each rank of the data axis keeps a shard.
 #pragma once
 
 #include "core/program/program.h"
@@ -10,9 +10,9 @@ namespace trainctl {
 TensorId add_parameter_shard(Program& program, std::size_t bucket);
 
 // If the layout shards parameters (`shard: parameters`), gathers each bucket before the first op that reads it, in the
-// forward pass and again in the backward pass; between the two no rank holds it. With overlap the next bucket is
-// gathered while the ops that read this one run. Applies to training and evaluation programs; other programs are not
-// changed.
+// forward pass and again in the backward pass. Between the passes no rank holds the whole bucket. With overlap the next
+// bucket is gathered while the ops that read this one run. Applies to training and evaluation programs; other programs
+// are not changed.
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -63,8 +63,8 @@ void check_share(const StrategyOptions& options, const Node& node, Reader& reade
   }
 }
 
-// Refuses options with which sums would be computed in another order than that of the logical shards, or in an order
-// that depends on the ranks.
+// Refuses options with which the order of sums would depend on the ranks or differ from the order of the logical
+// shards.
 void check_reproducible(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.reproducible) return;
   const SourceLocation& mode = node.find("reproducible")->location;

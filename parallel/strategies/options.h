@@ -13,7 +13,8 @@
 
 namespace trainctl {
 
-// What is sharded over the ranks of the data axis: nothing, the optimizer's states, also gradients, also parameters.
+// The values that are sharded over the ranks of the data axis: no values, the optimizer's states, also gradients, also
+// parameters.
 enum class Shard { none, optimizer, gradients, parameters };
 
 template <>
@@ -77,7 +78,7 @@ using ShareValue = std::variant<ShareMode, std::vector<double>>;
 struct StrategyOptions {
   Auto<Located<int>> data;
   Located<int> pipeline{1, {}};                         // number of stages, if `place` is not set
-  std::map<std::string, std::vector<Reference>> place;  // patterns of layer names, by stage
+  std::map<std::string, std::vector<Reference>> place;  // patterns of layer names; key: the stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   Auto<Located<int>> micro_batches;
   Located<int> tensor{1, {}};  // number of ranks that share each layer
@@ -104,7 +105,7 @@ struct StrategyOptions {
   }
 };
 
-// The section, or `auto` instead.
+// Reads the section, or `auto` instead of it.
 template <>
 struct Value<StrategyOptions> {
   static TypeInfo type();
@@ -126,8 +127,8 @@ Mesh mesh_of(const StrategyOptions& options, int ranks);
 // supports any number.
 std::optional<int> max_ranks(const StrategyOptions& options);
 
-// Returns the speeds of the replicas that the config sets; empty if it sets none. Throws Error{config} with the line if
-// their number is not the number of replicas.
+// Returns the speeds of the replicas that the config sets; empty if it sets no speeds. Throws Error{config} with the
+// line if their number is not the number of replicas.
 std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh);
 
 // Throws CollectiveError{config} if ranks that share layers are on several hosts. `hosts`: the host of each rank of the

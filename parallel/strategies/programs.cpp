@@ -36,7 +36,7 @@ MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, 
   return {shards.samples, static_cast<int>(whole), held % shards.samples};
 }
 
-// Returns the parallelism of a step: with sync_every, that of one replica alone.
+// Returns the parallelism of a step; with sync_every, the parallelism of one replica alone.
 Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
   if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
   strategy.mesh.data = 1;
@@ -47,7 +47,7 @@ Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
 
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
   std::vector<int> lowest;
-  std::map<Shares, std::size_t> found;  // by index in `lowest`
+  std::map<Shares, std::size_t> found;  // index in `lowest`; key: the shares
   for (int rank = mesh.ranks() - 1; rank >= 0; --rank) {
     const auto [entry, added] = found.try_emplace(shares_of(sizes, MeshRank(mesh, rank)), lowest.size());
     if (added) lowest.push_back(rank);
@@ -60,9 +60,9 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
   const Parallelism parallel = parallelism_of_step(strategy, rank_);
-  // Returns the micro-batches of a replica's share of a batch. Those of a full batch have at least one sample. If ranks
-  // reduce gradients in every micro-batch, micro-batches have equal sizes, since the gradients are in a slot, whose
-  // memory micro-batches of two sizes would not share.
+  // Returns the micro-batches of a replica's share of a batch. Micro-batches of a full batch have at least one sample.
+  // If ranks reduce gradients in every micro-batch, micro-batches have equal sizes: the gradients are in a slot, and
+  // micro-batches of two sizes would not share its memory.
   const auto micro_batches = [&](std::int64_t global, const MeshRank& of_rank) -> MicroBatches {
     if (sizes.shards.any()) return shards_of_replica(sizes.shards, global, of_rank);
     const std::int64_t samples = share_of(global, {of_rank, sizes.speeds}).count;
@@ -73,7 +73,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     const std::int64_t largest = std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1);
     return parallel.keeps_gradients ? cut_micro_batches(samples, largest) : cut_equally(samples, largest);
   };
-  std::map<std::array<std::int64_t, 4>, int> known;  // by the values that determine the program
+  std::map<std::array<std::int64_t, 4>, int> known;  // index of the program; key: the values that determine it
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const MicroBatches own = micro_batches(global, rank_);

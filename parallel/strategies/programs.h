@@ -31,9 +31,9 @@ struct BatchSizes {
 };
 
 // Returns one rank for each different set of programs: ranks with the same stage and tensor shard, in replicas with
-// equal shares of all batches, have equal programs. Of these the lowest rank is returned, which writes most of a
-// checkpoint. The first rank returned has the programs of the last rank; unless replicas have speeds, no rank has more
-// samples of a batch.
+// equal shares of all batches, have equal programs. Of equal ranks the lowest one is returned, since it writes the
+// largest share of a checkpoint. The first returned rank has the same programs as the last rank of the mesh; unless
+// replicas have speeds, no rank has more samples of a batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {
@@ -60,12 +60,11 @@ class RunPrograms {
 // Builds the programs of a rank; throws ConfigError with all problems.
 RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank);
 
-// Returns the programs of a rank. `programs`: those of ranks_with_own_programs().
+// Returns the programs of a rank. `programs`: the programs of the ranks that ranks_with_own_programs() returns.
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const MeshRank& rank);
 
-// Simulates the communications of all ranks in every step that can occur, for full and last batches of training, of a
-// resumed epoch and of evaluation; throws the errors of check_communications(). `programs`: those of
-// ranks_with_own_programs().
+// Simulates the communications of all ranks in every step that can occur: full and last batches of training, of a
+// resumed epoch and of evaluation. Throws the errors of check_communications(). `programs`: as in programs_of().
 void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh);
 
 }  // namespace trainctl

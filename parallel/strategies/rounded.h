@@ -8,9 +8,9 @@
 
 namespace trainctl {
 
-// The sum of one bucket. begin() rounds the bucket and sends each rank the summands of its shard; the ops of the other
-// functions follow in order. If collectives overlap with other ops, each function first waits for the previous
-// collective.
+// The sum of one bucket. begin() rounds the bucket and sends to each rank the summands of that rank's shard; the ops of
+// the other functions follow in order. If collectives overlap with other ops, each function first waits for the
+// previous collective.
 class RoundedSum {
  public:
   // Adds the temporary tensors to the program. `whole`: the bucket, whose size must be known.

@@ -98,8 +98,8 @@ class Sharder {
     if (shares_parameters_ && flat.averages) bucket.average = add_state("averages");
   }
 
-  // Gathers each bucket of parameters on all ranks after the update of this rank's shard; with several buckets, the
-  // gathering of one overlaps the update of the next.
+  // Gathers each bucket of parameters on all ranks after the update of this rank's shard. With several buckets,
+  // gathering a bucket overlaps the update of the next bucket.
   void gather_after_update() {
     ParameterLayout& flat = program_.flat;
     const bool several = flat.buckets.size() > 1;
@@ -123,8 +123,8 @@ class Sharder {
     return {std::move(def), {wholes_[bucket]}, {shard}, program_.tensor(wholes_[bucket]).name, {}};
   }
 
-  // Reduces whole gradients once. With overlap, the last micro-batch reduces all buckets but the last one, which the
-  // update reduces before it waits for all of them; without overlap, the update reduces all buckets.
+  // Reduces whole gradients once. With overlap, the last micro-batch reduces all buckets but the last one; the update
+  // reduces the last bucket and then waits for all buckets. Without overlap, the update reduces all buckets.
   void reduce_at_end() {
     const std::size_t count = wholes_.size();
     if (count == 0) return;
@@ -160,7 +160,7 @@ class Sharder {
   // is complete, so that two buckets are in memory at once.
   void reduce_in(Segment& segment) {
     const bool adds = segment.variant != Variant::first;
-    std::vector<TensorId> reduced;  // output of the reduction, by bucket
+    std::vector<TensorId> reduced;  // output of the reduction of each bucket
     for (std::size_t b = 0; b < wholes_.size(); ++b) {
       const FlatBucket& bucket = program_.flat.buckets[b];
       reduced.push_back(adds ? program_.add(format("bucket {}/summand", b), {bucket.count / replicas_}, DType::float32,
@@ -193,12 +193,12 @@ class Sharder {
 
   Program program_;
   const bool overlap_;
-  const bool rounds_;  // gradients are communicated as bfloat16
+  const bool rounds_;  // whether gradients are communicated as bfloat16
   const int replicas_;
   const bool shares_gradients_, shares_parameters_;
   std::vector<FlatBucket> buckets_;
-  std::vector<TensorId> wholes_;  // whole gradients, by bucket
-  std::vector<RoundedSum> sums_;  // by bucket, if gradients are rounded
+  std::vector<TensorId> wholes_;  // whole gradients of each bucket
+  std::vector<RoundedSum> sums_;  // sum of each bucket, if gradients are rounded
 };
 
 }  // namespace

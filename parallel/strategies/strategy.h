@@ -1,4 +1,4 @@
-// The strategies, which distribute the work of a network over the ranks of a mesh.
+// Lists the strategies, which distribute the work of a network over the ranks of a mesh.
 #pragma once
 
 #include <set>
@@ -20,8 +20,8 @@ struct Strategy {
   std::set<std::string> recomputed = {};
 };
 
-// A strategy consists of two functions, either of which may be null. They change nothing if the mesh or the options do
-// not use the strategy.
+// A strategy consists of two functions; each may be null. The functions return their argument unchanged if the mesh or
+// the options do not use the strategy.
 struct StrategyEntry {
   // Returns this rank's shard of the forward graph.
   Graph (*cut)(Graph graph, const MeshRank& rank, const Strategy& strategy) = nullptr;

@@ -1,4 +1,4 @@
-// Simulates the communications of all ranks: each ends when all of its ranks have reached it.
+// Simulates the communications of all ranks. A communication ends when all of its ranks have reached it.
 #include "parallel/strategies/communication_check/check.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Simulation {
 
  private:
   struct Rank {
-    int number = 0;  // its rank in the whole mesh
+    int number = 0;  // number of this rank in the whole mesh
     const RankList* list = nullptr;
     std::size_t next = 0;                   // index of the communication that it has reached and waits for
     std::array<int, mesh_axes> done{};      // number of ended communications along each axis
@@ -46,7 +46,7 @@ class Simulation {
     bool is_done(int communication) const {
       return list->number[index(communication)] < done[index(list->all[index(communication)].axis)];
     }
-    // The next communication along an axis.
+    // Returns the next communication along an axis.
     const Communication& at(MeshAxis axis) const {
       return list->all[index(list->along_axis[index(axis)][index(done[index(axis)])])];
     }
@@ -102,7 +102,8 @@ class Simulation {
 
   int member(int r, MeshAxis axis, int along) const { return mesh_.rank(mesh_.position(r).with(axis, along)); }
 
-  // Whether `other`, a communication of a rank that `r` waits for, is of the kind that `r` waits for.
+  // Returns whether rank `r` waits for a communication of the kind of `other`, which is a communication of a rank that
+  // `r` waits for.
   bool answers(int r, MeshAxis axis, const Communication& other) const {
     const Communication& mine = ranks_[index(r)].at(axis);
     if (mine.is_collective()) return other.is_collective();
@@ -139,7 +140,7 @@ class Simulation {
 
   MeshAxis awaited_axis(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].axis; }
 
-  // The ranks that a waiting rank waits for.
+  // Returns the ranks that a waiting rank waits for.
   std::vector<int> awaited(int r) const {
     const MeshAxis axis = awaited_axis(r);
     const Communication& mine = ranks_[index(r)].at(axis);
@@ -152,7 +153,7 @@ class Simulation {
     return missing;
   }
 
-  // Whether the rest of the list of rank `other` has a communication that `r` waits for.
+  // Returns whether rank `other` has a later communication that `r` waits for.
   bool ever_answers(int r, int other) const {
     const MeshAxis axis = awaited_axis(r);
     const Rank& rank = ranks_[index(other)];
@@ -170,7 +171,7 @@ class Simulation {
                 ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis)));
   }
 
-  // Each rank waits for another waiting rank: following them leads back to a rank, which closes the circle.
+  // Each rank waits for another waiting rank, so that a path from rank to awaited rank ends in a circle.
   [[noreturn]] void fail_deadlock(int r) const {
     constexpr std::size_t max_shown = 8;
     std::vector<int> path;
@@ -203,7 +204,7 @@ class Simulation {
     }
     return text + ")";
   }
-  // Returns the same, after the wait if the rank is at a wait.
+  // Returns the same text; if the rank is at a wait, the text names the wait, too.
   std::string wait_text(int r) const {
     const Rank& rank = ranks_[index(r)];
     const Communication& at = rank.list->all[rank.next];

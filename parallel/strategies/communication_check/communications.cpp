@@ -57,7 +57,7 @@ Communication communication(const Program& program, const Op& op, const Schedule
 
 std::vector<Communication> communications_of(const Program& program) {
   std::vector<Communication> list;
-  std::map<TensorId, int> latest;  // by output: the last asynchronous communication that wrote it
+  std::map<TensorId, int> latest;  // last asynchronous communication that wrote a tensor; key: the tensor
   std::set<TensorId> unawaited;
   for (const ScheduleItem& item : program.schedule) {
     for (const Op& op : program.segment(item.segment).ops) {
@@ -81,7 +81,7 @@ std::vector<Communication> communications_of(const Program& program) {
   }
   if (!unawaited.empty()) {
     fail(program, list[static_cast<std::size_t>(latest.at(*unawaited.begin()))],
-         "it is asynchronous, and nothing waits for it");
+         "it is asynchronous, and no op waits for it");
   }
   return list;
 }

@@ -16,10 +16,10 @@ inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis);
 // The communications of one program, all together and along each axis.
 struct RankList {
   const Program* program = nullptr;
-  const RankList* alike = this;  // the first equal list
+  const RankList* alike = this;  // the first list that is equal to this one
   std::vector<Communication> all;
-  std::vector<int> number;                             // by communication: how many precede it on its axis; 0 for waits
-  std::array<std::vector<int>, mesh_axes> along_axis;  // indices in `all`, by axis
+  std::vector<int> number;  // of each communication: number of earlier ones on its axis; 0 for waits
+  std::array<std::vector<int>, mesh_axes> along_axis;  // indices in `all`, for each axis
 
   explicit RankList(const Program& of);
   RankList(const RankList&) = delete;
@@ -33,8 +33,8 @@ class RankLists {
   RankLists(const Mesh& mesh, const std::vector<const Program*>& programs);
 
   const RankList& of(int rank) const { return *of_ranks_[index(rank)]; }
-  // The mesh of the ranks that represent all: if all ranks along an axis have equal lists without peers, each does the
-  // same as the first one at the same time, so that the axis is reduced to one rank.
+  // Returns the mesh of the ranks that represent all ranks. If all ranks along an axis have equal lists without peers,
+  // they do the same at the same time, so that the first rank represents the axis.
   Mesh different() const;
 
  private:

@@ -112,9 +112,9 @@ class StageCut {
 
   Graph graph_;
   const int own_;
-  std::vector<int> stage_of_;  // by op; no_stage: in every stage that reads its output
-  std::vector<int> maker_;     // by tensor: the stage that computes it; no_stage: no stage, or each stage that reads it
-  std::vector<std::set<int>> readers_;  // by tensor: the stages that read it
+  std::vector<int> stage_of_;  // stage of each op; no_stage: every stage that reads its output
+  std::vector<int> maker_;     // stage that computes each tensor; no_stage: no stage, or each stage that reads it
+  std::vector<std::set<int>> readers_;  // stages that read each tensor
   std::set<TensorId> trained_;          // tensors whose gradients are sent back
 };
 

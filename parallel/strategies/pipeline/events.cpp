@@ -20,7 +20,8 @@ struct Pass {
 // Returns the passes of one stage in order.
 std::vector<Pass> passes_of(PipelineSchedule schedule, int stages, int stage, int micro_batches, bool training) {
   std::vector<Pass> passes;
-  // Number of micro-batches whose forward pass runs before the first backward pass, without that of this backward pass.
+  // Number of micro-batches with a forward pass before the first backward pass, without the micro-batch of this
+  // backward pass.
   const bool early = training && schedule == PipelineSchedule::one_forward_one_backward;
   const int ahead = early ? std::min(stages - 1 - stage, micro_batches) : micro_batches;
   int begun = 0;
@@ -42,7 +43,7 @@ class SimulatedStep {
       passes_.push_back(passes_of(schedule, stages, stage, micro_batches, training));
     }
     std::vector<std::size_t> next(passes_.size());
-    std::vector<int> free(passes_.size());  // when the stage's previous pass ends
+    std::vector<int> free(passes_.size());  // time at which the previous pass of each stage ends
     for (bool has_advanced = true; has_advanced;) {
       has_advanced = false;
       for (std::size_t stage = 0; stage < passes_.size(); ++stage) {
@@ -74,7 +75,7 @@ class SimulatedStep {
     return (pass.forward ? forward_ : backward_)[stage][static_cast<std::size_t>(pass.micro_batch)];
   }
   int end(std::size_t stage, const Pass& pass) const { return end(static_cast<int>(stage), pass); }
-  // Returns when the previous stage in this direction ends the pass; -1 if not yet known.
+  // Returns the time at which the previous stage in this direction ends the pass; -1 if it is still unknown.
   int ready_at(std::size_t stage, const Pass& pass) const {
     if (pass.forward && stage == 0) return 0;
     if (!pass.forward && stage + 1 == passes_.size()) {
@@ -85,8 +86,8 @@ class SimulatedStep {
     return start(static_cast<int>(before), pass) < 0 ? -1 : end(before, pass);
   }
 
-  std::vector<std::vector<Pass>> passes_;             // by stage
-  std::vector<std::vector<int>> forward_, backward_;  // start by stage and micro-batch; -1: not yet known
+  std::vector<std::vector<Pass>> passes_;             // passes of each stage
+  std::vector<std::vector<int>> forward_, backward_;  // start of each stage's micro-batches; -1: still unknown
 };
 
 }  // namespace
@@ -94,7 +95,7 @@ class SimulatedStep {
 std::vector<PipelineEvent> pipeline_events(PipelineSchedule schedule, int stages, int own, int micro_batches,
                                            bool training, const std::vector<StageMessage>& messages) {
   const SimulatedStep step(schedule, stages, micro_batches, training);
-  // Ordered by time; then gradients, activations, passes; then by sender, receiver and micro-batch.
+  // Actions are ordered by time; then gradients, activations, passes; then by sender, receiver and micro-batch.
   using Order = std::tuple<int, int, int, int, int>;
   std::vector<std::pair<Order, PipelineEvent>> ordered;
   for (const Pass& pass : step.passes(own)) {

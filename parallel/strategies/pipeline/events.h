@@ -20,15 +20,16 @@ struct PipelineEvent {
   enum class Kind { forward, backward, message };
   Kind kind = Kind::forward;
   int micro_batch = 0;
-  int message = -1;  // for Kind::message, its number
+  int message = -1;  // for Kind::message, the number of the message
 };
 
-// Returns the events of stage `own` of `stages` in a step of `micro_batches` micro-batches. `messages`: those that the
-// stage sends or receives. With `training` each micro-batch also has a backward pass, in the order of the schedule. All
-// stages order their messages in the same way, by a simulated step in which a backward pass takes twice as long as a
-// forward pass: activations are sent when their reader begins, gradients when they are computed, gradients first. A
-// stage's events are a subsequence of that common order, so that stages never wait for each other in a circle, even if
-// a send ends only with its receive; and a micro-batch has left a stage before the next one needs its memory.
+// Returns the events of stage `own` of `stages` in a step of `micro_batches` micro-batches. `messages`: the messages
+// that the stage sends or receives. With `training` each micro-batch also has a backward pass, in the order of the
+// schedule. All stages order their messages in the same way, by a simulated step in which a backward pass takes twice
+// as long as a forward pass: activations are sent when their reader begins, gradients when they are computed, gradients
+// first. A stage's events are a subsequence of this common order. Therefore stages never wait for each other in a
+// circle, even if a send ends only with its receive, and a micro-batch has left a stage before the next micro-batch
+// needs its memory.
 std::vector<PipelineEvent> pipeline_events(PipelineSchedule schedule, int stages, int own, int micro_batches,
                                            bool training, const std::vector<StageMessage>& messages);
 

@@ -8,13 +8,14 @@
 
 namespace trainctl {
 
-// Returns the tensors of a forward graph that have gradients: trainable parameters and the tensors that depend on them.
+// Returns the tensors of a forward graph that have gradients: trainable parameters, and tensors that depend on
+// trainable parameters.
 std::set<TensorId> trained_tensors(const Graph& graph);
 
 // Returns this rank's stage of a whole forward graph (Strategy::stages). A tensor that later stages read is sent
 // directly to each of them, which receives it instead of computing it; gradients return on the same paths. Inputs and
-// outputs of other stages become no_tensor; parameters and statistics are those of the stage, and each parameter lists
-// the stages that share it. Without a pipeline the graph is not changed.
+// outputs of other stages become no_tensor; the graph has only the stage's parameters and statistics, and each
+// parameter lists the stages that share it. Without a pipeline the graph is not changed.
 Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy);
 
 // Orders the micro-batches of a stage's program by the strategy's schedule. Sends and receives become asynchronous and
@@ -23,9 +24,9 @@ Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy);
 // is not changed.
 Program schedule_stage(Program program, const MeshRank& rank, const Strategy& strategy);
 
-// Sums the gradients of parameters that layers on several stages share over these stages, at the start of the update,
-// after their reduction over the data axis, so that each stage makes the same update. Without a pipeline the program is
-// not changed.
+// If layers on several stages share a parameter, sums its gradient over these stages, so that each stage makes the same
+// update. The sum is computed at the start of the update, after the reduction over the data axis. Without a pipeline
+// the program is not changed.
 Program sum_shared_gradients(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // Schedules a stage's micro-batches and exchanges. All exchanges are asynchronous: a send overlaps the passes after it,
-// a receive those before its reader, and a pass waits for the exchanges of its slot.
+// a receive overlaps the passes before its reader, and a pass waits for the exchanges of its slot.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -89,10 +89,10 @@ class StageSchedule {
     std::vector<Op> ops, waits;
     int segment = -1, wait_segment = -1;
   };
-  // The tensors that the stage sends to another one, or receives from it, for a micro-batch.
+  // The tensors that the stage sends to another stage, or receives from it, for a micro-batch.
   struct Exchange {
     StageMessage message;
-    Transfer equal, rest;                      // of equal micro-batches, and of a smaller last one
+    Transfer equal, rest;                      // for equal micro-batches, and for a smaller last one
     std::optional<ScheduleItem> pending_wait;  // the wait for the last exchange that was begun
   };
 
@@ -102,7 +102,7 @@ class StageSchedule {
   }
 
   // Moves the sends and receives of a pass to their exchanges. All variants of the backward pass exchange the same
-  // tensors, so one variant is moved; a smaller micro-batch has only one.
+  // tensors, so that the exchanges of one variant are moved; a smaller micro-batch has only one variant.
   void move_exchanges(Segment& segment, bool of_rest) {
     const auto transfer = [&](const StageMessage& message) -> Transfer& {
       Exchange& exchange = exchange_of(message);
@@ -197,7 +197,7 @@ class StageSchedule {
   Program program_;
   const int own_, stages_;
   std::vector<Exchange> exchanges_;
-  std::vector<int> slots_;  // micro-batch, by slot; -1: free
+  std::vector<int> slots_;  // micro-batch in each slot; -1: the slot is free
 };
 
 }  // namespace

@@ -9,14 +9,14 @@
 namespace trainctl {
 namespace {
 
-// A gradient of which several stages have a summand, or this rank's shard of a bucket of such gradients.
+// A gradient that is the sum of summands of several stages, or this rank's shard of a bucket of such gradients.
 struct SharedGradient {
   std::vector<int> stages;
   TensorId sum = no_tensor;
 };
 
-// Returns them in the order of the layout. It orders all sets of stages, so that no stages wait for each other in a
-// circle.
+// Returns the shared gradients in the order of the layout, which is a common order of all sets of stages. Therefore
+// stages do not wait for each other in a circle.
 std::vector<SharedGradient> shared_gradients(Program& program) {
   std::vector<SharedGradient> shared;
   const ParameterLayout& flat = program.flat;
@@ -47,8 +47,8 @@ Op send(const Program& program, TensorId tensor, int stage) {
   return {std::make_shared<Send>(MeshAxis::pipeline, stage), {tensor}, {tensor}, program.tensor(tensor).name, {}};
 }
 
-// The first of the stages adds the summands of all stages, in order, and sends the sum to the others, so that all have
-// the same bits.
+// The first of the stages adds the summands of all stages, in order, and sends the sum to the other stages, so that all
+// stages have the same bits.
 void add_up(Program& program, const SharedGradient& shared, int own, std::vector<Op>& ops) {
   const int first = shared.stages.front();
   if (own != first) {

@@ -32,7 +32,7 @@ struct Unit {
   std::string path;
   SourceLocation location;
   double cost = 0;        // cost that it adds to its stage
-  double sent_after = 0;  // cost of a cut after it: of sending all tensors that later layers read
+  double sent_after = 0;  // cost of a cut after the layer: of sending all tensors that later layers read
   bool ends = true;       // whether a stage may end with it
 };
 
@@ -43,7 +43,7 @@ struct SharedWeights {
 };
 
 std::vector<SharedWeights> shared_weights(const Graph& graph, const std::map<std::string, std::size_t>& number) {
-  std::map<TensorId, TensorId> moving;  // running statistic, by the value of a batch
+  std::map<TensorId, TensorId> moving;  // running statistic; key: the value for a batch
   for (const GraphStatistic& statistic : graph.statistics) moving[statistic.batch_value] = statistic.moving;
   std::map<TensorId, std::set<std::size_t>> units;
   for (const Op& op : graph.ops) {
@@ -70,7 +70,7 @@ std::map<std::string, std::size_t> numbers_of(const std::vector<Unit>& units) {
 
 std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   std::vector<Unit> units;
-  std::map<std::string, std::size_t> last;  // number of the last op, by layer
+  std::map<std::string, std::size_t> last;  // number of the last op; key: the layer
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (!prepares_input(graph, graph.ops[i])) last[graph.ops[i].name] = i;
   }
@@ -84,8 +84,8 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
     if (shared.tensor->role != Role::statistic) continue;
     for (std::size_t i = *shared.units.begin(); i < *shared.units.rbegin(); ++i) units[i].ends = false;
   }
-  // Costs are those of the fused graph, since ops that are fused into others cost nothing: for example, the addition at
-  // the end of a residual block.
+  // Costs are computed for the fused graph, since an op that is fused into another op has no cost of its own. An
+  // example is the addition at the end of a residual block.
   const Graph fused = fuse(graph);
   const std::set<TensorId> trained = trained_tensors(fused);
   for (const Op& op : fused.ops) {
@@ -113,8 +113,8 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
 std::vector<int> balance(const std::vector<Unit>& units, int stages) {
   const std::size_t count = units.size();
   const auto stage_count = static_cast<std::size_t>(stages);
-  // The minimal cost of the costliest of the first k stages if they contain the first n units, and where the last
-  // begins.
+  // If the first k stages contain the first n units: the minimal cost of the costliest stage, and the first unit of the
+  // last stage.
   std::vector<std::vector<double>> least(stage_count + 1,
                                          std::vector<double>(count + 1, std::numeric_limits<double>::max()));
   std::vector<std::vector<std::size_t>> begin(stage_count + 1, std::vector<std::size_t>(count + 1));
@@ -172,8 +172,8 @@ void check_shared(const Graph& graph, const std::vector<Unit>& units, const std:
   }
 }
 
-// Computes the stage that the config assigns to each unit; -1 after an error. Of a layer and the blocks around it, the
-// innermost one that a pattern matches decides.
+// Computes the stage that the config assigns to each unit; -1 after an error. The pattern that matches the layer
+// decides, or else the pattern that matches the innermost block around it.
 class ConfiguredStages {
  public:
   ConfiguredStages(const std::vector<Unit>& units, const StrategyOptions& options, Reader& reader)
@@ -195,7 +195,7 @@ class ConfiguredStages {
  private:
   struct Found {
     const Reference* pattern = nullptr;
-    int above = 0;  // as blocks_above() returns
+    int above = 0;  // number of blocks above the match, see blocks_above()
   };
 
   void match(const Reference& pattern, int stage) {
@@ -237,7 +237,7 @@ class ConfiguredStages {
   const StrategyOptions& options_;
   Reader& reader_;
   std::vector<int> stage_of_;
-  std::vector<Found> found_;  // by unit: the pattern that decides its stage
+  std::vector<Found> found_;  // pattern that decides the stage of each unit
 };
 
 }  // namespace

@@ -23,10 +23,10 @@ std::vector<std::string> layers_of(const Graph& graph);
 // that reads the input runs the op itself.
 bool prepares_input(const Graph& graph, const Op& op);
 
-// Cuts a whole forward training graph into `stages` stages: by strategy.place, else such that the cost of the costliest
-// stage, including sending, is minimal. Reports problems to the reader with their lines: a pattern that matches no
-// layer, a layer in two stages or in none, stages out of order, more stages than layers, uses of a batch normalization
-// in several stages. Balanced stages are not cut between these uses.
+// Cuts a whole forward training graph into `stages` stages: by strategy.place if it is set, otherwise such that the
+// cost of the costliest stage, including sending, is minimal. Reports problems to the reader with their lines: a
+// pattern that matches no layer, a layer in two stages or in no stage, stages out of order, more stages than layers,
+// uses of a batch normalization in several stages. Balanced stages are not cut between these uses.
 Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, const ByteCosts& bytes,
                      Reader& reader);
 

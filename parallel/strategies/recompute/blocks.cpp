@@ -8,7 +8,7 @@ namespace trainctl {
 namespace {
 
 constexpr int no_block = -1;
-// A further output of an op is kept if it has at most 1 / small_fraction of the first one's bytes.
+// A further output of an op is kept if it has at most 1 / small_fraction of the bytes of the first output.
 constexpr std::int64_t small_fraction = 16;
 
 std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
@@ -61,7 +61,7 @@ class BlockFinder {
   struct Reads {
     std::vector<int> forward;        // ops of the forward pass
     std::set<std::string> backward;  // names of ops of the backward pass
-    bool otherwise = false;          // whether other ops read it: for example, those that send it to another stage
+    bool otherwise = false;          // whether other ops read it, such as a send to another stage
   };
 
   const Tensor& tensor(TensorId id) const { return program_.tensor(id); }
@@ -71,8 +71,8 @@ class BlockFinder {
   }
   std::int64_t bytes_of(TensorId id) const { return tensor(id).type.bytes(); }
 
-  // Whether an op may be recomputed. Collectives may not, since all ranks of an axis would have to run them again. The
-  // output of ops on a batch alone, such as normalized images, is kept like the batch.
+  // Returns whether an op may be recomputed. Collectives may not, since all ranks of an axis would have to run them
+  // again. Outputs that depend on the batch alone, such as normalized images, are kept like the batch.
   bool can_recompute(const Op& op) const {
     const auto is_input = [this](TensorId id) { return tensor(id).role == Role::input; };
     return op.def->trait() != OpTrait::collective && !std::all_of(op.inputs.begin(), op.inputs.end(), is_input);
@@ -99,7 +99,7 @@ class BlockFinder {
     }
   }
 
-  // The bytes of an op's outputs that the backward pass reads.
+  // Returns the bytes of an op's outputs that the backward pass reads.
   std::int64_t saved_bytes(const Op& op) const {
     std::int64_t bytes = 0;
     for (TensorId id : op.outputs) {
@@ -137,8 +137,8 @@ class BlockFinder {
     }
   }
 
-  // Whether the tensor, an output of an op of the block, stays in memory: a small further output, or one that is read
-  // outside of the block's ops and their gradients.
+  // Returns whether the tensor, an output of an op of the block, stays in memory: it is a small further output, or it
+  // is read by ops other than the block's ops and their gradients.
   bool is_kept(TensorId id, int block, const std::set<std::string>& layers) const {
     const TensorId memory = owner(id);
     const int made_by = maker_[index(memory)];
@@ -190,10 +190,10 @@ class BlockFinder {
 
   const Program& program_;
   const std::vector<Op>& ops_;      // ops of the forward pass
-  std::vector<int> maker_;          // by tensor: the op that computes it
-  std::vector<Reads> reads_;        // by tensor with memory of its own
-  std::vector<int> block_of_;       // number of the block, by op
-  std::vector<std::string> names_;  // by block
+  std::vector<int> maker_;          // op that computes each tensor
+  std::vector<Reads> reads_;        // readers of each tensor with memory of its own
+  std::vector<int> block_of_;       // number of each op's block
+  std::vector<std::string> names_;  // name of each block
 };
 
 }  // namespace

@@ -10,8 +10,9 @@
 namespace trainctl {
 namespace {
 
-// Removes the last blocks from the list, since the backward pass runs them first, when the blocks before them hold only
-// their outputs. Together they may have at most the bytes of the largest remaining block.
+// Removes the last blocks from the list, so that they are not recomputed: the backward pass runs them first, when the
+// blocks before them hold only their outputs. Together the removed blocks may have at most the bytes of the largest
+// remaining block.
 void remove_last(std::vector<RecomputableBlock>& blocks) {
   std::vector<std::int64_t> largest{0};  // largest of the first n blocks
   for (const RecomputableBlock& block : blocks) largest.push_back(std::max(largest.back(), block.inside));
@@ -78,7 +79,8 @@ class Recomputation {
 
   Program program_;
   std::vector<RecomputableBlock> blocks_;
-  std::map<TensorId, std::pair<TensorId, std::size_t>> recomputed_;  // by activation: its copy and the block
+  // Copy and block of each recomputed activation.
+  std::map<TensorId, std::pair<TensorId, std::size_t>> recomputed_;
 };
 
 }  // namespace

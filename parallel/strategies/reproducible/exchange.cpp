@@ -74,13 +74,13 @@ TensorId SumExchange::received(std::size_t round, const std::vector<TensorId>& t
 
 void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_shard) {
   if (order_.size() == 2 && rounds_ == 1 && replicas_ == 2) return reduce_two(tensors, count, own_shard);
-  // In a round for which it has no sum, a replica sends slot 0, and no replica uses it.
+  // In a round for which a replica has no sum, it sends slot 0, which no replica uses.
   std::vector<int> free_slots;
   for (int slot = 1; slot < program_.flat.gradient_slots; ++slot) {
     if (std::ranges::find(own_, slot, &LeafSum::slot) == own_.end()) free_slots.push_back(slot);
   }
   std::vector<TensorId> inputs;
-  std::map<int, TensorId> in_slot;  // received tensors, by slot
+  std::map<int, TensorId> in_slot;  // received tensors; key: the slot
   for (std::size_t round = 0; round < rounds_; ++round) {
     std::optional<int> slot;
     if (!free_slots.empty()) {
@@ -106,7 +106,7 @@ void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, 
   if (gathers) {
     const TensorId gathered = whole(tensors, count, 0);
     ops_.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_shard}, {gathered}, "sums", {}});
-    in_slot.erase(0);  // it holds the sum now
+    in_slot.erase(0);  // slot 0 now holds the sum
   }
   const std::vector<ZeroGaps::Gap> gaps = gaps_of(tensors, count);
   for (const auto& [slot, used] : in_slot) {

@@ -20,7 +20,7 @@ using Round = std::vector<SlotSum>;
 // The tensors that a leaf's backward pass writes and receives, in the slot: buckets of gradients, then the sums. All
 // rounds use the same tensors, so that they share memory.
 struct LeafTensors {
-  std::map<TensorId, TensorId> renamed;  // by tensor of the program: the tensor that replaces it
+  std::map<TensorId, TensorId> renamed;  // tensor that replaces a tensor of the program; key: the replaced tensor
   std::vector<TensorId> wholes;
   std::vector<TensorId> received;
 };
@@ -38,7 +38,7 @@ class InterleavedReduction {
     sum_count_ = all - layout_.trainable_count;
     for (const FlatTensor& sum : layout_.reduced) sums_.push_back(sum.tensor);
     for (const FlatBucket& bucket : layout_.buckets) shards_.push_back({bucket.gradient});
-    shards_.emplace_back();  // shards of the sums: added when the first one is used
+    shards_.emplace_back();  // shards of the sums, which are added at their first use
   }
 
   Program run() {
@@ -49,7 +49,7 @@ class InterleavedReduction {
       }
     }
     auto round = rounds.begin();
-    std::map<int, std::vector<std::pair<Round, int>>> known;  // by pass: the segments created from it
+    std::map<int, std::vector<std::pair<Round, int>>> known;  // segments created from a pass; key: the pass
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward) continue;
       require(round != rounds.end(), "there are more backward passes than rounds");
@@ -85,7 +85,8 @@ class InterleavedReduction {
     return static_cast<TensorId>(program_.tensors.size() - 1);
   }
 
-  // Returns the tensors of a leaf. The smaller last leaf has its own, whose lifetimes do not span its forward pass.
+  // Returns the tensors of a leaf. The smaller last leaf has its own tensors, so that no lifetime spans its forward
+  // pass.
   LeafTensors& tensors_of(bool rest) {
     LeafTensors& leaf = leaves_[rest ? 1 : 0];
     if (!leaf.wholes.empty()) return leaf;
@@ -199,11 +200,11 @@ class InterleavedReduction {
   Program program_;
   const int replica_, replicas_;
   const bool overlap_;
-  ParameterLayout layout_;  // with offsets assigned
+  ParameterLayout layout_;  // layout with assigned offsets
   std::int64_t sum_count_ = 0;
   std::vector<TensorId> sums_;
-  LeafTensors leaves_[2];                      // of whole logical shards, and of the smaller last one
-  std::vector<std::vector<TensorId>> shards_;  // by bucket (the last one: the sums), then by slot
+  LeafTensors leaves_[2];                      // tensors of whole logical shards, and of the smaller last one
+  std::vector<std::vector<TensorId>> shards_;  // shards in each slot, for each bucket; the last bucket has the sums
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 // Gradients are added in groups of about this many bytes, which fit into the cache of a core.
 constexpr std::int64_t group_bytes = 256 << 10;
-// Gradients are exchanged in pieces of about this many bytes; a rank without free slots receives one at a time.
+// Gradients are exchanged in pieces of about this many bytes; a rank without free slots receives one piece at a time.
 constexpr std::int64_t piece_bytes = 8 << 20;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
@@ -35,7 +35,7 @@ class TreeReduction {
     // Stages of a pipeline wait for each other in every micro-batch.
     max_streams_ = rank.size(MeshAxis::pipeline) == 1 ? compute_streams : 1;
     program_.streams = streams_for(program_.shards.present);
-    // A smaller batch has the slots of a full one, in which it receives the sums of the other replicas.
+    // A smaller batch has the slots of a full batch, to receive the sums of the other replicas in them.
     program_.flat.gradient_slots =
         std::max({1, slots_for(program_.shards.present), slots_for(program_.shards.shards.count)});
     program_.slots = std::max(program_.slots, program_.streams);
@@ -83,7 +83,8 @@ class TreeReduction {
     return std::move(own.sums);
   }
 
-  // With several streams: they compute the leaves of a round and then its sums, each stream for some of the groups.
+  // With several streams: the streams compute the leaves of a round, one each, and then its sums, each stream for some
+  // of the groups.
   std::vector<LeafSum> add_in_parallel() {
     const int present = program_.shards.present;
     StreamSums own = sums_of_streams(row_of(present), present, program_.streams);
@@ -138,7 +139,8 @@ class TreeReduction {
   // Assigns each leaf a backward segment that executes its LeafStep.
   void add_leaves(const std::vector<LeafStep>& steps) {
     auto leaf = steps.begin();
-    std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: the segments created from it
+    // The segments created from each backward segment.
+    std::map<int, std::vector<std::pair<LeafStep, int>>> known;
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward || leaf == steps.end()) continue;
       const int base = pass_of_leaf(program_, item);
@@ -186,7 +188,7 @@ class TreeReduction {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Adds the sums of all replicas. If the update is sharded, each replica needs only the sum of its shard of the
+  // Adds up the sums of all replicas. If the update is sharded, each replica needs only the sum of its shard of the
   // gradient.
   void exchange(std::vector<LeafSum> own) {
     SumExchange exchange(program_, slots_, rank_, std::move(own));
@@ -225,7 +227,7 @@ class TreeReduction {
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!strategy.options.reproducible || program.find(Phase::update) < 0) return program;
   // The alignment lets pieces of the exchange, which may begin with any gradient, be divided among the replicas.
-  // Programs without logical shards need the same layout as the others.
+  // Programs without logical shards need the same layout as programs with logical shards.
   ParameterLayout& flat = program.flat;
   if (!flat.shares(Quantity::states)) flat.alignment = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;

@@ -1,4 +1,4 @@
-// Adds tensors in slots, which are copies of those in slot 0.
+// Adds tensors in slots, which are copies of the tensors in slot 0.
 #include "parallel/strategies/reproducible/slot_tensors.h"
 
 #include "core/base/format.h"

@@ -25,7 +25,7 @@ class SlotTensors {
  private:
   Program& program_;
   std::map<std::pair<TensorId, int>, TensorId> in_slot_;
-  std::map<std::tuple<TensorId, std::size_t, int>, TensorId> whole_;  // by first tensor, number of tensors, and slot
+  std::map<std::tuple<TensorId, std::size_t, int>, TensorId> whole_;  // key: first tensor, number of tensors, slot
 };
 
 }  // namespace trainctl

@@ -10,8 +10,8 @@
 namespace trainctl {
 namespace {
 
-// The slots of a rank's sums: a leaf that completes k sums is stored in slot k, or the next free one, and so is their
-// sum. So leaves at equal positions in the tree have equal steps.
+// The slots of a rank's sums. A leaf that completes k sums is stored in slot k or the next free slot, and the completed
+// sum is stored there, too. Thus leaves at equal positions in the tree have equal steps.
 class Slots {
  public:
   int take(int slot) {
@@ -28,8 +28,8 @@ class Slots {
   int used_ = 0;
 };
 
-// Returns how many nodes on the stack `top` completes: each is the left half of a node whose right half consists of all
-// nodes after it. Extends `top` to their sum.
+// Returns the number of nodes on the stack that `top` completes, and extends `top` to their sum. A completed node is
+// the left half of a node, and all nodes after it are the right half.
 int completed(const std::vector<LeafRange>& stack, int leaves, LeafRange& top) {
   int count = 0;
   for (auto left = stack.rbegin(); left != stack.rend() && are_halves(*left, top, leaves); ++left) {
@@ -102,8 +102,8 @@ std::vector<TreeNode> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
   return nodes;
 }
 
-// Converts a node whose summands' inputs are slots, or negative for the input that is not a slot. The inputs of the
-// result are numbered in the order of the slots, followed by the other input.
+// Converts a node. The inputs of its summands are slots; a negative input means the input that is not a slot. The
+// inputs of the result are numbered in the order of the slots, followed by the other input.
 SlotSum slot_sum(const TreeNode& node, int slot) {
   SlotSum sum{{}, node.summands, slot};
   for (const Summand& summand : node.summands) {

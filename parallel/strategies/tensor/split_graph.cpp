@@ -1,4 +1,4 @@
-// Converts between whole tensors and shards of them.
+// Converts whole tensors to shards and shards to whole tensors.
 #include "parallel/strategies/tensor/split_graph.h"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ TensorId SplitGraph::whole(TensorId id) {
   return versions(id).whole = made;
 }
 
-// Each stage of a pipeline that has such ops adds the gradients itself, since whole gradients are sent between stages.
+// Each stage of a pipeline with ops that read the shared tensor adds the gradients itself, since stages exchange whole
+// gradients.
 TensorId SplitGraph::shared(TensorId id, const Op& reader) {
   const TensorId x = whole(id);
   Versions& of = versions(id);
@@ -78,7 +79,7 @@ TensorId SplitGraph::shard(TensorId id, int dimension, const Op& reader) {
   if (tensor.role == Role::parameter || tensor.role == Role::statistic) return parameter_shard(id, dimension);
   if (versions(id).group < 0) versions(id).group = groups_.add();
   TensorId x = whole(id);
-  count_exchange(id);  // for its gradient
+  count_exchange(id);  // exchange of the gradient
   const bool columns = is_last(dimension, tensor.type);
   if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), reader);
   x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_.count, ranks_.index), {x}, reader, "/part")[0];

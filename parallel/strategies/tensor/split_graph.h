@@ -18,9 +18,9 @@ class SplitGraph {
   // `stages`: the pipeline stages into which the graph will be cut. All arguments must outlive the object.
   SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages);
 
-  // The dimension along which the tensor is split; empty if each rank has it whole.
+  // Returns the dimension along which the tensor is split; empty if each rank has the whole tensor.
   std::optional<int> split_of(TensorId id) const { return versions(id).dimension; }
-  // The group of layers that the split tensor, or its readers, belong to; -1: none yet.
+  // Returns the group of layers that the split tensor, or its readers, belong to; -1 before the group is known.
   int group_of(TensorId id) const { return versions(id).group; }
   SplitGroups& groups() { return groups_; }
 
@@ -33,32 +33,33 @@ class SplitGraph {
   // running statistic, or a slice of the whole tensor.
   TensorId shard(TensorId id, int dimension, const Op& reader);
 
-  // Appends an op that implements `like`, an op of the graph. Its outputs have the names of that op's outputs, followed
-  // by `suffix`.
+  // Appends an op that implements `like`, an op of the graph. Its outputs have the names of the outputs of `like`,
+  // followed by `suffix`.
   std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& like,
                              const std::string& suffix = "");
-  // Sets `made` as the tensor `id` of the graph, whole, or this rank's shard along the dimension.
+  // Set `made` as the whole tensor for `id`, a tensor of the graph, or as this rank's shard of `id` along the
+  // dimension.
   void set_whole(TensorId id, TensorId made) { versions(id).whole = made; }
   void set_shard(TensorId id, TensorId made, int dimension);
   void set_group(TensorId id, int group) { versions(id).group = group; }
 
   // Returns the rank's graph, after all ops have been emitted. Outputs that are split along the last dimension stay
-  // split: their readers accept shards or gather them; the exchange counts as if they gathered them.
+  // split: their readers accept shards or gather them. The exchange is counted as if all readers gathered them.
   Graph finish();
 
  private:
   struct Versions {
-    TensorId whole = no_tensor;    // equal on all ranks
-    TensorId shared = no_tensor;   // the same tensor as an input of ops of which each rank computes a shard
+    TensorId whole = no_tensor;    // the whole tensor, equal on all ranks
+    TensorId shared = no_tensor;   // the same tensor as an input of ops that compute shards
     int shared_in = 0;             // the stage of these ops
     TensorId shard = no_tensor;    // this rank's shard
-    std::optional<int> dimension;  // along which the tensor is split
+    std::optional<int> dimension;  // dimension along which the tensor is split
     int group = -1;
   };
 
   Versions& versions(TensorId id) { return versions_[static_cast<std::size_t>(id)]; }
   const Versions& versions(TensorId id) const { return versions_[static_cast<std::size_t>(id)]; }
-  // Adds the number of the tensor's values to those that the ranks exchange for its group.
+  // Adds the number of the tensor's values to SplitGroup::exchanged of its group.
   void count_exchange(TensorId id);
   TensorId output(TensorId id);
   TensorId reshaped(TensorId made, Shape shape, const Op& like);
@@ -72,7 +73,7 @@ class SplitGraph {
   const ShardPosition ranks_;
   const Stages& stages_;
   Graph to_;
-  std::vector<Versions> versions_;  // by tensor of the graph
+  std::vector<Versions> versions_;  // versions of each tensor of the graph
   SplitGroups groups_;
 };
 

@@ -6,17 +6,17 @@
 
 namespace trainctl {
 
-// The number of multiply-adds per exchanged value from which on a split saves time: about the number that a core
-// computes while a value is moved from rank to rank through a host's memory.
+// The least number of multiply-adds per exchanged value for which a split saves time. It is about the number that a
+// core computes while a value is moved from rank to rank through a host's memory.
 inline constexpr double least_work = 32;
 
-// The number of multiply-adds that take as long as the update of a parameter, for which a core moves about three
-// values.
+// The number of multiply-adds that take as long as the update of a parameter. A core moves about three values for an
+// update.
 inline constexpr double work_of_update = 3 * least_work;
 
 struct SplitGroup {
   double work = 0;                  // multiply-adds of its layers, or an equivalent
-  double exchanged = 0;             // number of values that the ranks exchange for it, forward and backward
+  double exchanged = 0;             // number of values that the ranks exchange for the group, forward and backward
   std::vector<std::size_t> begins;  // numbers of the ops at which tensors become split
 
   bool is_worthwhile() const { return work >= least_work * exchanged; }
@@ -30,7 +30,8 @@ class SplitGroups {
     entries_.push_back({});
     return static_cast<int>(entries_.size()) - 1;
   }
-  // Returns the group with this number, or the one that it was joined to; valid until the next add().
+  // Returns the group with this number, or the group that it was joined to. The reference is valid until the next
+  // add().
   SplitGroup& operator[](int number) { return entry(root_of(number)).group; }
 
   void join(int one, int other) {
@@ -43,7 +44,7 @@ class SplitGroups {
     entry(other).joined = one;
   }
 
-  // Returns the ops at which the groups begin that do not save time.
+  // Returns the ops that begin groups that do not save time.
   std::vector<std::size_t> not_worthwhile() const {
     std::vector<std::size_t> ops;
     for (const Entry& entry : entries_) {
@@ -56,7 +57,7 @@ class SplitGroups {
  private:
   struct Entry {
     SplitGroup group;
-    int joined = -1;  // number of the group to which it was joined; -1: none
+    int joined = -1;  // number of the group to which this one was joined; -1: not joined
   };
   Entry& entry(int number) { return entries_[static_cast<std::size_t>(number)]; }
   int root_of(int number) {

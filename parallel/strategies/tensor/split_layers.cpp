@@ -34,8 +34,8 @@ class Walk {
     for (const GraphStatistic& statistic : graph.statistics) ++updated_[statistic.moving];
   }
 
-  // Walks over all ops. Returns the ops that must not begin to split in the next walk: those whose groups do not save
-  // time, and those that split a parameter which another op needs whole. If there are none, the graph is complete.
+  // Walks over all ops. Returns the ops that must not begin to split in the next walk: ops of groups that do not save
+  // time, and ops that split a parameter which another op needs whole. If the result is empty, the graph is complete.
   std::vector<std::size_t> run() {
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       if (!write(graph_.ops[i], i)) return conflicting(graph_.ops[i]);
@@ -48,7 +48,7 @@ class Walk {
   Graph take() { return std::move(made_); }
 
  private:
-  // Appends the op to the rank's graph. Returns false if it needs a whole parameter of which the rank has a shard.
+  // Appends the op to the rank's graph. Returns false if it needs a whole parameter and the rank has only a shard.
   bool write(const Op& op, std::size_t number) {
     Way way = best_way_of(op, false);
     const bool reads_split = reads_split_parameters(op);
@@ -79,7 +79,8 @@ class Walk {
     return ops;
   }
 
-  // With `may_slice` each rank may use a slice of an activation that all ranks have.
+  // Returns the best way to share the op. With `may_slice` each rank may use a slice of an activation that all ranks
+  // have.
   Way best_way_of(const Op& op, bool may_slice) const {
     std::vector<Operand> operands;
     for (TensorId input : op.inputs) {
@@ -149,7 +150,8 @@ class Walk {
     for (std::size_t i = 0; i < made.size(); ++i) split_.set_whole(op.outputs[i], made[i]);
   }
 
-  // Whether the op is excluded: ops that share a parameter begin to split it together, or none of them does.
+  // Returns whether the op is excluded. Ops that share a parameter are excluded together, so that either all or no op
+  // of them begins to split it.
   bool is_excluded(const Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId input) {
       const std::vector<std::size_t>& readers = readers_[index(input)];
@@ -158,7 +160,7 @@ class Walk {
     });
   }
 
-  // Whether the op computes a batch's value for a running statistic that several layers update.
+  // Returns whether the op computes a batch's value for a running statistic that several layers update.
   bool updates_shared(const Op& op) const {
     return std::any_of(graph_.statistics.begin(), graph_.statistics.end(), [&](const GraphStatistic& statistic) {
       return updated_.at(statistic.moving) > 1 &&
@@ -183,8 +185,8 @@ class Walk {
   const Graph& graph_;
   const ShardPosition ranks_;
   const std::set<std::size_t>& excluded_;
-  std::vector<std::vector<std::size_t>> readers_;  // by tensor: numbers of the ops that read it
-  std::map<TensorId, int> updated_;                // by running statistic: number of layers that update it
+  std::vector<std::vector<std::size_t>> readers_;  // numbers of the ops that read each tensor
+  std::map<TensorId, int> updated_;  // number of layers that update a running statistic; key: the statistic
   SplitGraph split_;
   bool splits_ = false;
   Graph made_;

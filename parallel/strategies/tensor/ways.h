@@ -1,4 +1,4 @@
-// Finds the ways in which the ranks along the tensor axis can share an op, by the op's placement rule alone.
+// Finds the ways to share an op among the ranks along the tensor axis, from the op's placement rule alone.
 #pragma once
 
 #include <memory>
@@ -32,10 +32,10 @@ struct Operand {
 struct Way {
   Sharing sharing = Sharing::none;
   std::shared_ptr<const OpDef> def;  // the op on a rank's shards
-  SplitDimensions inputs, outputs;   // for a sum: without the bias, which is added to the sum (OpDef::bias())
+  SplitDimensions inputs, outputs;   // a sum has no bias here, since it is added to the sum (OpDef::bias())
 };
 
-// Returns the best way to share an op of the whole graph: the first kind of Sharing for which the op's placement rule
+// Returns the best way to share an op of the whole graph: the first kind of Sharing such that the op's placement rule
 // accepts a combination of the operands' alternatives. The number of ranks divides every dimension that is split. An op
 // that runs on shards has no whole parameter, since the parameter's gradient would be a sum over the ranks.
 Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,

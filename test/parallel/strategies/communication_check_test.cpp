@@ -298,7 +298,7 @@ TEST_CASE("a wait without its communication is refused, and so is an asynchronou
       "wait 'x' in forward of 'step': no earlier asynchronous communication writes the tensor that it waits for"));
   const Script without = Script().reduce("x", data_axis, 100, true);
   CHECK(contains(problem_of(mesh, std::vector{without, without}).text,
-                 "all_reduce 'x' in forward of 'step': it is asynchronous, and nothing waits for it"));
+                 "all_reduce 'x' in forward of 'step': it is asynchronous, and no op waits for it"));
 }
 
 namespace {
