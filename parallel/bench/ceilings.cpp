@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// The rate of copies of `bytes` bytes from one buffer to another, the best of three rounds.
+// Returns the rate of copies of `bytes` bytes from one buffer to another: the best of three rounds.
 double measure_copy(Backend& backend, std::int64_t bytes, int copies) {
   const Memory from = backend.allocate(bytes), to = backend.allocate(bytes);
   const auto stream = backend.compute_stream();
@@ -40,7 +40,7 @@ double Ceilings::gb_per_s(std::int64_t bytes) const {
   for (std::size_t i = cached.size(); i-- > 0;) {
     best = std::max(best, cached[i].gb_per_s);
     if (cached[i].bytes <= bytes) {
-      // It exceeds the largest small copy, so the data is not in the caches.
+      // `bytes` exceeds the largest small copy, so that the data does not fit in the caches.
       return i + 1 == cached.size() ? std::max(copy_gb_per_s, peaks.triad_gb_per_s) : best;
     }
   }

@@ -19,13 +19,13 @@ struct Ceilings {
   double copy_gb_per_s = 0;      // a large copy within the device's memory; counts read and written bytes
   std::vector<CopyRate> cached;  // small copies, in the order of their sizes
 
-  // The ceiling for an op that touches `bytes` bytes: the highest rate of the large copy and the triad and, if the
-  // bytes fit into caches, of the small copies from the largest one down to the first that touches at most `bytes`
+  // Returns the ceiling for an op that touches `bytes` bytes: the higher rate of the large copy and the triad. If the
+  // bytes fit into caches, small copies count, too: from the largest one down to the first that touches at most `bytes`
   // bytes.
   double gb_per_s(std::int64_t bytes) const;
-  // The rate of the fastest small copy.
+  // Returns the rate of the fastest small copy.
   double cached_gb_per_s() const;
-  // The rate of matrix products of this dtype; both half-precision dtypes have the same rate.
+  // Returns the rate of matrix products of this dtype; both half-precision dtypes have the same rate.
   double gflops(DType dtype) const;
 };
 

@@ -58,7 +58,7 @@ class Bench {
     return options_.ordinary_memory ? backend_.allocate(bytes) : communicator_.allocate(bytes);
   }
 
-  // The other rank of a message; -1 if there is none.
+  // Returns the other rank of a message; -1 if this rank has no neighbour.
   int neighbour() const {
     const int peer = rank_ ^ 1;
     return peer < ranks_ ? peer : -1;
@@ -130,7 +130,7 @@ class Bench {
     return seconds_now() - start;
   }
 
-  // Writes the data that a rank sends: its own part, or parts for all ranks.
+  // Writes the data that a rank sends: its own shard, or the shards of all ranks.
   void write_contribution(View data) {
     const std::int64_t part = data.count / ranks_, own = rank_ * part;
     const View sent = options_.collective == CallKind::all_gather ? data.slice(own, part) : data;

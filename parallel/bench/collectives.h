@@ -21,15 +21,15 @@ struct CommBenchOptions {
   std::int64_t last_bytes = 64 << 20;
   double last_seconds = 3;       // stops after the first size for which a call takes longer
   int factor = 4;                // ratio of consecutive sizes
-  int iterations = 20;           // calls in a batch; fewer if they would take long
+  int iterations = 20;           // calls in a batch; fewer if a batch would exceed batch_seconds
   int batches = 7;               // the result is the median over the batches
-  double batch_seconds = 0.25;   // limit of the time of a batch; reduces the iterations
+  double batch_seconds = 0.25;   // limit on the time of a batch; reduces the iterations
   bool ordinary_memory = false;  // uses the backend's memory, like activations, instead of the communicator's
 };
 
 struct CommBenchRow {
   CallKind collective = CallKind::all_reduce;
-  std::int64_t bytes = 0;          // size of the whole buffer, all parts together
+  std::int64_t bytes = 0;          // size of the whole buffer, with the data of all ranks
   std::int64_t count = 0;          // number of elements
   double seconds = 0;              // time of one call on the slowest rank
   double algorithm_bandwidth = 0;  // bytes / seconds
@@ -37,16 +37,17 @@ struct CommBenchRow {
   std::int64_t wrong = 0;          // number of wrong elements on all ranks
 };
 
-// Measures each size and returns its row. Collective; rows are equal on all ranks. The backend must be able to copy to
-// the communicator's memory, and the stream must be one of the backend's.
+// Measures each size and returns its row. All ranks must call this function; the rows are equal on all ranks. The
+// backend must be able to copy to the communicator's memory, and the stream must belong to the backend.
 std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
                                            const CommBenchOptions& options);
 
-// The bandwidth in bytes per second of messages of `bytes` bytes between neighbours, from even to odd ranks: a ring's
-// bus bandwidth cannot exceed it. 0 if there is only one rank. Collective; equal on all ranks.
+// Returns the bandwidth in bytes per second of messages of `bytes` bytes between neighbours, from even to odd ranks; 0
+// if there is only one rank. A ring's bus bandwidth cannot exceed this value. All ranks must call this function; the
+// result is equal on all ranks.
 double measure_link(Communicator& communicator, Backend& backend, Stream& stream, std::int64_t bytes);
 
-// The rows as a text table with a header line.
+// Returns the rows as a text table with a header line.
 std::string to_table(const std::vector<CommBenchRow>& rows);
 
 struct CommunicationBench {
@@ -58,11 +59,11 @@ struct CommunicationBench {
 };
 
 // Measures all-reduces of increasing sizes, up to the first that takes longer than `seconds`, and with `measures_link`
-// also messages between neighbouring ranks. Collective; the result is equal on all ranks.
+// also messages between neighbouring ranks. All ranks must call this function; the result is equal on all ranks.
 CommunicationBench bench_communication(Communicator& communicator, Backend& backend, bool measures_link,
                                        double seconds);
 
-// The result as a JSON document on one line, and as a table for people.
+// Return the result as a JSON document on one line, and as a table for people.
 std::string to_json(const CommunicationBench& bench);
 std::string to_text(const CommunicationBench& bench);
 

@@ -17,11 +17,11 @@ struct OpBench {
 };
 
 // Runs steps on one batch for `seconds` seconds after a warm-up: half of the time without observation, half with
-// observed ops. Collective; the result is that of this rank.
+// observed ops. All ranks must call this function; it returns the result of this rank.
 OpBench bench_ops(const BenchedRun& run, double seconds);
 
-// The result as a JSON document on one line, and as a table for people: each op's rates and their fractions of the
-// ceilings.
+// Return the result as a JSON document on one line, and as a table for people: each op's rates and their fractions of
+// the ceilings.
 std::string to_json(const OpBench& bench, const Ceilings& ceilings);
 std::string to_text(const OpBench& bench, const Ceilings& ceilings);
 

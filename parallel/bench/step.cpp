@@ -45,8 +45,8 @@ NamedPhases phases_of(const StepFigures& figures) {
           {"other", figures.other}};
 }
 
-// The fraction of the time of forward and backward passes of all ranks that they spend waiting for other stages and
-// exchanging tensors with them. Collective.
+// Returns the fraction of the time of forward and backward passes that the ranks spend waiting for other stages and
+// exchanging tensors with them. All ranks must call this function.
 double measured_bubble(const BenchedRun& run, const Engine::Phases& phases) {
   double seconds[] = {phases.communication, phases.communication + phases.forward + phases.backward};
   run.world.all_reduce({seconds, DType::float64, 2}, Reduction::sum, run.host);

@@ -25,8 +25,8 @@ struct BenchedRun {
   Stream& host;  // stream for collectives of `world`
 };
 
-// Calls `step` until seconds_now() reaches `deadline`, at least eight times. All ranks run the same number of steps:
-// rank 0's clock decides after every eight steps. Collective.
+// Calls `step` until seconds_now() reaches `deadline`, at least eight times. All ranks must call this function and run
+// the same number of steps: rank 0's clock decides after every eight steps.
 void run_steps_until(double deadline, const BenchedRun& run, const std::function<void()>& step);
 
 // The times of one step, from the end of the previous step to its own end.
@@ -41,11 +41,11 @@ struct StepTime {
 struct StepFigures {
   double median = 0;
   double mean = 0;
-  double samples_per_second = 0;  // over the elapsed time including waits: the median of five windows
+  double samples_per_second = 0;  // median of five windows; their elapsed time includes waits
   double waited = 0;              // time that the host waited for the loader, possibly while the device worked
   Engine::Phases phases;
-  double idle = 0;   // time of the mean step that belongs to none of `parts`
-  double data = 0;   // the upload, and the waits that left the device idle
+  double idle = 0;   // time of the mean step that belongs to no phase in `phases`
+  double data = 0;   // time of the upload, and of waits that left the device idle
   double other = 0;  // the rest of `idle`
 };
 
@@ -58,20 +58,20 @@ struct StepBench {
   int ranks = 1;
   std::int64_t batch = 0;   // number of samples of a full step on all ranks
   std::int64_t memory = 0;  // bytes of the engine's memory
-  bool own_clock = false;   // the device's phases are measured by its own clock
+  bool own_clock = false;   // whether the device's own clock measures its phases
   int stages = 1;           // number of stages of a pipeline
   int micro_batches = 1;    // number of micro-batches of a full step
   double bubble = 0;        // fraction of the passes of all ranks that the stages of a pipeline wait for each other
 
-  // The bubble if all stages take equally long and communication takes no time.
+  // Returns the bubble if all stages take equally long and communication takes no time.
   double ideal_bubble() const { return (stages - 1.0) / (micro_batches + stages - 1.0); }
 };
 
 // Runs steps with data for `seconds` seconds after a warm-up. `asynchronous`: the engine's device computes while the
-// host continues. Collective; the result is that of this rank.
+// host continues. All ranks must call this function; it returns the result of this rank.
 StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds);
 
-// The result as a JSON document on one line, and as a table for people.
+// Return the result as a JSON document on one line, and as a table for people.
 std::string to_json(const StepBench& bench);
 std::string to_text(const StepBench& bench);
 

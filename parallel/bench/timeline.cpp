@@ -1,4 +1,4 @@
-// Writes trace events, and gathers those of all ranks.
+// Writes trace events and gathers the events of all ranks.
 #include "parallel/bench/timeline.h"
 
 #include <chrono>
@@ -16,13 +16,13 @@ std::string name_element(const char* what, int process, int thread, const std::s
   return json_text({{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
 }
 
-// The offset from this process's monotonic clock to the time of day, which the ranks of several hosts share.
+// Returns the offset from this process's monotonic clock to the time of day, which is common to the ranks of all hosts.
 double clock_offset() {
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return now - seconds_now();
 }
 
-// One rank's events, comma-separated.
+// Returns one rank's events, comma-separated.
 std::string events_text(const OpRecorder& recorder, int rank) {
   const double offset = clock_offset();
   std::string text = trace_process_name(rank, format("rank {}", rank));

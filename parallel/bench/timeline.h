@@ -22,7 +22,7 @@ struct TraceEvent {
   std::vector<std::pair<std::string, std::string>> details = {};  // shown with the event
 };
 
-// Each returns the text of one element of a trace.
+// Each of these functions returns the text of one element of a trace.
 std::string to_trace(const TraceEvent& event);
 std::string trace_process_name(int process, const std::string& name);
 std::string trace_thread_name(int process, int thread, const std::string& name);
@@ -30,8 +30,8 @@ std::string trace_thread_name(int process, int thread, const std::string& name);
 // Joins elements to a document; each string may contain several elements, comma-separated.
 std::string trace_document(const std::vector<std::string>& elements);
 
-// Gathers the records of all ranks on rank 0, as a trace with one process for each rank; "" on the other ranks.
-// Collective.
+// Gathers the records of all ranks on rank 0, as a trace with one process for each rank; "" on the other ranks. All
+// ranks must call this function.
 std::string gather_timeline(const OpRecorder& recorder, Communicator& world, Stream& stream);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Implements gathered_sha256(): gathers the tensors on rank 0 one after the other and hashes each.
+// Implements gathered_sha256(): gathers one tensor after the other on rank 0 and hashes it.
 #include "parallel/checkpoint/gathered_hash.h"
 
 #include <vector>

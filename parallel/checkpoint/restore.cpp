@@ -15,8 +15,8 @@
 namespace trainctl {
 namespace {
 
-// Describes how the tensors of a checkpoint differ from those of the model: up to four differences
-// and the number of the others.
+// Describes how the tensors of a checkpoint differ from the tensors of the model: up to four differences, and the
+// number of further ones.
 std::string differences(std::span<const NamedTensor> stored, std::span<const PlannedTensor> expected) {
   std::map<std::string, Shape> remaining;
   for (const NamedTensor& tensor : stored) remaining[tensor.name] = tensor.shape;
@@ -41,8 +41,8 @@ std::string differences(std::span<const NamedTensor> stored, std::span<const Pla
   return text;
 }
 
-// Copies the tensors that rank 0 has read into the tensors and shards that each rank holds. A rank that holds a tensor
-// whole receives it there directly.
+// Copies the tensors that rank 0 has read into the tensors and shards that each rank holds. A rank that holds a whole
+// tensor receives directly into it.
 void distribute(std::span<const NamedTensor> stored, const ShardPlan& plan, std::span<const NamedTensor> held,
                 Communicator& world, Stream& stream) {
   const auto stored_by_name = by_name(stored), held_by_name = by_name(held);

@@ -89,7 +89,8 @@ std::int64_t ShardPlan::bytes_of(int rank) const {
   return bytes;
 }
 
-// Ranks first compare their text with rank 0's: if all are equal, rank 0 writes everything and no texts are gathered.
+// Ranks first compare their text with rank 0's. If all texts are equal, rank 0 writes all tensors, and the texts are
+// not gathered.
 ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
   const std::string text = to_text(mine);
   const bool differs = broadcast_text(text, 0, world, stream) != text;

@@ -1,4 +1,5 @@
-// The shard plan: which rank writes which shard of each tensor to a checkpoint, namely the lowest rank that holds it.
+// The shard plan assigns each shard of a checkpoint's tensors to the rank that writes it: the lowest rank that holds
+// it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct PlannedShard {
   int writer = 0;
 };
 
-// A tensor whose shards contain every element exactly once. A tensor that ranks hold whole has one shard.
+// A tensor and its shards, which contain every element exactly once. A tensor that ranks hold whole has one shard.
 struct PlannedTensor {
   std::string name;
   Shape shape;
@@ -31,7 +32,7 @@ class ShardPlan {
 
   // The tensors in bytewise order of their names.
   const std::vector<PlannedTensor>& tensors() const { return tensors_; }
-  // The ranks that write at least one shard, ascending; {0} if there is nothing to write.
+  // Returns the ranks that write at least one shard, ascending; {0} if the plan has no tensors.
   const std::vector<int>& writers() const { return writers_; }
   // The shards that a rank writes, in bytewise order of their names. The pointers to their memory are null.
   std::vector<NamedTensor> shards_of(int rank) const;
@@ -45,8 +46,8 @@ class ShardPlan {
   std::vector<int> writers_;
 };
 
-// Computes the plan of all ranks; `mine`: the tensors or shards that this rank holds. Collective; the result is equal
-// on all ranks.
+// Computes the plan of all ranks; `mine`: the tensors or shards that this rank holds. All ranks must call this
+// function; the result is equal on all ranks.
 ShardPlan plan_shards(std::span<const NamedTensor> mine, Communicator& world, Stream& stream);
 
 struct SnapshotPlan {
@@ -54,7 +55,8 @@ struct SnapshotPlan {
   ShardPlan state;
 };
 
-// Computes the plans of the weights and of the optimizer's state. Collective; the result is equal on all ranks.
+// Computes the plans of the weights and of the optimizer's state. All ranks must call this function; the result is
+// equal on all ranks.
 SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
                            Communicator& world, Stream& stream);
 

@@ -1,5 +1,5 @@
-// Saves in three steps on which all ranks agree: the folder is created, all files are written, the checkpoint is
-// committed.
+// Saves in three steps: the folder is created, all files are written, the checkpoint is committed. All ranks agree
+// after each step.
 #include "parallel/checkpoint/snapshot_saver.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<NamedTensor> with_memory(std::vector<NamedTensor> shards, std::span<
 SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& ranks, Stream& stream)
     : outlet_(outlet), ranks_(ranks), stream_(stream), can_write_(static_cast<std::size_t>(ranks.size())) {
   require((ranks.rank() == 0) == (outlet.store != nullptr),
-          "a rank other than rank 0 has the checkpoint store, or rank 0 has none");
+          "a rank other than rank 0 has the checkpoint store, or rank 0 has no store");
   can_write_[static_cast<std::size_t>(ranks.rank())] = outlet.sink != nullptr;
   ranks.all_gather({can_write_.data(), DType::int32, ranks.size()}, stream);
   stream.synchronize();

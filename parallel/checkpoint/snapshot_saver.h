@@ -13,9 +13,9 @@
 
 namespace trainctl {
 
-// Where a rank saves snapshots.
+// The sink and the store to which a rank saves snapshots.
 struct SnapshotOutlet {
-  SnapshotSink* sink = nullptr;    // null: this rank's host does not share the run directory; rank 0 always has one
+  SnapshotSink* sink = nullptr;    // null: this rank's host does not share the run directory; never null on rank 0
   SnapshotStore* store = nullptr;  // null on all ranks but rank 0
   bool weights_only = false;       // whether the optimizer's state is left out
 };
@@ -23,15 +23,15 @@ struct SnapshotOutlet {
 // Used by one thread at a time; while it saves, no other thread uses its communicator.
 class SnapshotSaver {
  public:
-  // Collective. The plan and the objects that the outlet points to must outlive the saver.
+  // All ranks must call this constructor. The plan and the objects that the outlet points to must outlive the saver.
   SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& ranks, Stream& stream);
 
   // The number of bytes of the checkpoint's tensors.
   std::int64_t bytes() const { return bytes_; }
 
   // Writes the snapshot, whole or not at all; this rank's tensors are read only for the shards that it writes. Ranks
-  // without a sink send their shards to rank 0, which writes them. Collective; returns the checkpoint's path on rank 0.
-  // If something cannot be written, all ranks throw the same CollectiveError{resource}.
+  // without a sink send their shards to rank 0, which writes them. All ranks must call this function; it returns the
+  // checkpoint's path on rank 0. If a file cannot be written, all ranks throw the same CollectiveError{resource}.
   std::string save(const Snapshot& snapshot);
 
  private:
@@ -53,7 +53,7 @@ class SnapshotSaver {
   Communicator& ranks_;
   Stream& stream_;
   std::vector<File> files_;
-  std::vector<std::int32_t> can_write_;  // by rank: 1 if it has a sink
+  std::vector<std::int32_t> can_write_;  // for each rank: 1 if it has a sink, otherwise 0
   std::int64_t bytes_ = 0;
 };
 

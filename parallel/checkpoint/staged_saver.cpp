@@ -1,4 +1,4 @@
-// Copies snapshots on the training thread and writes them on a thread of its own.
+// Copies snapshots on the training thread and writes them on another thread.
 #include "parallel/checkpoint/staged_saver.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-// A wait that is longer than this is logged.
+// A longer wait than this is logged.
 constexpr std::chrono::milliseconds patience{100};
 
 // Returns the tensors of the engine that the rank writes according to the plan.
@@ -96,7 +96,7 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   copy.stall = seconds_now() - begin;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_) return;  // the snapshot is dropped: the run ends
+    if (failure_) return;  // the snapshot is dropped, since the run ends
     if (logs_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
       log::info(format("the checkpoint of step {} waits: that of step {} is still being written", copy.snapshot.step,
                        queue_.front()->snapshot.step));

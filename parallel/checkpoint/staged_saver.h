@@ -2,8 +2,8 @@
 //
 // stage() copies this rank's shards into memory that the snapshot owns. The thread that writes them has a communicator
 // of its own, which no other thread uses. On all ranks it saves the snapshots one after the other in the order of
-// stage(). So no save waits for training, and training waits for a save only if both copies are in use, in wait(), and
-// when the saver is destroyed: in each case on all ranks.
+// stage(). Therefore no save waits for training. Training waits for a save in three cases, each on all ranks: if both
+// copies are in use, in wait(), and when the saver is destroyed.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ namespace trainctl {
 struct SavedSnapshot {
   std::int64_t step = 0;
   std::string path;          // empty on all ranks but rank 0
-  double seconds = 0;        // from the start of stage() to the commit
-  double stall_seconds = 0;  // of these, the time that training waited in stage()
+  double seconds = 0;        // time from the start of stage() to the commit
+  double stall_seconds = 0;  // the part of this time that training waited in stage()
 };
 
 class StagedSaver {
@@ -38,8 +38,8 @@ class StagedSaver {
   // The number of copies of its shards that a rank has, used in turn: one is written while the next save is staged.
   static constexpr int copies = 2;
 
-  // Collective. `background`: whether a thread writes; else stage() writes from the engine's own memory without a copy.
-  // All arguments must outlive the saver.
+  // All ranks must call this constructor. `background`: whether a thread writes. Otherwise stage() writes from the
+  // engine's own memory without a copy. All arguments must outlive the saver.
   StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
               Communicator& world, Stream& stream);
   // Writes the snapshots that are staged.
@@ -50,19 +50,19 @@ class StagedSaver {
   // The number of bytes of a checkpoint's tensors.
   std::int64_t bytes() const { return saver_->bytes(); }
 
-  // Fills the snapshot, whose tensors are empty, with the engine's present tensors and saves it. If another snapshot is
-  // still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step. Without
-  // a thread it throws the same errors as SnapshotSaver::save().
+  // Fills the snapshot, which has no tensors yet, with the engine's present tensors and saves it. If another snapshot
+  // is still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step.
+  // Without a thread it throws the same errors as SnapshotSaver::save().
   void stage(Snapshot snapshot);
-  // Returns the oldest committed checkpoint that it has not returned before, if there is one. Throws the error that
-  // ended the thread of this rank alone, such as a lost peer.
+  // Returns the oldest committed checkpoint that was not returned before; empty if there is no such checkpoint. Throws
+  // the error that ended the thread of this rank alone, such as a lost peer.
   std::optional<SavedSnapshot> committed();
-  // Whether a save has failed; the ranks must then agree on a step after which all call wait().
+  // Returns whether a save has failed. The ranks must then agree on a step after which all of them call wait().
   bool has_failed() const { return has_failed_.load(std::memory_order_relaxed); }
   // Waits until all staged snapshots are written. Called on all ranks after the same step; if a save has failed, throws
   // its error on all ranks.
   void wait();
-  // Whether nothing is being written.
+  // Returns whether no snapshot is being written.
   bool is_idle() const;
 
  private:
@@ -71,7 +71,7 @@ class StagedSaver {
     Memory memory;
     std::vector<NamedTensor> weights, state;
     Snapshot snapshot;
-    double begin = 0;  // when stage() was called
+    double begin = 0;  // time at which stage() was called
     double stall = 0;  // seconds that stage() took
   };
 
@@ -93,10 +93,10 @@ class StagedSaver {
   std::atomic<bool> has_failed_{false};
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
-  std::deque<Copy*> queue_;  // staged and not yet committed, the oldest first
+  std::deque<Copy*> queue_;  // staged copies that are not yet committed, the oldest first
   std::deque<SavedSnapshot> saved_;
   std::exception_ptr failure_;    // the error that ended the thread
-  bool failed_together_ = false;  // whether all ranks have this failure
+  bool failed_together_ = false;  // whether all ranks failed with the same error
   bool ends_ = false;
   std::thread thread_;
 };

@@ -8,7 +8,7 @@ namespace trainctl {
 WrittenBytes written_bytes(const Program& program, const MeshRank& rank) {
   const ParameterLayout& layout = program.flat;
   const bool first_replica = rank.along(MeshAxis::data) == 0;
-  // The number of elements that the rank writes of a quantity which is laid out like the trainable parameters.
+  // Returns the number of elements that the rank writes of a quantity with the layout of the trainable parameters.
   const auto written = [&](Quantity quantity) {
     std::int64_t elements = 0;
     if (layout.shares(quantity)) {

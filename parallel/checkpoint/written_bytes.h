@@ -10,7 +10,7 @@ namespace trainctl {
 
 struct WrittenBytes {
   std::int64_t weights = 0;  // parameters and running statistics
-  std::int64_t state = 0;    // optimizer state; with moving averages, also the parameters that they follow
+  std::int64_t state = 0;    // optimizer state; with moving averages, also the parameters that are averaged
 };
 
 // Returns the bytes that ShardPlan assigns to the rank: a tensor or shard that several ranks hold is written by the

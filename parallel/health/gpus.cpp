@@ -75,7 +75,7 @@ void GpuComparison::compare(std::vector<std::string>& warnings, const char* what
     if (others.empty()) continue;
     const double own = sum.reading.*value / updates_;
     const double usual = median(others);
-    // A NaN gives no warning.
+    // A NaN does not cause a warning.
     if (!(own < (1 - tolerance) * usual) || !warned_.insert({sum.rank, what}).second) continue;
     warnings.push_back(format("the GPU of rank {} lags behind the others: {} {:.0f} {}, theirs {:.0f} {}", sum.rank,
                               what, scale * own, unit, scale * usual, unit));

@@ -1,5 +1,5 @@
-// Monitors the GPUs of all ranks during training: readings are exchanged about once a second with the steps that are
-// logged, and compared.
+// Monitors the GPUs of all ranks during training. About once a second, at a step that is logged, the ranks exchange and
+// compare their readings.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@
 
 namespace trainctl {
 
-// Compares the ranks' GPUs and finds problems; each is reported once.
+// Compares the ranks' GPUs and finds problems; each problem is reported once.
 class GpuComparison {
  public:
   // Adds a new sample of each GPU. Returns new warnings: a GPU is throttled, or its average clock or utilisation over
-  // the updates so far (at least ten) is more than a tenth below the others'. A GPU at its power limit, which is normal
-  // for a busy one, counts as throttled once its clock was more than a tenth below its maximum for ten updates.
+  // the updates so far (at least ten) is more than a tenth below that of the other GPUs. A power limit is normal for a
+  // busy GPU: a GPU at its power limit counts as throttled only if its clock was more than a tenth below its maximum
+  // for ten updates.
   std::vector<std::string> update(std::span<const GpuSample> samples);
 
  private:
@@ -30,7 +31,7 @@ class GpuComparison {
   void compare(std::vector<std::string>& warnings, const char* what, double GpuReading::*value, double scale,
                const char* unit);
 
-  std::set<std::pair<int, std::string>> warned_;  // rank and subject of each warning so far
+  std::set<std::pair<int, std::string>> warned_;  // rank and subject of each returned warning
   std::map<int, int> slow_updates_;  // consecutive updates of each rank at the power limit with a low clock
   std::vector<GpuSample> sums_;      // sums of clock and utilisation
   int updates_ = 0;
@@ -38,7 +39,7 @@ class GpuComparison {
 
 class GpuWatch {
  public:
-  // Collective. `monitor`: reads this rank's GPU; null if it cannot be read.
+  // All ranks must call this constructor. `monitor`: reads this rank's GPU; null if it cannot be read.
   GpuWatch(std::unique_ptr<GpuMonitor> monitor, Communicator& world, Stream& stream, std::int64_t log_every);
 
   // Called at every step by all ranks. About once a second, at a multiple of log_every, the ranks exchange the last
@@ -47,7 +48,7 @@ class GpuWatch {
   // The samples of the last exchange; ranks whose GPU cannot be read are missing.
   std::span<const GpuSample> samples() const { return samples_; }
 
-  // Summarizes the whole run over all ranks. Collective.
+  // Summarizes the whole run over all ranks, which must all call this function.
   GpuSummary summary();
 
  private:
@@ -66,8 +67,8 @@ class GpuWatch {
   GpuComparison comparison_;
 };
 
-// Watches the GPU of this rank and those of the others. If the driver cannot read this rank's GPU, logs that and
-// watches only the others. Collective.
+// Watches the GPUs of all ranks, which must all call this function. If the driver cannot read this rank's GPU, logs the
+// reason and watches only the GPUs of the other ranks.
 std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid, Communicator& world, Stream& stream,
                                     std::int64_t log_every);
 

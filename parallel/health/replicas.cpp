@@ -17,7 +17,7 @@ std::int64_t hash_of(const void* data, std::int64_t bytes) {
   return static_cast<std::int64_t>(xxh3(data, static_cast<std::size_t>(bytes)));
 }
 
-// Lists ranks: "rank 3", "ranks 0, 2 and 3".
+// Lists ranks, such as "rank 3" or "ranks 0, 2 and 3".
 std::string name_of(const std::vector<std::int64_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -27,8 +27,8 @@ std::string name_of(const std::vector<std::int64_t>& ranks) {
   return text;
 }
 
-// Describes how a tensor differs between replicas, given its hash on each replica and their ranks; empty if all are
-// equal.
+// Describes how a tensor differs between replicas, given its hash on each replica and the replicas' ranks; empty if all
+// hashes are equal.
 std::string describe_difference(const std::string& name, const std::vector<std::int64_t>& hashes,
                                 const std::vector<std::int64_t>& ranks) {
   std::map<std::int64_t, std::vector<std::int64_t>> holders;

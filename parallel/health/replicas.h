@@ -12,13 +12,13 @@ namespace trainctl {
 class ReplicaCheck {
  public:
   // `tensors`: the same names and sizes in the same order on all ranks of `replicas`, the data axis of the mesh; they
-  // are views into host memory that outlives the check. `rank`: this rank's number in the world, for messages.
-  // Collective.
+  // are views into host memory that outlives the check. `rank`: this rank's number in the world, for messages. All
+  // ranks of `replicas` must call this constructor.
   ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream);
 
-  // Waits for the stream, then compares. Collective. Allocates no memory if all replicas are equal. Otherwise throws
-  // Error{peer} on all replicas, which names each tensor that differs and the ranks whose values are not the
-  // majority's.
+  // Waits for the stream, then compares; all replicas must call this function. Allocates no memory if all replicas are
+  // equal. Otherwise throws Error{peer} on all replicas, which names each tensor that differs and the ranks that differ
+  // from the majority.
   void compare(Stream& stream);
 
  private:

@@ -14,18 +14,18 @@ class Stream;
 class World;
 struct RankContext;
 
-// The information about every rank on rank 0, in the order of ranks, with the fields of info.cpp; empty on the other
-// ranks. Missing parts are recorded as such, and throw no error. `run_directory`: that of rank 0, in whose parent
-// folder a file is written for a moment. Collective.
+// Returns the information about every rank on rank 0, in the order of ranks, with the fields of info.cpp; empty on the
+// other ranks. Missing values are recorded as missing and do not throw an error. `run_directory`: the run directory of
+// rank 0; a temporary file is written to its parent folder. All ranks must call this function.
 std::vector<Json> gather_info(const std::string& run_directory, const RankContext& context, Stream& stream);
 
-// Runs a small dense product and a small convolution and checks their results. Throws Error{resource} that names the
-// wrong one, and errors of the device's libraries.
+// Runs a small dense product and a small convolution and checks their results. Throws Error{resource}, which names the
+// op with a wrong result, and errors of the device's libraries.
 void try_kernels(Backend& backend);
 
-// Measures all-reduces of 4 KiB and of 16 MiB between each two hosts, by the first rank of each. Returns a list of
-// {hosts: [a, b], small_seconds, large_seconds, large_bytes} on rank 0; it is empty on the other ranks and if there is
-// one host. Pairs without a common host are measured at the same time. Collective.
+// Measures all-reduces of 4 KiB and of 16 MiB between the first ranks of each two hosts. Returns a list of {hosts: [a,
+// b], small_seconds, large_seconds, large_bytes} on rank 0; the list is empty on the other ranks and if there is only
+// one host. Pairs without a common host are measured at the same time. All ranks must call this function.
 Json measure_network(World& world, Stream& stream);
 
 struct Problem {
@@ -35,7 +35,7 @@ struct Problem {
   std::string remedy;
 };
 
-// Whether a problem prevents a run from starting.
+// Returns whether a problem prevents a run from starting.
 bool stops(const std::vector<Problem>& problems);
 
 // Finds problems. `info`: the information about every rank, in the order of ranks. `device` and `communication` as in
@@ -48,16 +48,16 @@ std::vector<Problem> find_problems(const std::vector<Json>& info, const std::str
 // information about rank 0.
 void add_space_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems);
 
-// The report as one line of JSON: {ok, ranks: [info...], problems: [{error, where, message, remedy}...]}.
+// Returns the report as one line of JSON: {ok, ranks: [info...], problems: [{error, where, message, remedy}...]}.
 std::string doctor_json(const std::vector<Json>& info, const std::vector<Problem>& problems);
 
 // Returns a report with one more problem.
 std::string with_problem(const std::string& report, const Problem& problem);
 
-// The report as a text: a paragraph for each host, a table of all GPUs, and the problems.
+// Returns the report as a text: a paragraph for each host, a table of all GPUs, and the problems.
 std::string findings_text(const std::vector<Json>& info, const std::vector<Problem>& problems);
 
-// The problems after the first `shown`, and whether a run would start.
+// Returns a text with the problems after the first `shown`, and whether a run would start.
 std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown);
 
 }  // namespace trainctl

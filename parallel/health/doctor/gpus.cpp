@@ -15,7 +15,7 @@ std::vector<HostGpu> gpus_of_host(const std::vector<Json>& info, const std::stri
   for (const Json& rank : info) {
     if (rank["host"] != host) continue;
     const Json& gpus = rank["gpus"];
-    const Json rows = rank.value("links", Json::array());  // for the driver's GPUs, which come first; CUDA may see more
+    const Json rows = rank.value("links", Json::array());  // rows for the driver's GPUs, which come first
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const std::string uuid = gpus[i]["uuid"];
       auto known = std::find_if(all.begin(), all.end(), [&](const HostGpu& gpu) { return gpu.info["uuid"] == uuid; });

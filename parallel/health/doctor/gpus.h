@@ -10,9 +10,9 @@ namespace trainctl {
 
 struct HostGpu {
   Json info;             // from the first rank that lists it
-  std::string ranks;     // ranks that compute on it: "0, 4"
-  bool visible = false;  // CUDA shows it to some rank
-  // Connection to each GPU of the host: "NVLink", "P2P", "host"; "-": itself; "?": not known.
+  std::string ranks;     // ranks that compute on it, such as "0, 4"
+  bool visible = false;  // whether CUDA shows it to some rank
+  // Connection to each GPU of the host: "NVLink", "P2P", "host"; "-": the GPU itself; "?": unknown.
   std::vector<std::string> links;
 };
 

@@ -28,21 +28,21 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-// The folder in which a run's directory would be created. Rank 0 has written a file there, which ranks that share the
-// folder can see.
+// The folder in which a run's directory would be created. Rank 0 has written a file there, which other ranks find if
+// they share the folder.
 struct RunFolder {
   std::string folder;
   std::string mark;
 };
 
-// Free bytes of a file system; null if they cannot be read.
+// Returns the free bytes of a file system; null if they cannot be read.
 Json free_bytes(const std::string& folder) {
   struct statvfs status {};
   if (statvfs(folder.c_str(), &status) != 0) return nullptr;
   return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
 }
 
-// The value; null if it is NaN.
+// Returns the value; null if it is NaN.
 Json bytes(double value) { return std::isnan(value) ? Json() : Json(static_cast<std::int64_t>(value)); }
 
 Json locked_memory_limit() {
@@ -65,7 +65,7 @@ Json run_folder(const RunFolder& folder) {
           {"free_bytes", free_bytes(folder.folder)}};
 }
 
-// The GPUs of the driver, and how each is connected to the others: "NVLink", "P2P" or "host".
+// Adds the GPUs of the driver, and the connection of each GPU to the others: "NVLink", "P2P" or "host".
 void add_driver_info(Json& info) {
   info["driver"] = {{"version", nullptr}, {"why", ""}};
   info["gpus"] = Json::array();
@@ -99,7 +99,7 @@ void add_driver_info(Json& info) {
   }
 }
 
-// The CUDA backend, its libraries, and the GPUs that are visible to this process.
+// Adds the CUDA backend, its libraries, and the GPUs that are visible to this process.
 void add_cuda_info(Json& info, int local_rank) {
   const LoadedCudaModule loaded = load_cuda_module();
   info["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
@@ -129,15 +129,15 @@ void add_cuda_info(Json& info, int local_rank) {
   if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) info["gpu"] = own->uuid;
 }
 
-// The time of this host's clock in seconds; all ranks read theirs at the same moment.
+// Returns the time of this host's clock in seconds; all ranks read their clocks at the same moment.
 double clock_seconds(Communicator& world, Stream& stream) {
   world.barrier(stream);
   stream.synchronize();
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// The information about one rank as JSON text. `cores`: cores of the host, for all its ranks; `clock`: seconds of its
-// clock.
+// Returns the information about one rank as JSON text. `cores`: cores of the host, for all its ranks; `clock`: seconds
+// of its clock.
 std::string rank_info(int rank, int local_rank, const std::string& host, int cores, double clock,
                       const RunFolder& folder) {
   const MpiVersions mpi = mpi_versions();

@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The first rank of each host, in the order of ranks.
+// Returns the first rank of each host, in the order of ranks.
 std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
   std::vector<int> first;
   std::set<std::string> seen;
@@ -25,9 +25,9 @@ std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
   return first;
 }
 
-// The opponent of player `own` of `players` (an even number) in a round (of players - 1).
+// Returns the opponent of player `own` in a round; an even number of `players` plays players - 1 rounds.
 int opponent(int own, int round, int players) {
-  const int circle = players - 1;  // all players but the last one, who stays in the middle
+  const int circle = players - 1;  // number of players on the circle; the last player stays in the middle
   if (own == circle) return round;
   const int other = (2 * round - own + 2 * circle) % circle;
   return other == own ? circle : other;

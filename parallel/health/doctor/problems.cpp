@@ -25,7 +25,7 @@ using Problems = std::vector<Problem>;
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
-// The major version: "4" of "Open MPI 4.1.4" and of "Open MPI v4.1.4".
+// Returns the major version, such as "4" for "Open MPI 4.1.4" and for "Open MPI v4.1.4".
 std::string major_of(const std::string& version) {
   const std::size_t digit = version.find_first_of("0123456789");
   return digit == std::string::npos ? "" : version.substr(digit, version.find('.', digit) - digit);
@@ -78,7 +78,7 @@ void check_throttling(const std::vector<Json>& info, const std::string& host, Pr
   }
 }
 
-// The reason why a host has no GPU to compute on, and the remedy.
+// Returns the reason why a host has no GPU to compute on, and the remedy.
 Problem no_gpu(const Json& rank, bool stops) {
   const std::string host = rank["host"];
   if (!text_of(rank["driver"]["why"]).empty())
@@ -163,7 +163,7 @@ void check_gpus(const std::vector<Json>& info, const std::string& device, const 
   }
 }
 
-// Compares the clock with that of the first rank's host.
+// Compares the clock with the clock of the first rank's host.
 void check_clock(const Json& rank, const Json& first, Problems& problems) {
   const double ahead = rank.value("clock_seconds", 0.0) - first.value("clock_seconds", 0.0);
   if (std::abs(ahead) < clocks_differ) return;
@@ -173,12 +173,12 @@ void check_clock(const Json& rank, const Json& first, Problems& problems) {
                       "synchronize it with a time server (chrony): otherwise times in logs and files are wrong"});
 }
 
-// A cost of all-reduces between two hosts, and how a high cost is reported.
+// A cost of all-reduces between two hosts, with the texts that report a high cost.
 struct PairCost {
   using Text = std::string (*)(double own, double best);
 
   double (*of)(const Json& pair);
-  // A cost is much higher than another if it exceeds it by more than this factor and this difference.
+  // A cost is much higher than another cost if it is larger by more than this factor and this difference.
   double factor, min_difference;
   Text host_text, pair_text;
 
@@ -196,7 +196,7 @@ constexpr PairCost seconds_per_byte{
       return format("all-reduces between them move {}, those between others up to {}", rate_text(own), rate_text(best));
     }};
 
-// The measurements of small all-reduces vary more.
+// The measurements of small all-reduces vary more, so that the factor is larger.
 constexpr PairCost small_seconds{[](const Json& pair) { return pair["small_seconds"].get<double>(); }, 4, 100e-6,
                                  [](double own, double best) {
                                    return format("small all-reduces with it take {}, those between others {}",
@@ -207,8 +207,8 @@ constexpr PairCost small_seconds{[](const Json& pair) { return pair["small_secon
                                                  seconds_text(own), seconds_text(best));
                                  }};
 
-// Reports all-reduces between two hosts that cost much more than others. Reports a host if all its pairs are slow,
-// otherwise the pair.
+// Reports all-reduces between two hosts that cost much more than between other hosts. Reports a host if all its pairs
+// are slow, otherwise the pair.
 void check_network(const Json& pairs, const PairCost& cost, Problems& problems) {
   double best = std::numeric_limits<double>::infinity();
   std::map<std::string, double> best_of;

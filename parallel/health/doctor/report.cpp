@@ -43,7 +43,7 @@ std::string cuda_line(const Json& cuda) {
   return all;
 }
 
-// The table of the GPUs of all hosts: the ranks that use them, and the connections between those of a host.
+// Returns the table of the GPUs of all hosts: the ranks that use them, and the connections between GPUs of one host.
 std::string gpu_table(const std::vector<Json>& info, const std::vector<std::string>& hosts) {
   std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
   std::size_t most = 0;
@@ -97,7 +97,7 @@ std::string host_text(const std::vector<Json>& info, const Json& rank) {
   return all;
 }
 
-// The table of the network between each two hosts.
+// Returns the table of the network between each two hosts.
 std::string network_table(const Json& pairs) {
   if (pairs.empty()) return "";
   TextTable table({{"hosts"},
