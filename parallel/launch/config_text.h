@@ -1,5 +1,5 @@
-// Passes the files of a config to the processes that need it: the first process reads them, and its ranks get the texts
-// through the environment, independently of the files on their hosts.
+// Passes the files of a config to the processes that need it. The first process reads the files, and its ranks get the
+// texts through the environment, independently of the files on their hosts.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace trainctl {
 
-// Returns what the parent process has passed with pass_config() for the config of this name; empty if it has passed no
-// text. Child processes of this process do not inherit it. Throws Error{config} in a rank of a user's own launcher if
-// the config is not a regular file, since ranks cannot share a pipe.
+// Returns the texts that the parent process has passed with pass_config() for the config of this name; empty if it has
+// passed no texts. Child processes of this process do not inherit the texts. Throws Error{config} in a rank of a user's
+// own launcher if the config is not a regular file, since ranks cannot share a pipe.
 std::optional<std::string> take_passed_config(const std::string& config);
 
 // Passes `files`, the texts of the config's files, to all child processes, and to this process if it executes itself

@@ -20,9 +20,9 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t max_name_length = 255;  // of the name of a host
+constexpr std::size_t max_name_length = 255;  // limit on the length of a host name
 
-// Parses a number from 0; empty if the text is not one.
+// Parses a whole number of at least 0; empty if the text is not such a number.
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -30,7 +30,7 @@ std::optional<int> whole_number(std::string_view text) {
   return value;
 }
 
-// Parses a number from 1 to max_slots; empty if the text is not one.
+// Parses a number from 1 to max_slots; empty if the text is not such a number.
 std::optional<int> positive(std::string_view text) {
   const std::optional<int> value = whole_number(text);
   return value && *value >= 1 && *value <= max_slots ? value : std::nullopt;
@@ -52,7 +52,7 @@ class HostList {
   std::unordered_map<std::string, std::size_t> indices_;
 };
 
-// The words of a line of a hostfile; each '=' is a word of its own.
+// Returns the words of a line of a hostfile; each '=' is a separate word.
 std::vector<std::string> words_of_line(const std::string& line) {
   std::string spaced;
   for (const char c : line) spaced += c == '=' ? std::string(" = ") : std::string(1, c);
@@ -64,7 +64,7 @@ std::vector<std::string> words_of_line(const std::string& line) {
 
 enum class HostKey { slots, max_slots, user };
 
-// Recognizes the keys of OpenMPI's hostfiles that matter here. In "max-slots" and similar keys OpenMPI also accepts
+// Recognizes the keys of OpenMPI's hostfiles that trainctl uses. In "max-slots" and similar keys OpenMPI also accepts
 // '_'.
 std::optional<HostKey> host_key(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
@@ -151,7 +151,7 @@ std::vector<Host> parse_hosts(std::string_view text) {
 }
 
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // of UTF-8, which some Windows editors write first
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some Windows editors write it first
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   HostList hosts;
   std::istringstream lines{std::string(text)};
@@ -232,8 +232,8 @@ namespace {
               "SLURM sets this variable: unset it, and SLURM_JOB_ID, if this is not a SLURM job");
 }
 
-// The number of tasks of each node, if the job's variables define it. Throws Error{config} if a number is larger than
-// any job can have.
+// Returns the number of tasks of each node; empty if the job's variables do not define it. Throws Error{config} if a
+// number exceeds the limits of a job.
 std::vector<int> tasks_of_nodes(const Variables& variables) {
   constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
   const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);

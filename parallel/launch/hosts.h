@@ -11,7 +11,7 @@
 namespace trainctl {
 
 struct Host {
-  std::string name;  // as ssh accepts it: "node1" or "user@node1"
+  std::string name;  // name for ssh: "node1" or "user@node1"
   int slots = 1;     // the maximum number of ranks on the host
 
   bool operator==(const Host&) const = default;
@@ -20,26 +20,27 @@ struct Host {
 // The maximum number of slots of a host, and of all hosts together.
 inline constexpr int max_slots = 1 << 20;
 
-// Whether a text is a valid name of a host, or of a user on a host as in "user@node1": each part has up to 255 letters,
-// digits, '-', '.' and '_', and does not start with '-', so that no program takes it for an option.
+// Returns whether a text is a valid name of a host, or of a user on a host as in "user@node1". Each part has up to 255
+// letters, digits, '-', '.' and '_'. It does not start with '-', so that no program parses it as an option.
 bool is_host_name(std::string_view text);
 
-// The name of this host.
+// Returns the name of this host.
 std::string this_host();
 
 // Returns "node1" for "user@node1" and for "node1".
 std::string without_user(const std::string& host);
 
-// The sum of the slots. Throws Error{config} if there are more than max_slots.
+// Returns the sum of the slots. Throws Error{config} if it exceeds max_slots.
 int total_slots(const std::vector<Host>& hosts);
 
-// Parses "node1:8,node2:8", the format of mpirun's -H: a host without a number has one slot for each time that it is
+// Parses "node1:8,node2:8", the format of mpirun's -H. A host without a number has one slot for each time that it is
 // named. Throws Error{config}.
 std::vector<Host> parse_hosts(std::string_view text);
 
-// Parses a hostfile in OpenMPI's format: one line for each host, "node1 slots=8", spaces around '=' are allowed; #
-// begins a comment; a host without slots has one slot for each line. `cpus` and `count` mean slots, the maximum number
-// of slots is ignored, and `username=NAME` means "NAME@node1". `file`: its name, for messages. Throws Error{config}.
+// Parses a hostfile in OpenMPI's format: one line for each host, such as "node1 slots=8"; # begins a comment. Spaces
+// around '=' are allowed. A host without slots has one slot for each of its lines. `cpus` and `count` mean slots, the
+// maximum number of slots is ignored, and `username=NAME` means "NAME@node1". `file`: name of the hostfile, for
+// messages. Throws Error{config}.
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file);
 
 // Reads and parses a hostfile. Throws Error{config}, also if the file cannot be read.
@@ -56,13 +57,13 @@ std::vector<std::string> expand_names(std::string_view text);
 // The nodes of the SLURM job that this process belongs to.
 struct SlurmJob {
   std::vector<int> slots;          // number of tasks of each node
-  std::vector<std::string> names;  // empty if not known: mpirun finds the nodes by itself
+  std::vector<std::string> names;  // names of the nodes; empty: unknown, mpirun finds the nodes by itself
 
   int nodes() const { return static_cast<int>(slots.size()); }
 };
 
-// The SLURM job of this process; empty outside a job. Throws Error{config} if the variables name more nodes than a job
-// can have.
+// Returns the SLURM job of this process; empty outside a job. Throws Error{config} if the variables name more nodes
+// than a job can have.
 std::optional<SlurmJob> find_slurm_job(const Variables& variables);
 
 }  // namespace trainctl

@@ -27,7 +27,7 @@ struct ClusterOptions {
   Seconds timeout{600};
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
-  // The most ranks that `ranks: auto` starts, if the strategy limits them. It has no key of its own.
+  // The largest number of ranks that `ranks: auto` starts; set if the strategy limits the ranks. No key sets it.
   std::optional<int> max_ranks;
 
   std::chrono::milliseconds deadline() const {

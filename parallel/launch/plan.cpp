@@ -26,7 +26,7 @@ bool is_local(const std::string& name, const std::string& this_host) {
 
 std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs", gpus); }
 
-// The number of ranks. Throws Error{config} if the hosts cannot run that many.
+// Returns the number of ranks. Throws Error{config} if the hosts cannot run them.
 int count_ranks(const LaunchRequest& request) {
   const auto automatic = [&](int found) { return std::min(found, request.max_ranks.value_or(found)); };
   const bool hosts_given = !request.hosts.empty();
@@ -58,15 +58,15 @@ int count_ranks(const LaunchRequest& request) {
 }
 
 // libgomp's threads spin for milliseconds at the end of every parallel loop. If another process uses one of their
-// cores, all other threads spin until it is free: steps of 0.2 ms then took 100 ms. This lets a thread sleep after
-// about 50 microseconds; steps on idle cores take as long as before.
+// cores, all other threads spin until that core is free: steps of 0.2 ms then took 100 ms. The setting lets a thread
+// sleep after about 50 microseconds; it does not slow down steps on idle cores.
 void limit_spinning(LaunchPlan& plan, const Variables& variables) {
   const bool user_decides = variables.has("OMP_WAIT_POLICY") || variables.has("GOMP_SPINCOUNT");
   if (plan.threads > 1 && !user_decides) plan.environment["GOMP_SPINCOUNT"] = "4000";
 }
 
-// The hosts of TF_CONFIG's tasks. The slots of each task are the number of its GPUs, or 1 without GPUs, or more if
-// `ranks` needs more.
+// Returns the hosts of TF_CONFIG's tasks. A task has one slot for each of its GPUs, one slot without GPUs, or more
+// slots if `ranks` needs more.
 std::vector<Host> tf_hosts(const TfConfig& config, const std::optional<int>& ranks, int gpus) {
   const int tasks = static_cast<int>(config.tasks.size());
   return config.hosts(std::max({1, gpus, (ranks.value_or(1) + tasks - 1) / tasks}));
@@ -117,11 +117,11 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
     if (options.device == DeviceChoice::cuda && request.gpus == 0) refuse_without_gpu(found);
   };
   if ((request.tf_config = tf_config_for(options, flags, request.variables))) {
-    count_gpus();  // assumes that each task has the same number
+    count_gpus();  // assumes that all tasks have the same number of GPUs
     request.hosts = tf_hosts(*request.tf_config, request.ranks, request.gpus);
     request.this_host = request.tf_config->tasks[request.tf_config->own].host;
   }
-  for (Host& host : request.hosts) {  // this host needs no remote shell and so no user
+  for (Host& host : request.hosts) {  // this host needs no remote shell and therefore no user
     if (is_local(host.name, request.this_host)) host.name = without_user(host.name);
   }
   request.cores = find_cores(request.variables);
@@ -131,7 +131,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   std::erase_if(others, [&](const std::string& name) { return is_local(name, request.this_host); });
   if (!others.empty()) request.network = network_of(others);
   request.root = geteuid() == 0;
-  if (!request.hosts.empty() || request.slurm) return request;  // this process cannot see their GPUs
+  if (!request.hosts.empty() || request.slurm) return request;  // this process cannot see the GPUs of other hosts
   count_gpus();
   return request;
 }

@@ -14,11 +14,11 @@
 
 namespace trainctl {
 
-// Everything that the plan depends on.
+// All values that the plan depends on.
 struct LaunchRequest {
-  std::optional<int> ranks;           // as given by the user; empty: auto
+  std::optional<int> ranks;           // number given by the user; empty: auto
   std::optional<int> max_ranks;       // limit for auto; empty: the number of cores, GPUs or slots
-  std::vector<Host> hosts;            // as given by the user; empty: the nodes of the SLURM job, or this host
+  std::vector<Host> hosts;            // hosts given by the user; empty: the nodes of the SLURM job, or this host
   std::optional<SlurmJob> slurm;      // the job that this process belongs to
   std::optional<TfConfig> tf_config;  // set if TF_CONFIG names the hosts; launch agents run on them
   std::string this_host = "localhost";
@@ -47,30 +47,31 @@ struct LaunchFlags {
   bool reads_tf_config = false;  // read the hosts from TF_CONFIG if no other option names them
 };
 
-// TF_CONFIG, if the command reads it and no other option names hosts. Throws like find_tf_config().
+// Returns TF_CONFIG if the command reads it and no other option names hosts, otherwise an empty value. Throws like
+// find_tf_config().
 std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
                                       const Variables& variables);
 
 // Combines the config, the command line and the resources of this host and process, including its GPUs if all ranks run
-// on this host. Throws Error{config}, and Error{resource} if GPUs are requested and there are none. The caller must
+// on this host. Throws Error{config}, and Error{resource} if GPUs are requested and no GPU is found. The caller must
 // have set the device in the options from `flags.device`.
 LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags);
 
 struct LaunchPlan {
   int ranks = 1;
-  std::optional<TfConfig> tf_config;           // set if launch agents wait for a connection from this process
-  std::vector<Host> hosts;                     // as given by the user; empty: this host, or the nodes of the SLURM job
-  std::vector<std::string> other_hosts;        // all hosts of the run except this one
-  bool hosts_answer = false;                   // a remote shell has reached the other hosts
-  bool one_host = true;                        // all ranks run on this host
-  bool first_rank_here = true;                 // rank 0 runs on this host
-  bool oversubscribed = false;                 // more ranks than cores
-  int ranks_here = 1;                          // number of ranks on this host, if it is known
-  int threads = 1;                             // number of threads of each rank on this host
-  int cores_here = 1;                          // number of cores that the ranks of this host may use together
+  std::optional<TfConfig> tf_config;     // set if launch agents wait for a connection from this process
+  std::vector<Host> hosts;               // hosts given by the user; empty: this host, or the nodes of the SLURM job
+  std::vector<std::string> other_hosts;  // all hosts of the run except this one
+  bool hosts_answer = false;             // whether a remote shell has reached the other hosts
+  bool one_host = true;                  // whether all ranks run on this host
+  bool first_rank_here = true;           // whether rank 0 runs on this host
+  bool oversubscribed = false;           // whether there are more ranks than cores
+  int ranks_here = 1;                    // number of ranks on this host, if it is known
+  int threads = 1;                       // number of threads of each rank on this host
+  int cores_here = 1;                    // number of cores that the ranks of this host may use together
   std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: no limit
-  // The network or interface on which mpirun and its daemons may listen, and the one for the ranks; empty: all. See
-  // preload/listen.cpp.
+  // The networks or interfaces on which mpirun and its daemons may listen, and on which the ranks may listen; empty:
+  // all. See preload/listen.cpp.
   std::string listen_on, ranks_listen_on;
   MpiLibrary mpi = MpiLibrary::openmpi4;
   std::vector<std::string> mpirun;    // the command line up to the program's name; empty: one rank, in this process
@@ -78,7 +79,7 @@ struct LaunchPlan {
   std::vector<std::string> warnings;  // shown before the start
 };
 
-// The number of ranks for `ranks: auto`: one for each GPU; without GPUs one for each core.
+// Returns the number of ranks for `ranks: auto`: one for each GPU, or without GPUs one for each core.
 int automatic_ranks(int usable_cores, int gpus);
 
 // Makes the plan. Throws Error{config} if hosts have fewer slots than ranks, or if this MPI library cannot start ranks.

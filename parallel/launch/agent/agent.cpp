@@ -37,16 +37,16 @@ struct Report {
   pid_t process = getpid();
 };
 
-// What the process of a connection needs.
+// The data that the process of a connection needs.
 struct Served {
   int socket;
   const std::string& agent;  // name of this agent's task
   const std::string& secret;
-  bool leased;  // the chief has connected and holds its lease
+  bool leased;  // whether the chief has connected and holds its lease
   int reports;  // pipe to the agent for Reports
 };
 
-// Sends everything that the pipe contains; returns false if the connection is lost.
+// Sends all data that the pipe contains; returns false if the connection is lost.
 bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
   std::array<char, 65536> buffer{};
   ssize_t count = 0;
@@ -74,7 +74,7 @@ void run_for_chief(AgentChannel& channel, const std::string& command) {
     poll(sources.data(), sources.size(), poll_milliseconds);
     int status = 0;
     const bool ended = waitpid(process.pid, &status, WNOHANG) == process.pid;
-    if (!pass_all() || sources[0].revents != 0) break;  // all that the chief can still send is its end
+    if (!pass_all() || sources[0].revents != 0) break;  // the chief has closed the connection
     if (!ended) continue;
     channel.send(MessageKind::end, std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
     break;
@@ -82,8 +82,8 @@ void run_for_chief(AgentChannel& channel, const std::string& command) {
   kill_children();
 }
 
-// Serves one connection. Runs in its own process, so that a slow peer blocks nobody else. Throws Error{peer} for a
-// message that the peer has not sent.
+// Serves one connection. Runs in its own process, so that a slow peer does not block other peers. Throws Error{peer}
+// for a message that the peer has not sent.
 void serve_connection(const Served& served) {
   const auto report = [&served](Report::Kind kind, int code = 0) {
     const Report text{kind, code};
@@ -108,7 +108,7 @@ void serve_connection(const Served& served) {
   try {
     last = channel.receive();
   } catch (const Error&) {
-    last.reset();  // treated as a lost connection
+    last.reset();  // an error counts as a lost connection
   }
   if (!last || last->kind != MessageKind::end) return report(Report::Kind::chief_went);
   report(Report::Kind::job_ended, std::atoi(last->text.c_str()));
@@ -120,7 +120,7 @@ class Agent {
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
     asked_.patience = patience;
     asked_.ready = true;
-    asked_.needs.saves = true;  // only the chief knows how long that takes
+    asked_.needs.saves = true;  // only the chief knows how long a save takes
     if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
     if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "cannot create a pipe");
   }
@@ -172,7 +172,8 @@ class Agent {
     if (!leased_) throw Error(ErrorKind::stopped, std::string(unstarted_text));
   }
 
-  // The ranks of this host agree with all others on when to stop, and save; then the chief reports how the job ended.
+  // The ranks of this host and all other ranks agree on a step to stop after, and save; then the chief reports how the
+  // job ended.
   void stop() {
     switch (stop_action(requests_, asked_, std::chrono::steady_clock::now())) {
       case StopAction::relay:
@@ -229,7 +230,7 @@ class Agent {
 
 int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
   const TfTask &own = config.tasks[config.own], &chief = config.tasks.front();
-  forget_secret();  // the commands that it runs must not know it
+  forget_secret();  // commands that the agent runs must not know the secret
   Agent agent(own, secret, patience);
   log::info(format("{} is the launch agent of {} at {}:{}", own.name(), chief.name(), own.host, own.port));
   return agent.serve(chief.name());

@@ -10,8 +10,8 @@
 namespace trainctl {
 
 // Serves the chief on this task's port until the chief reports how the job has ended, and returns that exit code. No
-// command of the chief is left running. Throws Error{peer} if no chief connects within `patience` (0: no limit) or the
-// chief disconnects without a report, and Error{interrupted} on a request to stop.
+// command of the chief is left running. Throws Error{peer} if no chief connects within `patience` (0: no limit) or if
+// the chief disconnects without a report. Throws Error{interrupted} on a request to stop.
 int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
 
 }  // namespace trainctl

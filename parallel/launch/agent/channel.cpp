@@ -24,7 +24,7 @@ namespace trainctl {
 namespace {
 
 constexpr std::string_view greeting = "trainctl agent 2\n";
-constexpr std::string_view refusal = "your proof is not of my secret.\n";  // it must be as long as a proof
+constexpr std::string_view refusal = "your proof is not of my secret.\n";  // must have the length of a proof
 constexpr std::size_t nonce_bytes = 32, code_bytes = 32, head_bytes = 5, max_bytes = 1 << 20;
 constexpr AgentChannel::Deadline never = AgentChannel::Deadline::max();
 
@@ -116,8 +116,8 @@ AgentChannel::AgentChannel(AgentChannel&& other) noexcept
       sent_(other.sent_),
       received_(other.received_) {}
 
-// The agent sends its proof last, so that it reveals nothing to a peer that does not know the secret except that its
-// proof is wrong.
+// The agent sends its proof last. A peer that does not know the secret therefore learns only that its own proof is
+// wrong.
 void AgentChannel::shake_hands(const std::string& agent, const std::string& secret, Deadline deadline) {
   static_assert(refusal.size() == code_bytes);
   const std::string own = random_bytes(nonce_bytes);
@@ -128,7 +128,7 @@ void AgentChannel::shake_hands(const std::string& agent, const std::string& secr
   const std::string hello = read_bytes(socket_, greeting.size() + nonce_bytes, deadline);
   if (hello.size() != greeting.size() + nonce_bytes || !hello.starts_with(greeting)) throw unproven;
   const std::string other = hello.substr(greeting.size());
-  if (other == own) throw unproven;  // the peer echoes what it receives
+  if (other == own) throw unproven;  // the peer echoes the received bytes
   const std::string both = side_ == Side::chief ? own + other : other + own;
   const auto derived = [&](const std::string& purpose) {  // zero bytes separate the parts
     return hmac_sha256(secret, purpose + '\0' + agent + '\0' + both);

@@ -1,9 +1,8 @@
-// An authenticated connection between the chief of a job and a launch agent.
-//
-// Each side sends 32 random bytes, and proves with them and with the agent's name that it knows the secret, which
-// itself is never sent. The key of the connection is derived from all three; every message carries an authentication
-// code with that key over its direction, number and content. So nobody without the secret can forge, change, repeat or
-// reorder messages, or connect the chief to another agent than the intended one. Messages are not encrypted.
+// An authenticated connection between the chief of a job and a launch agent. Each side sends 32 random bytes. With
+// these and the agent's name it proves that it knows the secret, which is never sent. The key of the connection is
+// derived from the bytes, the name and the secret. Every message carries an authentication code with that key over its
+// direction, number and content. Therefore a peer without the secret cannot forge, change, repeat or reorder messages,
+// or connect the chief to another agent than the intended one. Messages are not encrypted.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@ namespace trainctl {
 
 // The kind of a message.
 enum class MessageKind : char {
-  lease = 'l',    // chief: it runs the job as long as this connection lasts
+  lease = 'l',    // chief: the job runs while this connection is open
   command = 'x',  // chief: a command to run in a shell
   output = 'o',   // agent: standard output of the command
   errors = 'r',   // agent: standard error of the command
@@ -30,7 +29,7 @@ struct Message {
   std::string text;
 };
 
-// The other side has another secret, so that a new connection would fail, too.
+// Thrown if the other side has another secret, so that a new connection would fail, too.
 class WrongSecret : public Error {
  public:
   using Error::Error;
@@ -43,7 +42,7 @@ class AgentChannel {
 
   // Owns a connected socket. `agent`: the name of the agent's task, such as "worker 1". Throws WrongSecret if the two
   // sides have different secrets or expect different agents, and another Error{peer} if the other side does not prove
-  // by the deadline that it knows the secret: then a new connection may succeed.
+  // by the deadline that it knows the secret. In the latter case a new connection may succeed.
   AgentChannel(int socket, Side side, const std::string& agent, const std::string& secret, Deadline deadline);
   ~AgentChannel();
   AgentChannel(AgentChannel&& other) noexcept;
@@ -68,10 +67,11 @@ class AgentChannel {
   std::uint64_t sent_ = 0, received_ = 0;
 };
 
-// Returns a socket that listens on the port, at the address of a name of this host. Throws Error{peer} if that fails.
+// Returns a socket that listens on the port at the address of `host`, a name of this host. Throws Error{peer} on
+// failure.
 int listen_at(const std::string& host, int port);
 
-// Returns a connection, or -1 if there is none by the deadline.
+// Returns the socket of a connection, or -1 if no connection is made by the deadline.
 int connect_to(const std::string& host, int port, AgentChannel::Deadline deadline);
 
 }  // namespace trainctl

@@ -23,9 +23,10 @@ constexpr std::chrono::seconds answer_time(10), remote_shell_time(60);
 
 std::string address_of(const TfTask& task) { return format("{} ({}:{})", task.name(), task.host, task.port); }
 
-// Connects to the agent of a task and authenticates it. Connections of other clients, which prove nothing, may keep an
-// agent busy: the function tries again until the deadline, and logs the first failure. Throws Error{peer} with the
-// reason of the last failure, and at once if the secrets differ. Returns an empty optional if nothing listens there.
+// Connects to the agent of a task and authenticates it. Connections of clients without the secret may keep an agent
+// busy: the function tries again until the deadline, and logs the first failure. Throws Error{peer} with the reason of
+// the last failure; if the secrets differ, throws it immediately. Returns an empty optional if no process listens
+// there.
 std::optional<AgentChannel> open_channel(const TfTask& task, const std::string& secret, Clock::time_point deadline) {
   constexpr std::chrono::milliseconds pause(200);
   for (int tries = 1;; ++tries) {
@@ -80,7 +81,7 @@ void Leases::end(int exit_code) {
 
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command) {
-  ignore_requests();  // the launcher ends it after the ranks have saved
+  ignore_requests();  // the launcher ends this process after the ranks have saved
   const auto task = std::find_if(config.tasks.begin(), config.tasks.end(), [&](const TfTask& each) {
     return each.host == host && !each.is(config.tasks[config.own]);
   });

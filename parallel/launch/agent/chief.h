@@ -14,7 +14,7 @@ namespace trainctl {
 class Leases {
  public:
   // Waits until all agents are connected, at most for `patience` (0: no limit). Throws Error{peer} that names the
-  // missing agents, and at once if an agent has another secret.
+  // missing agents, or immediately if an agent has another secret.
   Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
 
   // Reports to all agents how the job has ended.
@@ -25,7 +25,7 @@ class Leases {
 };
 
 // Runs a command line through the agent of a host, as ssh would, and returns its exit code; 255 if the connection is
-// lost. Throws Error{config} if TF_CONFIG has no such host, and Error{peer} if its agent does not answer.
+// lost. Throws Error{config} if TF_CONFIG has no such host, and Error{peer} if the host's agent does not answer.
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command);
 

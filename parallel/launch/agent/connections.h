@@ -1,4 +1,4 @@
-// The processes that serve an agent's connections, and the limit of their number.
+// The processes that serve an agent's connections, and the limit on their number.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,9 @@ class Connections {
  public:
   explicit Connections(std::size_t max) : max_(max) {}
 
-  // Makes space for one more connection. Returns the process that must be killed: that of the oldest connection that
-  // has proven nothing; 0 if there is space already; empty if all connections have proven to know the secret.
+  // Makes space for one more connection. Returns the process that must be killed: the process of the oldest connection
+  // that has not proven to know the secret. Returns 0 if there is space already, and an empty value if all connections
+  // have proven to know the secret.
   std::optional<pid_t> make_space();
   void add(pid_t process) { processes_.emplace(process, State{begun_++, false}); }
   void has_proven(pid_t process);
@@ -26,7 +27,7 @@ class Connections {
 
  private:
   struct State {
-    std::size_t number = 0;  // its number in the order in which connections began
+    std::size_t number = 0;  // position of the connection in the order of their beginnings
     bool proven = false;
   };
 
@@ -35,18 +36,19 @@ class Connections {
   std::map<pid_t, State> processes_;
 };
 
-// Counts connections that proved nothing, and reports them in lines that become rarer, so that nobody can fill a log:
-// the first at once, the next after a minute, and each further one after twice the time, up to an hour.
+// Counts connections that did not prove to know the secret, and reports them. So that such connections cannot fill a
+// log, lines become rarer: the first is due immediately, the next after a minute, and each further line after twice the
+// time, up to an hour.
 class RefusalLog {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   void refused() { ++count_; }
-  // The line that is due now; "" if none is.
+  // Returns the line that is due now; "" if no line is due.
   std::string line_at(Time now);
 
  private:
-  std::size_t count_ = 0;  // refusals since the last line
+  std::size_t count_ = 0;  // number of refusals since the last line
   std::optional<Time> due_;
   std::chrono::seconds pause_{60};
 };

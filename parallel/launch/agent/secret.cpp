@@ -1,4 +1,4 @@
-// Finds the secret. All checks of a file use the opened descriptor, so that nobody can replace the file between check
+// Finds the secret. All checks of a file use the opened descriptor, so that the file cannot be replaced between check
 // and use.
 #include "parallel/launch/agent/secret.h"
 
@@ -109,7 +109,7 @@ std::string without_space(std::string text) {
   return text;
 }
 
-// Whether a text consists of repetitions of a shorter one, such as "abcabcab".
+// Returns whether a text consists of repetitions of a shorter text, such as "abcabcab".
 bool repeats_itself(const std::string& text) {
   for (std::size_t part = 1; part <= text.size() / 2; ++part) {
     if (std::equal(text.begin() + static_cast<std::ptrdiff_t>(part), text.end(), text.begin())) return true;
@@ -134,16 +134,16 @@ std::string hard_to_guess(std::string secret, std::string_view where) {
               remedy);
 }
 
-// Whether a host is loopback. Does not resolve names, since others may control the answer: localhost is the only
-// loopback name.
+// Returns whether a host is loopback. Does not resolve names, since other users may control the answer: localhost is
+// the only loopback name.
 bool on_loopback(const std::string& host) {
   in_addr address{};
   if (inet_pton(AF_INET, host.c_str(), &address) != 1) return host == "localhost";
   return ntohl(address.s_addr) >> 24 == 127;
 }
 
-// The user's cache folder; XDG's specification ignores a relative path. Throws Error{config} if no folder is the user's
-// own: the working directory may be another user's.
+// Returns the user's cache folder; as XDG specifies, a relative path is ignored. Throws Error{config} if no variable
+// names a folder of the user, since the working directory may be another user's.
 fs::path user_cache(const Variables& variables) {
   const fs::path cache = variables.text("XDG_CACHE_HOME"), home = variables.text("HOME");
   if (cache.is_absolute()) return cache;
@@ -154,7 +154,7 @@ fs::path user_cache(const Variables& variables) {
               format("set HOME, or {}", remedy));
 }
 
-// The secret in the user's cache folder; the first process that needs it creates it.
+// Returns the secret in the user's cache folder; the first process that needs the secret creates it.
 std::string secret_of_user(const Variables& variables) {
   const std::string path = user_cache(variables) / "trainctl" / "launch" / "secret";
   if (!exists(path, {ErrorKind::config})) {

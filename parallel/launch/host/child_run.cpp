@@ -1,4 +1,4 @@
-// Runs a child process and reads its output, until it ends or a request to stop comes.
+// Runs a child process and reads its output, until the child ends or a request to stop arrives.
 #include "parallel/launch/host/child_run.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ class Child {
 
   const Signals& signals_;
   ChildProcess process_;
-  std::array<std::string, 3> texts_;  // the last incomplete line of the output, the errors, the messages
+  std::array<std::string, 3> texts_;  // the last incomplete line of the output; all errors; all messages
   std::array<bool, 3> closed_{};
   bool ended_ = false, stopped_ = false;
   std::chrono::steady_clock::time_point stopped_at_;

@@ -16,8 +16,8 @@ struct ChildEnd {
   std::string errors;  // text of its standard error
 };
 
-// Runs a command to its end and passes each line of its standard output to `take` as it comes. A request to stop ends
-// the child and then throws Error{interrupted}. Throws Error{resource} if the command cannot be started.
+// Runs a command to its end and passes each line of its standard output to `take` immediately. A request to stop ends
+// the child; then Error{interrupted} is thrown. Throws Error{resource} if the command cannot be started.
 ChildEnd run_child(const Signals& signals, const std::vector<std::string>& command,
                    const std::function<void(std::string_view line)>& take);
 

@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Parses a list such as "0-3,8" to 0, 1, 2, 3, 8.
+// Parses a list: "0-3,8" is 0, 1, 2, 3, 8.
 std::vector<int> parse_list(const std::string& text) {
   std::vector<int> numbers;
   std::istringstream items(text);
@@ -70,7 +70,7 @@ void bind_to(const std::vector<int>& processors) {
   CPU_FREE(set);
 }
 
-// The CPU time limit of this process's control groups, in processors; infinity: no limit.
+// Returns the CPU time limit of this process's control groups, in processors; infinity: no limit.
 double quota() {
   double least = std::numeric_limits<double>::infinity();
   for (const ControlGroup& group : control_groups("cpu")) {
@@ -130,8 +130,8 @@ CoreShare core_share_of(const Cores& cores, const Situation& situation) {
   if (situation.bound) return {std::min(cores.usable, std::max(1, cores.online / ranks)), {}};
   CoreShare share{std::max(1, cores.usable / ranks), {}};
   const auto all = static_cast<int>(cores.allowed.size());
-  // If the limit of CPU time is less than the cores, other processes use them, too: the kernel then finds the free
-  // ones.
+  // If the limit on CPU time is less than the number of cores, other processes use the cores, too; the kernel then
+  // finds free cores.
   if (!situation.supervised || ranks == 1 || ranks > cores.usable || cores.usable < all) return share;
   const int first = situation.local_rank * all / ranks;
   for (int core = first; core < first + share.threads; ++core) {

@@ -48,7 +48,7 @@ std::optional<std::uint32_t> resolve(const std::string& host) {
   return address;
 }
 
-// The address of this host from which it would send to another address. Nothing is sent.
+// Returns the address of this host from which it would send to another address. Does not send data.
 std::optional<std::uint32_t> own_address_towards(std::uint32_t address) {
   const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return {};
@@ -122,7 +122,7 @@ std::optional<PrefixedAddress> parse_prefixed(const std::string& text) {
   return PrefixedAddress{*address, {*address & mask, mask}};
 }
 
-// Returns those addresses of a host that belong to the network.
+// Returns the addresses of a host that belong to the network.
 std::vector<std::uint32_t> addresses_within(const Network& network, const std::vector<std::string>& host) {
   std::vector<std::uint32_t> within;
   for (const std::string& text : host) {

@@ -29,7 +29,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-// The child after fork: it may only call functions that are safe between fork and exec.
+// Runs in the child after fork. It may only call functions that are safe between fork and exec.
 [[noreturn]] void exec_child(const char* program, char** arguments, char** environment, pid_t parent, int output,
                              int errors, int messages) {
   setpgid(0, 0);
@@ -70,13 +70,13 @@ ProcessState state_of(const std::string& pid) {
   return found;
 }
 
-// The parent of a live process; 0 for other processes.
+// Returns the parent of a live process; 0 for other processes.
 pid_t parent_of(const std::string& pid) {
   const ProcessState found = state_of(pid);
   return found.state == 'Z' ? 0 : found.parent;
 }
 
-// The live children of a process.
+// Returns the live children of a process.
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
   std::error_code ignored;
@@ -88,7 +88,7 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-// Whether a process has a handler for a signal.
+// Returns whether a process has a handler for a signal.
 bool handles(pid_t pid, int number) {
   std::ifstream file(format("/proc/{}/status", pid));
   for (std::string line; std::getline(file, line);) {

@@ -21,32 +21,33 @@ struct ChildProcess {
 
 inline constexpr int messages_descriptor = 3;
 
-// The path of the running program.
+// Returns the path of the running program.
 std::string own_path();
 
-// Finds a program in PATH, as a shell does; "" if there is none.
+// Finds a program in PATH, as a shell does; returns "" if the program is not found.
 std::string find_program(const std::string& name);
 
 // Starts a program in its own process group, with the environment of this process, changed by `environment`, and an
-// empty standard input. It receives SIGKILL when the calling thread ends. Throws Error{resource}.
+// empty standard input. The program receives SIGKILL when the calling thread ends. Throws Error{resource}.
 ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment);
 
-// Whether a process has live children.
+// Returns whether a process has live children.
 bool has_children(pid_t pid);
 
-// Whether a process of this host is suspended by a signal.
+// Returns whether a process of this host is suspended by a signal.
 bool is_stopped(pid_t pid);
 
-// The command lines of a process's live children, as words.
+// Returns the command lines of a process's live children, divided into words.
 std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
 
 // Sends a signal to all descendants of a process that have a handler for it.
 void signal_descendants(pid_t pid, int number);
 
-// Kills the children of this process and their orphaned children, until none is left. Requires PR_SET_CHILD_SUBREAPER.
+// Kills the children of this process and their orphaned children, until no child is left. Requires
+// PR_SET_CHILD_SUBREAPER.
 void kill_children();
 
-// The most bytes that are kept of the output of a remote shell or a child process.
+// The largest number of bytes that are kept of the output of a remote shell or a child process.
 inline constexpr std::size_t max_remote_text = 1 << 20;
 
 // Appends `more` to `text`. If the text becomes longer than `limit` bytes, its middle is removed: an answer begins with

@@ -23,9 +23,9 @@ namespace trainctl {
 namespace {
 
 constexpr int other_threads = 4;                        // threads of MPI, of the launcher and of the loader
-constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // bytes; memory that ranks share does not count
+constexpr std::int64_t memory_of_empty_rank = 8 << 20;  // in bytes, without memory that ranks share
 
-// The number of processes and threads that may still be started; empty if there is no limit.
+// Returns the number of processes and threads that may still be started; empty if there is no limit.
 std::optional<std::int64_t> processes_left() {
   std::optional<std::int64_t> left;
   const auto limit_to = [&left](std::int64_t count) { left = std::min(left.value_or(count), count); };

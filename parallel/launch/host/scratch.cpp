@@ -17,7 +17,7 @@
 namespace trainctl {
 namespace {
 
-// Locks a folder and returns the lock, or -1 if another process holds it or the folder is gone.
+// Locks a folder and returns the lock, or -1 if another process holds the lock or the folder no longer exists.
 int lock_folder(const std::string& path) {
   const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return -1;

@@ -18,7 +18,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
-  int lock_ = -1;  // held while the owner lives
+  int lock_ = -1;  // lock of the folder, held while its owner runs
 };
 
 }  // namespace trainctl

@@ -11,7 +11,7 @@ namespace trainctl {
 struct MpiJob {
   std::string name;  // see kubernetes_name()
   std::string image;
-  std::string volume;  // name of a PersistentVolumeClaim, which holds config and data, and to which runs are written
+  std::string volume;  // name of a PersistentVolumeClaim, which contains config and data and receives the runs
   int workers = 1;
   int ranks_per_worker = 1;
   int gpus_per_worker = 0;
@@ -20,18 +20,18 @@ struct MpiJob {
   std::vector<std::string> written_by;  // the command that made the manifest
 };
 
-// The paths of the volume and of the operator's list of workers in containers.
+// The paths, in containers, of the volume and of the operator's list of workers.
 inline constexpr std::string_view workspace_folder = "/workspace";
 inline constexpr std::string_view operator_hostfile = "/etc/mpi/hostfile";
 
-// Converts a run's name to a valid Kubernetes name for objects and hosts: lower-case letters, digits and '-', at most
-// 40.
+// Converts a run's name to a valid Kubernetes name for objects and hosts: at most 40 lower-case letters, digits and
+// '-'.
 std::string kubernetes_name(std::string_view name);
 
-// The job's manifest, as YAML for kubeflow.org/v2beta1.
+// Returns the job's manifest, as YAML for kubeflow.org/v2beta1.
 std::string mpi_job_manifest(const MpiJob& job);
 
-// The Dockerfile of an image for such jobs, which installs a release's .deb; if workers have GPUs, also NVIDIA's
+// Returns the Dockerfile of an image for such jobs, which installs a release's .deb and, if workers have GPUs, NVIDIA's
 // libraries.
 std::string dockerfile(const MpiJob& job);
 

@@ -60,7 +60,7 @@ class Mpich final : public Mpirun {
   std::string take_frame(std::string& text);
 
   bool in_frame_ = false;
-  std::string bar_;  // possible beginning of the frame, if its rest has not been read yet
+  std::string bar_;  // possible beginning of the frame, the rest of which has not been read yet
 };
 
 void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
@@ -96,8 +96,8 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   if (!interface.empty() && user_interface.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-iface", interface});
 }
 
-// Finds MPICH's messages about ranks that end too early: a frame at the end of standard output, and lines with its name
-// on standard error.
+// Finds MPICH's messages about ranks that end too early: a frame at the end of standard output, and lines with a name
+// of MPICH on standard error.
 std::string Mpich::take_own_messages(std::string& text) {
   std::string said = take_frame(text);
   if (text.find("[mpiexec@") == std::string::npos && text.find("[proxy:") == std::string::npos &&
@@ -135,8 +135,8 @@ std::string Mpich::take_frame(std::string& text) {
   return "";
 }
 
-// The rank that ended first, and its status, from "Exit codes: [host] 0,1536,9", which is printed for one host. Skips
-// ranks that ended because another one had gone, and ranks that mpiexec or somebody else killed.
+// Returns the rank that ended first, and its status, from "Exit codes: [host] 0,1536,9", which is printed for one host.
+// Skips ranks that ended because another rank had ended, and ranks that mpiexec or another process killed.
 std::optional<std::pair<int, int>> rank_that_ended(const std::string& text) {
   static const std::regex exit_codes(R"(Exit codes: \[\S+\] ([0-9,]+))");
   std::smatch match;

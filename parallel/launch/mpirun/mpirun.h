@@ -17,14 +17,14 @@ struct LaunchRequest;
 
 // The cause that a launcher reports when it ends a run. Unknown values are empty.
 struct MpirunReport {
-  std::optional<int> rank;       // the rank that ended first
-  std::optional<int> process;    // process id of the rank, if the launcher does not name the rank; it may be a rank
-                                 // that the launcher has killed
+  std::optional<int> rank;     // the rank that ended first
+  std::optional<int> process;  // process id of a rank, if the launcher does not name the rank; the launcher itself may
+                               // have killed this process
   std::optional<int> exit_code;  // exit code of the rank or of its MPI_Abort
   std::optional<int> signal;     // signal that killed the rank
   std::string host;              // host of the rank, or the host that was lost
   bool host_lost = false;
-  bool host_unreachable = false;  // a host, which the launcher does not name, cannot be reached
+  bool host_unreachable = false;  // a host cannot be reached; the launcher does not name it
   std::string not_reached;        // the host that `host` could not connect to
 
   bool names_cause() const { return rank || process || host_lost || host_unreachable || !not_reached.empty(); }
@@ -36,28 +36,29 @@ class Mpirun {
 
   virtual ~Mpirun() = default;
 
-  // The path of the installed launcher, or "".
+  // Returns the path of the installed launcher, or "".
   virtual std::string find() const = 0;
-  // The package that provides the launcher.
+  // Returns the package that provides the launcher.
   virtual std::string package() const = 0;
 
   // Completes the plan: the command, the environment, and the networks on which the launcher and the ranks listen.
   virtual void compose(LaunchPlan& plan, const LaunchRequest& request) const = 0;
-  // Options that set a variable for all ranks: to the value that it has for the launcher, or to another value.
+  // Return options that set a variable for all ranks: to the value that the launcher has, or to another value.
   virtual Words pass(const std::string& variable) const = 0;
   virtual Words give(const std::string& variable, const std::string& value) const = 0;
-  // The hosts of a plan as a file for --hostfile, needed if hosts have users, which the command line cannot express.
+  // Returns the hosts of a plan as a file for --hostfile. It is needed if hosts have users, since the command line
+  // cannot name users.
   virtual std::string hostfile(const LaunchPlan& plan) const = 0;
-  // Options for one host that set the folders of the launcher's files and of the memory that ranks share.
+  // Returns options for one host that set the folders of the launcher's files and of the memory that ranks share.
   virtual Words keep_files(const std::string& temporary, const std::string& shared_memory) const = 0;
-  // Options that start the launcher's daemons on other hosts through a command ("env NAME=VALUE").
+  // Returns options that start the launcher's daemons on other hosts through a command ("env NAME=VALUE").
   virtual Words start_daemons_through(const std::string& command, const Variables& variables) const = 0;
-  // The variable that sends the messages of the launcher, or of MPI in a rank, to another descriptor; "" if there is
-  // none.
+  // Returns the variable that sends the messages of the launcher, or of MPI in a rank, to another descriptor; "" if
+  // there is no such variable.
   virtual std::string messages_variable() const = 0;
 
   // Removes the launcher's own messages from a text of standard output or standard error that has been read. Returns
-  // those of them that show how the run ended.
+  // the messages that show how the run ended.
   virtual std::string take_own_messages(std::string& text) = 0;
   // Finds the first cause of the end in the launcher's messages and the last output of the ranks.
   virtual MpirunReport report(std::string_view messages) const = 0;
@@ -66,13 +67,13 @@ class Mpirun {
 std::unique_ptr<Mpirun> openmpi_mpirun(int version);  // 4 or 5
 std::unique_ptr<Mpirun> mpich_mpirun();
 
-// The launcher of a library. Throws Error{config} if the library is not supported.
+// Returns the launcher of a library. Throws Error{config} if the library is not supported.
 std::unique_ptr<Mpirun> mpirun_of(MpiLibrary library);
 
-// Whether a host of the plan is reached as another user.
+// Returns whether a host of the plan is reached as another user.
 bool has_users(const LaunchPlan& plan);
 
-// The hosts of a plan and their maximum numbers of ranks: "a:2,b:2".
+// Returns the hosts of a plan with their maximum numbers of ranks, such as "a:2,b:2".
 std::string host_list(const LaunchPlan& plan);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// The launcher of OpenMPI: mpirun. The runtime of version 4 is ORTE; that of version 5 is PRRTE with PMIx, which has
-// other settings and other names for them.
+// The launcher of OpenMPI: mpirun. The runtime of version 4 is ORTE. The runtime of version 5 is PRRTE with PMIx, which
+// has other settings and other names for the same settings.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -27,7 +27,7 @@ struct OpenMpiNames {
   const char* launch_agent;
   const char* daemon;
   const char* stay_attached;
-  const char* whole_names;  // keeps the domains of host names
+  const char* whole_names;  // parameter that keeps the domains of host names
 };
 
 constexpr OpenMpiNames names_of_4 = {"--mca",
@@ -51,8 +51,8 @@ constexpr OpenMpiNames names_of_5 = {"--prtemca",
                                      "prte_leave_session_attached",
                                      "prte_keep_fqdn_hostnames"};
 
-// The variables of this process that ranks on other hosts do not have: trainctl's settings, threads, library paths, and
-// the variables that the config names.
+// Returns the variables of this process that ranks on other hosts do not have: trainctl's settings, threads, library
+// paths, and the variables that the config names.
 std::vector<std::string> forwarded_variables(const LaunchRequest& request) {
   std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
@@ -133,8 +133,8 @@ class OpenMpi final : public Mpirun {
   OpenMpiNames names_;
 };
 
-// Limits the networks on which the runtime or MPI communicates and listens: to those that the user has set, otherwise
-// to the one that connects the hosts. Returns them; "" if neither is known.
+// Limits the networks on which the runtime or MPI communicates and listens to the networks that the user has set,
+// otherwise to the network that connects the hosts. Returns these networks; "" if they are unknown.
 std::string OpenMpi::confine(LaunchPlan& plan, const LaunchRequest& request, bool runtime) const {
   const Variables& variables = request.variables;
   const std::string include = runtime ? names_.runtime_networks : "btl_tcp_if_include";
@@ -180,7 +180,7 @@ void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) 
   plan.ranks_listen_on = confine(plan, request, false);
   for (const std::string& name : forwarded_variables(request)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
   for (const auto& [name, value] : plan.environment) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
-  // By default OpenMPI shortens "node1.example.org" to "node1", which may not resolve.
+  // By default OpenMPI shortens "node1.example.org" to "node1", which resolvers may not know.
   const auto has_domain = [](const Host& host) {
     const bool is_address = host.name.find_first_not_of("0123456789.") == std::string::npos;
     return !is_address && host.name.find('.') != std::string::npos;
@@ -230,7 +230,7 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   }
 }
 
-// The positions of lines of at least 50 dashes, between which OpenMPI prints its messages.
+// Returns the positions of lines of at least 50 dashes; OpenMPI prints its messages between two such lines.
 std::vector<std::size_t> bars_in(const std::string& text) {
   constexpr std::string_view bar = "--------------------------------------------------";
   std::vector<std::size_t> bars;

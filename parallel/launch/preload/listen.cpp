@@ -1,10 +1,10 @@
-// Makes TCP sockets that would listen on all addresses of the host listen on a single one: loopback's, or that of the
-// cluster's network.
+// Makes TCP sockets that would listen on all addresses of the host listen on a single address: the address of loopback
+// or of the cluster's network.
 //
 // OpenMPI 4 publishes the addresses that oob_tcp_if_include and btl_tcp_if_include name, but listens on all of them.
-// This bind() replaces the C library's: in mpirun and orted as a preloaded library (LD_PRELOAD), in a rank as part of
-// the program. TRAINCTL_LISTEN_ON names interfaces or networks, like oob_tcp_if_include: "lo", "10.1.0.0/16"; if it is
-// empty, or names more than one address of this host, bind() is not changed. Uses only the C library.
+// This bind() replaces the C library's bind(): in mpirun and orted as a preloaded library (LD_PRELOAD), in a rank as
+// part of the program. TRAINCTL_LISTEN_ON names interfaces or networks, like oob_tcp_if_include: "lo", "10.1.0.0/16".
+// If it is empty, or names more than one address of this host, addresses are not changed. Uses only the C library.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <ifaddrs.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Bind = int (*)(int, const sockaddr*, socklen_t);
 
-// Whether `word` is the name of the interface, or a network that contains its address.
+// Returns whether `word` is the name of the interface, or a network that contains the interface's address.
 bool is_named(const char* word, const ifaddrs& interface, in_addr address) {
   const char* slash = strchr(word, '/');
   if (slash == nullptr) return strcmp(word, interface.ifa_name) == 0;
@@ -32,7 +32,7 @@ bool is_named(const char* word, const ifaddrs& interface, in_addr address) {
   return (network.s_addr & mask) == (address.s_addr & mask);
 }
 
-// Finds the IPv4 address of this host that the list names; false if there is none, or more than one.
+// Finds the IPv4 address of this host that the list names. Returns false if the list names no address or several.
 bool find_address(const char* list, in_addr& found) {
   ifaddrs* interfaces = nullptr;
   char words[1024] = {};

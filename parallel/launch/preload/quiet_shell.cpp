@@ -1,9 +1,9 @@
-// Keeps the output of remote shells, such as the texts of login scripts, out of the ranks' output, to which a launcher
-// would add it. It goes to the launcher's own messages instead.
+// Adds the output of remote shells, such as the texts of login scripts, to the launcher's own messages. Without this, a
+// launcher would add it to the ranks' output.
 //
-// Part of the library that is preloaded (LD_PRELOAD) into mpirun and the programs that start its daemons.
-// OPAL_OUTPUT_STDERR_FD is the descriptor to which the launcher writes its messages, and which it closes in its
-// children. Uses only the C library.
+// Part of the library that is preloaded (LD_PRELOAD) into mpirun and the programs that start its daemons. The launcher
+// writes its messages to the descriptor OPAL_OUTPUT_STDERR_FD, which it closes in its children. Uses only the C
+// library.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ struct ParentDescriptor {
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-// Redirects an output to `to` if it is the launcher's. If the launcher reads the child's output itself, the child has
-// another one and keeps it.
+// Redirects an output of this process to `to` if it is also the launcher's output. If the launcher reads the child's
+// output itself, the child has another output, which is not changed.
 void redirect(int output, int to) {
   struct stat own {};
   const ParentDescriptor theirs(output);

@@ -24,7 +24,7 @@ std::string final_text(ErrorKind kind, const std::string& words, bool json, cons
 
 struct NamedRank {
   int number = 0;
-  bool has_host = false;  // the error names its host, too
+  bool has_host = false;  // whether the error names the rank's host, too
 };
 
 // Finds the ranks in "rank 2 did not answer", "ranks 2, 3 did not answer" or "rank 0 on h1, rank 1 on h2 did not

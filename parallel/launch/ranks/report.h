@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// Writes the answer to standard output. From now on requests to stop are ignored, so that nothing is written after it.
+// Writes the answer to standard output. From now on requests to stop are ignored, so that the answer is the last text.
 // Throws Error{resource} if standard output cannot be written.
 void answer(std::string_view text);
 
@@ -26,22 +26,22 @@ void name_rank(Failure& failure, int rank, const std::string& host);
 // of the failure, or 6 if the document cannot be written.
 int report(const Failure& failure, bool json, const Situation& situation, const FailedRank& failed = {});
 
-// The message of StopAtOnce for a command that stops at once.
+// Returns the message of StopAtOnce for a command that stops immediately.
 std::string stop_message(bool json, const Situation& situation);
 
 // The message of a run that was stopped before it trains. Its exit code is 75, since it may be started again without
 // changes.
 inline constexpr std::string_view unstarted_text = "stopped before the first step";
-// The message of StopAtOnce for a run that does not train yet.
+// Returns the message of StopAtOnce for a run that does not train yet.
 std::string unstarted_message(bool json, const Situation& situation);
 
-// The ranks that did not arrive or answer according to an error; empty for other errors.
+// Returns the ranks that did not arrive or answer according to an error; empty for other errors.
 std::vector<int> unresponsive_ranks(const std::string& error);
 
-// Returns "; rank 2 runs on h3", the hosts of the ranks that did not arrive or answer, for the error of rank `own`. If
-// no other host answers, adds that its own host may be cut off; if no network interface of its own host is up
-// (`network_up`), that it is cut off. `hosts`: the host of each rank. "" if all ranks run on one host, or for other
-// errors.
+// Returns a text to append to an error of rank `own`: the hosts of the ranks that did not arrive or answer, such as ";
+// rank 2 runs on h3". If no other host answers, the text adds that the host of rank `own` may be cut off. If no network
+// interface of that host is up (`network_up` is false), the text says that it is cut off. `hosts`: the host of each
+// rank. Returns "" if all ranks run on one host, or for other errors.
 std::string unresponsive_hosts(const std::string& error, int own, const std::vector<std::string>& hosts,
                                bool network_up);
 

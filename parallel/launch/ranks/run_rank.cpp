@@ -37,11 +37,11 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   return end.exit_code;
 }
 
-// Ends this rank if the others have not reached MPI_Init in time; its launcher then ends the others. Each rank waits a
-// little longer than the one before, so that only the first waiting rank reports it.
+// Ends this rank because other ranks have not reached MPI_Init in time; its launcher then ends the other ranks. Each
+// rank waits a little longer than the rank before, so that only the first waiting rank reports the error.
 [[noreturn]] void end_late_start(const Situation& situation, bool json, std::chrono::milliseconds deadline) {
   constexpr int max_turns = 4;
-  constexpr std::chrono::milliseconds turn{2500};  // mpirun ends the others 1 to 2 s after the first
+  constexpr std::chrono::milliseconds turn{2500};  // mpirun ends the other ranks 1 to 2 s after the first
   std::this_thread::sleep_for(std::min(situation.rank, max_turns) * turn);
   const Error error(
       ErrorKind::peer,
@@ -53,7 +53,7 @@ int finish_together(const Situation& situation, World& world, bool json, const F
   std::_Exit(exit_code(error.kind()));
 }
 
-// The rank that the failure is about: the first that did not answer, or this rank.
+// Returns the rank that the failure is about: the first rank that did not answer, or this rank.
 FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const std::vector<std::string>& hosts = context.world.hosts();
   const std::vector<int> silent = unresponsive_ranks(message);
@@ -106,14 +106,14 @@ void require_threads(int count) {
     for (int i = 1; i < count; ++i) threads.emplace_back([&all] { all.wait(); });
   } catch (const std::system_error&) {
     all.count_down();
-    throw;  // failure_of() describes it
+    throw;  // failure_of() describes the error
   }
   all.count_down();
 }
 
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work) {
-  forget_secret();  // neither MPI nor a callback's command needs it
+  forget_secret();  // neither MPI nor a callback's command needs the secret
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);

@@ -1,4 +1,4 @@
-// Runs the work of one rank: starts it, joins the other ranks, and ends in order in all cases.
+// Runs the work of one rank: starts the rank, joins the other ranks, and ends in order in all cases.
 #pragma once
 
 #include <chrono>
@@ -19,26 +19,26 @@ struct RankContext {
   World& world;
   int threads = 1;
   const Situation& situation;
-  Cores cores;                            // the cores of this host, before this rank took its share
+  Cores cores;                            // cores of this host before take_share()
   std::optional<std::int64_t> step = {};  // number of training steps that were done when the work failed
 };
 
 // The command that a rank runs.
 struct RankCommand {
-  RankValues values;                      // must be equal on all ranks, otherwise the run ends before its work
-  std::optional<int> requested_ranks;     // number of ranks that the user asks for
-  std::chrono::milliseconds deadline{0};  // of all waits for other ranks; zero: no deadline
-  std::chrono::milliseconds ending{0};    // time beyond the deadline that rank 0 may need at the end of a run
+  RankValues values;                   // values that must be equal on all ranks; otherwise the run ends before its work
+  std::optional<int> requested_ranks;  // number of ranks that the user asks for
+  std::chrono::milliseconds deadline{0};  // deadline of all waits for other ranks; zero: no deadline
+  std::chrono::milliseconds ending{0};    // time that rank 0 may need after the deadline at the end of a run
 };
 
-// Runs `work` as a rank, or alone; returns its exit code, which must be the same on all ranks. An error that all ranks
-// throw together is reported by rank 0; an error of a single rank is reported by that rank, which ends all others. With
-// `json` errors are also written as a document.
+// Runs `work` as a rank, or alone; returns the exit code of `work`, which must be equal on all ranks. An error that all
+// ranks throw together is reported by rank 0; an error of a single rank is reported by that rank, which ends all
+// others. With `json` errors are also written as a document.
 int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
                 const std::function<int(RankContext&)>& work);
 
-// Prepares a process that trains, as a rank or alone; called before any thread starts. Refuses launchers whose
-// processes would not find each other (Error{config}), takes this rank's share of the cores, and makes a supervised
+// Prepares a process that trains, as a rank or alone; must be called before any thread starts. Throws Error{config} if
+// the launcher's processes would not find each other. Binds this rank to its share of the cores, and makes a supervised
 // rank end with its mpirun. Returns the number of threads that kernels may use.
 int prepare_rank(const Situation& situation, const Variables& variables);
 

@@ -20,7 +20,7 @@ namespace {
 // A note is a file of one line; its path is the status file's with one of these suffixes.
 constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
 constexpr std::string_view end_note = ".end";  // the first line of a status that comes from another host
-// The beginning of a note on standard error, which no program writes by chance.
+// The beginning of a note on standard error: a text that no program writes by chance.
 constexpr std::string_view note_mark =
     "\x1e"
     "trainctl-note ";
@@ -44,8 +44,8 @@ void write_note(const std::string& status_path, std::string_view note, const std
   rename(temporary.c_str(), path.c_str());
 }
 
-// Returns the first line of a status file: "5", or "5 1 n2 120 silent": the exit code, then the failed rank, its host
-// and its step ("-" if not known), and "silent" if it did not answer, otherwise "told".
+// Returns the first line of a status file, such as "5" or "5 1 n2 120 silent": the exit code, then the failed rank, its
+// host and its step ("-" if unknown), and "silent" if the rank did not answer, otherwise "told".
 std::string first_line(const RankStatus& status) {
   const auto& [rank, host, step, is_silent] = status.failed;
   const std::string code = std::to_string(status.exit_code);
@@ -97,7 +97,7 @@ StatusWritten write_status(const std::string& path, const RankStatus& status) {
   file << first_line(status) << '\n' << diagnostics_json(status.errors) << status.message;
   file.close();
   if (file.fail()) return StatusWritten::unreachable;
-  const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails if the file exists already
+  const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails if the file already exists
   const bool another = !first && errno == EEXIST;
   unlink(temporary.c_str());
   return first ? StatusWritten::yes : another ? StatusWritten::another_was_first : StatusWritten::unreachable;

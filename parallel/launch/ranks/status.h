@@ -10,12 +10,12 @@
 
 namespace trainctl {
 
-// The rank that a failure is about, as far as the reporting rank knows it.
+// The rank that a failure is about; values that the reporting rank does not know are empty.
 struct FailedRank {
   std::optional<int> rank = {};
   std::string host = {};
   std::optional<std::int64_t> step = {};  // number of training steps that were done
-  bool is_silent = false;                 // it did not answer the reporting rank
+  bool is_silent = false;                 // whether the rank did not answer the reporting rank
 
   bool operator==(const FailedRank&) const = default;
 };
@@ -31,48 +31,48 @@ struct RankStatus {
 
 enum class StatusWritten {
   yes,                // the supervisor will print the message
-  another_was_first,  // another rank's message comes first, and nobody prints this one
+  another_was_first,  // another rank has written its status before, so that this message is not printed
   unreachable,        // the supervisor is on another host, or there is none: the rank prints its message
 };
 
-// Writes the status atomically. Only the first status counts: rank 0 writes one at the end of every run; before that,
-// any rank that ends the others does. With an empty path the result is `unreachable`. A supervisor on another host
-// receives everything except the message and the errors (see take_notes()).
+// Writes the status atomically. Only the first status counts: rank 0 writes a status at the end of every run; before
+// that, any rank that ends the other ranks writes it. With an empty path the result is `unreachable`. A supervisor on
+// another host receives the status without the message and the errors (see take_notes()).
 StatusWritten write_status(const std::string& path, const RankStatus& status);
 
-// The status that a rank has written; empty if there is none.
+// Returns the status that a rank has written; empty if no rank has written one.
 std::optional<RankStatus> read_status(const std::string& path);
 
-// Called by rank 0 when all ranks handle requests to stop (they install handlers before MPI_Init, which waits for all):
-// from now on the supervisor relays requests. `processes`: the process id of each rank on its host.
+// Called by rank 0 when all ranks handle requests to stop: from now on the supervisor relays requests. Ranks install
+// their handlers before MPI_Init, which waits for all ranks. `processes`: the process id of each rank on its host.
 void mark_ready(const std::string& status_path, const std::vector<int>& processes = {});
 bool is_ready(const std::string& status_path);
-// The processes that mark_ready() has written, one for each rank; empty before.
+// Returns the process ids that mark_ready() has written, one for each rank; empty before mark_ready().
 std::vector<int> marked_processes(const std::string& status_path);
 
 // The time that the ranks need to react to a request to stop, as rank 0 reports it.
 struct StopTime {
   double seconds = 0;  // the longest time between two checks for a request
-  bool saves = false;  // they are writing a checkpoint, and do not check before it is complete
+  bool saves = false;  // the ranks are writing a checkpoint, and check again when it is complete
 
   bool operator==(const StopTime&) const = default;
 };
 void write_stop_time(const std::string& status_path, const StopTime& time);
-// Returns the reported time; all zero if there is none.
+// Returns the reported time; StopTime{} if no time was reported.
 StopTime read_stop_time(const std::string& status_path);
 
 // Called by rank 0 to report the number of training steps that are done.
 void write_step(const std::string& status_path, std::int64_t step);
 std::optional<std::int64_t> read_step(const std::string& status_path);
 
-// Called by rank 0 to report the path of the run's log, to which a supervisor on its host then logs, too; the read path
-// is "" if none was reported.
+// Called by rank 0 to report the path of the run's log; a supervisor on the same host then also logs to it.
+// read_log_path() returns "" if no path was reported.
 void write_log_path(const std::string& status_path, const std::string& log_path);
 std::string read_log_path(const std::string& status_path);
 
 // If the supervisor is on another host, so that its folder does not exist here, the functions above write lines to
-// standard error instead. This removes such lines from a text of standard error, and writes them as files next to
-// `status_path`.
+// standard error instead. take_notes() removes such lines from a text of standard error, and writes them as files next
+// to `status_path`.
 void take_notes(const std::string& status_path, std::string& text);
 
 }  // namespace trainctl

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<int, 4> stop_signals = {SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 
-// Global variables, since a signal handler can access no others.
+// Global variables, since a signal handler cannot access other variables.
 volatile sig_atomic_t requested = 0;
 volatile sig_atomic_t interrupted = 0;
 const StopAtOnce::End* volatile first_end = nullptr;   // end of the first StopAtOnce, used after a second SIGINT
@@ -21,7 +21,7 @@ const StopAtOnce::End* volatile newest_end = nullptr;  // end of the newest Stop
 [[noreturn]] void exit_at_once(const StopAtOnce::End* end) {
   if (end == nullptr) _exit(130);
   if (!end->message.empty() &&
-      write(end->descriptor, end->message.data(), end->message.size()) < 0) {  // ignore the error
+      write(end->descriptor, end->message.data(), end->message.size()) < 0) {  // an error is ignored
   }
   _exit(end->exit_code);
 }
@@ -47,7 +47,7 @@ void handle(void (*handler)(int)) {
     sigaction(number, &action, &before);
     if (number == SIGHUP && before.sa_handler == SIG_IGN) sigaction(SIGHUP, &before, nullptr);
   }
-  sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // a shielded launcher may have blocked them
+  sigprocmask(SIG_UNBLOCK, &action.sa_mask, nullptr);  // a shielded launcher may have blocked the signals
 }
 
 }  // namespace

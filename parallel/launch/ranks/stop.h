@@ -1,16 +1,15 @@
-// Handles requests to stop: SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which a supervisor sends to its ranks).
-//
-// A process has three phases. Before it trains, a request ends it at once, since nothing is lost. While it trains, a
-// request only sets a flag, and training stops in order. After that, requests are ignored.
+// Handles requests to stop: SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which a supervisor sends to its ranks). A process has
+// three phases. Before training, a request ends the process immediately, since no work is lost. During training, a
+// request only sets a flag, and training stops in order. After training, requests are ignored.
 #pragma once
 
 #include <string>
 
 namespace trainctl {
 
-// Created first in main. While it exists, a request ends the process at once, even in a blocking read, with `exit_code`
-// after writing `message` to `descriptor`. SIGHUP stays ignored if nohup ignores it. After its destruction requests are
-// ignored, so that a known exit code does not change. Objects may be nested; the newest one applies.
+// Created first in main. While it exists, a request writes `message` to `descriptor` and ends the process immediately
+// with `exit_code`, even in a blocking read. SIGHUP stays ignored if nohup ignores it. After its destruction requests
+// are ignored, so that a known exit code does not change. Objects may be nested; the newest one applies.
 class StopAtOnce {
  public:
   struct End {
@@ -28,8 +27,8 @@ class StopAtOnce {
   End end_;
 };
 
-// While it exists, requests only set a flag; a second SIGINT ends the process at once, like the first StopAtOnce. After
-// its destruction requests are ignored. There may be only one at a time.
+// While it exists, requests only set a flag; a second SIGINT ends the process immediately, as the first StopAtOnce
+// would. After its destruction requests are ignored. Only one object may exist at a time.
 class StopRequest {
  public:
   StopRequest();
@@ -37,7 +36,7 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
-  // Whether there was a request; never reset. Cheap enough to be polled in every step.
+  // Returns whether there was a request; never reset. Cheap enough to be polled in every step.
   bool pending() const;
 };
 

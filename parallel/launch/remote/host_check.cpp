@@ -37,17 +37,17 @@ struct HostInfo {
   ProgramState program = ProgramState::unknown;
   std::optional<std::int64_t> bytes_left;  // free bytes in the file system of that folder
   std::string mounted_at;                  // mount point of that file system
-  std::int64_t seconds_ahead = 0;          // minimum offset of its clock, given how long the answer took
+  std::int64_t seconds_ahead = 0;          // smallest possible offset of its clock, given the duration of the answer
   std::vector<std::string> addresses;
 };
 
-// A random word that no login script prints by chance. Texts between two such words are the probe's.
+// Returns a random word that no login script prints by chance. The probe prints its texts between two such words.
 std::string new_mark() {
   std::random_device random;
   return format("trainctl-{:08x}{:08x}", random(), random());
 }
 
-// The value that the probe has printed under a name, independent of other output; "" if there is none.
+// Returns the value that the probe has printed under a name, independent of other output; "" if there is no such value.
 std::string value_of(const std::string& output, const std::string& mark, const std::string& name) {
   const std::string before = format("{} {} ", mark, name);
   const std::size_t found = output.find(before);
@@ -56,7 +56,7 @@ std::string value_of(const std::string& output, const std::string& mark, const s
   return end == std::string::npos ? "" : output.substr(begin, end - begin);
 }
 
-// The addresses in the kernel's /proc/net/fib_trie: "|-- 10.1.0.7" followed by "/32 host LOCAL".
+// Returns the addresses in the kernel's /proc/net/fib_trie: "|-- 10.1.0.7" followed by "/32 host LOCAL".
 std::vector<std::string> addresses_in(const std::string& trie) {
   std::vector<std::string> addresses;
   std::istringstream words(trie);
@@ -91,7 +91,7 @@ HostInfo info_of(const RemoteAnswer& answer, const std::string& mark, const std:
   return info;
 }
 
-// The problem of a host; "" if there is none.
+// Returns the problem of a host; "" if it has no problem.
 std::string problem_of(const RemoteAnswer& answer, const HostInfo& info, const HostCheck& how) {
   switch (info.program) {
     case ProgramState::same:
@@ -108,7 +108,7 @@ std::string problem_of(const RemoteAnswer& answer, const HostInfo& info, const H
   return answer.why(how.deadline);
 }
 
-// The answer of each host, and that of its shell.
+// The answer of a host, and the result of its shell.
 struct AskedHost {
   RemoteAnswer answer;
   HostInfo info;
@@ -131,7 +131,7 @@ std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostChec
   return asked;
 }
 
-// The hosts that answer, but have no program or another one.
+// Returns the hosts that answer, but have no program or a different one.
 std::vector<std::string> hosts_without_program(const std::vector<std::string>& hosts, const HostCheck& how) {
   std::vector<std::string> without;
   for (const auto& [answer, info] : ask(hosts, how)) {
@@ -140,8 +140,8 @@ std::vector<std::string> hosts_without_program(const std::vector<std::string>& h
   return without;
 }
 
-// The absolute paths of the files and folders of a program's installation: a whole bundle if it is part of one,
-// otherwise the program and its modules. The path that contains the program comes last.
+// Returns the absolute paths of the files and folders of a program's installation: a whole bundle if the program is
+// part of a bundle, otherwise the program and its modules. The path that contains the program comes last.
 std::vector<std::string> installation_of(const std::string& program) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(program).parent_path();

@@ -1,4 +1,4 @@
-// Checks the other hosts of a run before anything starts there, and sends trainctl to them.
+// Checks the other hosts of a run before a process starts there, and sends trainctl to them.
 #pragma once
 
 #include <chrono>
@@ -18,18 +18,18 @@ struct HostCheck {
 
 // The answers of hosts that can take part.
 struct CheckedHosts {
-  std::vector<std::string> warnings;                // clocks that are more than 5 s off
-  std::vector<std::vector<std::string>> addresses;  // IPv4 addresses of each host without loopback; empty: not known
+  std::vector<std::string> warnings;                // warnings about clocks that differ by more than 5 s
+  std::vector<std::vector<std::string>> addresses;  // IPv4 addresses of each host without loopback; empty: unknown
 };
 
 // Checks at the same time whether all hosts answer, have the program and enough disk space, and whether their clocks
 // agree with this host's. Output of login scripts is ignored. Throws Error{peer} that names every host that does not
-// answer in time, has no program or another one, or whose disk is full.
+// answer in time, has no program or a different one, or has a full disk.
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
-// Sends the installation of how.program to the hosts that have no program or another one, to the same path. If the
-// transfer is interrupted, the program's hash differs, and the next call sends it again. Returns those hosts. Throws
-// Error{peer} that names every host to which it could not be written.
+// Sends the installation of how.program to the hosts that have no program or a different one, to the same path. If the
+// transfer is interrupted, the program's hash differs, and the next call sends the installation again. Returns the
+// hosts that received it. Throws Error{peer} that names every host to which it could not be written.
 std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 }  // namespace trainctl

@@ -56,7 +56,7 @@ class RemoteShell {
  private:
   std::array<int, 3> pipes() const { return {process_.output, process_.errors, process_.messages}; }
 
-  // Reads at most the capacity of a pipe at once, so that a host that prints without end cannot delay the deadline.
+  // Reads at most the capacity of a pipe in one call, so that a host that prints without end cannot delay the deadline.
   void read_all() {
     constexpr int max_pieces = 16;
     std::string messages;
