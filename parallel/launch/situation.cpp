@@ -8,10 +8,10 @@
 namespace trainctl {
 namespace {
 
-// Step ids from this one upwards are srun's steps for whole scripts and interactive shells.
+// srun uses step ids from this number on for whole scripts and interactive shells.
 constexpr unsigned long first_special_step = 0xfffffff0UL;
 
-// The number of tasks of the srun step that this process belongs to; 0 outside a step.
+// Returns the number of tasks of the srun step that this process belongs to; 0 outside a step.
 int tasks_of_step(const Variables& variables) {
   const std::string step = variables.text("SLURM_STEP_ID");
   if (step.empty() || step.size() > 10 || step.find_first_not_of("0123456789") != std::string::npos) return 0;
@@ -19,22 +19,22 @@ int tasks_of_step(const Variables& variables) {
   return variables.number("SLURM_STEP_NUM_TASKS").value_or(0);
 }
 
-// The number of tasks of the step on this node.
+// Returns the number of tasks of the step on this node.
 int tasks_on_node(const Variables& variables, int tasks) {
   const auto counts = expand_counts(variables.text("SLURM_STEP_TASKS_PER_NODE"));
   const auto node = static_cast<std::size_t>(variables.number("SLURM_NODEID").value_or(0));
   return counts && node < counts->size() ? (*counts)[node] : tasks;
 }
 
-// The number of processes that torchrun has started, including this one; 0 if some of torchrun's variables are missing
-// or this is the only process.
+// Returns the number of processes that torchrun has started, including this process; 0 if some of torchrun's variables
+// are missing or this is the only process.
 int processes_of_torchrun(const Variables& variables) {
   const bool complete = variables.has("MASTER_ADDR") && variables.number("RANK");
   const int count = complete ? variables.number("WORLD_SIZE").value_or(0) : 0;
   return count > 1 ? count : 0;
 }
 
-// The command that starts the same number of ranks as torchrun has started processes.
+// Returns the command that starts one rank for each process that torchrun has started.
 std::string command_instead_of_torchrun(const Variables& variables) {
   const int all = processes_of_torchrun(variables), here = variables.number("LOCAL_WORLD_SIZE").value_or(all);
   if (here >= all || here < 1) return format("trainctl run CONFIG --ranks {}", all);
@@ -62,7 +62,8 @@ RankVariables rank_variables(MpiLibrary mpi) {
           "--mpi=pmix"};
 }
 
-// The number of ranks that mpirun of another library has started; 0 if it has not, or this is the only rank.
+// Returns the number of ranks that mpirun of another library has started; 0 if no such mpirun has started this process,
+// or this is the only rank.
 int ranks_of_other_mpirun(const Variables& variables, MpiLibrary mpi) {
   const char* name = rank_variables(mpi == MpiLibrary::mpich ? MpiLibrary::openmpi4 : MpiLibrary::mpich).ranks;
   const int ranks = variables.number(name).value_or(1);

@@ -22,12 +22,12 @@ struct Situation {
   int ranks = 1;
   int local_rank = 0;  // index of the rank among the ranks of this host
   int local_ranks = 1;
-  bool supervised = false;              // a trainctl process waits for the status file
-  bool bound = false;                   // the user's launcher has bound each rank to its own cores
+  bool supervised = false;              // whether a trainctl process waits for the status file
+  bool bound = false;                   // whether the user's launcher has bound each rank to its own cores
   std::string status_file;              // empty: no supervisor waits for one
   std::optional<int> terminal_columns;  // supervised ranks: width of the user's terminal, if there is one
   std::string terminal;                 // supervised ranks: path of the terminal, if it belongs to this host
-  bool output_on_terminal = false;      // supervised ranks: their standard output goes to a terminal
+  bool output_on_terminal = false;      // supervised ranks: whether standard output is a terminal
 
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };
@@ -36,14 +36,15 @@ struct Situation {
 Situation find_situation(const Variables& variables, MpiLibrary mpi = mpi_library());
 
 // Throws Error{config} with a remedy if the processes would not find each other: srun without the library's PMI, mpirun
-// of another MPI, or torchrun. Call it before MPI_Init.
+// of another MPI, or torchrun. Must be called before MPI_Init.
 void require_known_launcher(const Situation& situation, const Variables& variables, MpiLibrary mpi = mpi_library());
 
 // Throws CollectiveError{config} if the user's own launcher has started a different number of ranks than the user asks
 // for (`stated`; empty: any number).
 void require_requested_ranks(const Situation& situation, const std::optional<int>& stated);
 
-// Throws Error{config} if MPI found a different number of ranks than the launcher has started. Call it after MPI_Init.
+// Throws Error{config} if MPI found a different number of ranks than the launcher has started. Must be called after
+// MPI_Init.
 void require_world_size(const Situation& situation, int world_size);
 
 }  // namespace trainctl

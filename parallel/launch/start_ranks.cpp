@@ -26,7 +26,7 @@
 namespace trainctl {
 namespace {
 
-// The command line of this process; the first word is the absolute path of the program.
+// Returns the command line of this process; the first word is the absolute path of the program.
 std::vector<std::string> own_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -36,7 +36,7 @@ std::vector<std::string> own_command() {
 }
 
 // Executes this process again with these variables, since libgomp reads its settings when it is loaded. Returns if no
-// variable is to be set, as in the second execution.
+// variable has to be set, as in the second execution.
 void start_again_with(const Variables::Map& environment) {
   if (environment.empty()) return;
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);

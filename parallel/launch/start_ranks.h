@@ -1,4 +1,4 @@
-// Gets from a user's command to its ranks: this process starts them and waits, or is the only rank.
+// Starts the ranks of a user's command: this process starts them and waits, or is the only rank.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,21 @@ struct LaunchPlan;
 struct RankCommand;
 struct Situation;
 
-// The parts of a command's config that the start of ranks depends on.
+// The properties of a command's config that the start of ranks depends on.
 struct LaunchedConfig {
-  std::string file;                                     // empty: the command has no config
-  std::string files;                                    // the texts of the config's files, see pass_config()
-  std::function<std::vector<std::string>()> variables;  // names of the environment variables that it refers to
+  std::string file;   // empty: the command has no config
+  std::string files;  // the texts of the config's files, see pass_config()
+  std::function<std::vector<std::string>()>
+      variables;  // returns the names of the environment variables that the config refers to
 };
 
 // Returns the plan if this process was started by a user and has to start ranks. Returns an empty optional if this
 // process is a rank itself, or the only one; in that case it may execute itself again with another environment.
-// Contacts the given hosts, and throws Error{peer} if one cannot take part (check_hosts()).
+// Contacts the given hosts, and throws Error{peer} if a host cannot take part (check_hosts()).
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                      const LaunchedConfig& config, const Situation& situation);
 
-// The arguments of each rank of a command. `config`: the whole resolved config. `options`: further options that must be
+// Returns the command that each rank runs. `config`: the whole resolved config. `options`: further options that must be
 // equal on all ranks, in the order of the command line.
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
                          const LaunchFlags& flags, const RankValues& options = {});
@@ -38,8 +39,8 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
 // Starts this command line under mpirun, waits for its end, and returns its outcome.
 Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
-// Calls plan_ranks() and, if there is a plan, run_ranks(); then reports errors and returns the exit code. If output is
-// held, it is a JSON document.
+// Calls plan_ranks() and, if there is a plan, run_ranks(); then reports errors and returns the exit code. Held output
+// is a JSON document.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options);

@@ -18,13 +18,13 @@ class Variables {
   explicit Variables(Map values) : values_(std::move(values)) {}
   Variables(std::initializer_list<Map::value_type> values) : values_(values) {}
 
-  // The environment of this process.
+  // Returns the environment of this process.
   static Variables of_process();
 
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
-  // The value, or "".
+  // Returns the value, or "" if the variable is not set.
   std::string text(std::string_view name) const;
-  // The value, if it is a non-negative whole number.
+  // Returns the value if it is a non-negative whole number, otherwise an empty value.
   std::optional<int> number(std::string_view name) const;
 
   const Map& all() const { return values_; }
@@ -41,7 +41,7 @@ inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";
 inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";
 // Path of the terminal, if rank 0 can open it.
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";
-// 1: standard output is a terminal; 0: it is not.
+// "1" if standard output is a terminal, otherwise "0".
 inline constexpr std::string_view output_variable = "TRAINCTL_OUTPUT_TERMINAL";
 // The texts of the config, see config_text.h.
 inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";

@@ -14,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-constexpr int early = 60;  // seconds that SLURM's signal may come too early
+constexpr int early = 60;  // number of seconds by which SLURM's signal may be early
 
 // The script after the directives. `wait` returns early if a signal is trapped; a second call returns the exit code.
 constexpr const char* body = R"(
@@ -34,7 +34,7 @@ fi
 exit "$code"
 )";
 
-// Returns an option of sbatch. Throws Error{config} if it would not end with its line.
+// Returns an option of sbatch. Throws Error{config} if the option would not end at the end of its line.
 std::string directive(const std::string& option) {
   if (one_line(option) == option) return option;
   throw Error(ErrorKind::config,
@@ -43,7 +43,7 @@ std::string directive(const std::string& option) {
               "leave these characters out, and rename folders that have them in their names");
 }
 
-// The numbers of a text that are separated by colons; empty if a part is not a number.
+// Returns the numbers of a text that are separated by colons; empty if a part is not a number.
 std::optional<std::vector<int>> numbers_in(std::string_view text) {
   std::vector<int> numbers;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -10,14 +10,14 @@
 
 namespace trainctl {
 
-// How long before its time limit a job is told to save, and the reason for that time.
+// The time before its limit at which a job is told to save, and the reason for this time.
 struct SignalLead {
   int seconds = 120;
   std::string reason = "nothing is measured yet";
 };
 
 // Computes the time from measurements of a run: a request to stop takes effect after the step that follows the current
-// one, then a checkpoint is written. At least a minute, rounded up to tens of seconds.
+// step, then a checkpoint is written. The result is at least a minute, rounded up to tens of seconds.
 SignalLead lead_from(double step_seconds, double save_seconds, const std::string& run_directory);
 
 struct BatchJob {
@@ -28,25 +28,26 @@ struct BatchJob {
   int gpus_per_node = 0;
   std::optional<int> cpus_per_task;
   std::string time;                 // in SLURM's format; empty: the limit of the partition
-  std::string array;                // "1-8"; empty: one job
-  std::vector<std::string> sbatch;  // more options of sbatch, without their dashes: "partition=gpu"
+  std::string array;                // task numbers such as "1-8"; empty: one job
+  std::vector<std::string> sbatch;  // more options of sbatch, without dashes, such as "partition=gpu"
   SignalLead lead;
   std::vector<std::string> command;     // the command that trains
   std::vector<std::string> written_by;  // the command that made the script
 };
 
-// The seconds of a time limit in any of SLURM's formats: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
-// days-hours:minutes, days-hours:minutes:seconds. Empty if the text is invalid or means no limit.
+// Returns the seconds of a time limit in any of SLURM's formats: minutes, minutes:seconds, hours:minutes:seconds,
+// days-hours, days-hours:minutes, days-hours:minutes:seconds. Empty if the text is invalid or means no limit.
 std::optional<int> slurm_seconds(std::string_view time);
 
-// The name of the job's log in sbatch's notation: %j, or %A and %a, stand for numbers.
+// Returns the name of the job's log in sbatch's notation, in which %j, or %A and %a, mean the numbers of the job.
 std::string log_pattern(const BatchJob& job);
 
-// The script. Throws Error{config} if the time limit is so short that the signal to save may come at the beginning, or
-// if an option has a line break or another control character.
+// Returns the script. Throws Error{config} if the time limit is so short that the signal to save may arrive at the
+// beginning, or if an option has a line break or another control character.
 std::string batch_script(const BatchJob& job);
 
-// The name of a run whose config has the name `name`: "<name>-task-<N>" in task N of an array, otherwise `name`.
+// Returns the name of a run whose config has the name `name`: "<name>-task-<N>" in task N of an array, otherwise
+// `name`.
 inline std::string name_in_array(const std::string& name, const Variables& variables) {
   const auto task = variables.number("SLURM_ARRAY_TASK_ID");
   return task ? name + "-task-" + std::to_string(*task) : name;

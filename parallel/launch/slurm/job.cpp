@@ -30,7 +30,8 @@ std::string value_of(std::string_view line, std::string_view key) {
   return "";
 }
 
-// The output of a program; empty if it failed, with its standard error in `errors`.
+// Returns the output of a program. If the program failed, returns an empty value and writes its standard error to
+// `errors`.
 std::optional<std::string> output_of(const Signals& signals, const std::vector<std::string>& command,
                                      std::string* errors = nullptr) {
   std::string text;
@@ -41,14 +42,14 @@ std::optional<std::string> output_of(const Signals& signals, const std::vector<s
   return text;
 }
 
-// The resources of the partitions: "main*: 2 nodes with 64 CPUs, GPUs: gpu:8".
+// Returns the resources of the partitions, such as "main*: 2 nodes with 64 CPUs, GPUs: gpu:8".
 std::string partitions(const Signals& signals) {
   const auto lines =
       output_of(signals, {find_program("sinfo"), "--noheader", "--format=%P: %D nodes with %c CPUs, GPUs: %G"});
   return lines ? *lines : "";
 }
 
-// sbatch's error messages in one line, without the prefix of each line.
+// Returns sbatch's error messages in one line, without the prefix of each line.
 std::string reason_in(const std::string& errors) {
   std::istringstream lines(errors);
   std::string reason;

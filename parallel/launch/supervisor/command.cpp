@@ -22,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-// The folder for temporary files. Throws Error{resource} if it has too little space for mpirun's files.
+// Returns the folder for temporary files. Throws Error{resource} if it has too little space for mpirun's files.
 std::string temporary_folder(const ResourcesNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
   std::string folder = chosen != nullptr && *chosen != '\0' ? std::filesystem::absolute(chosen).string() : "/tmp";
@@ -35,9 +35,9 @@ std::string temporary_folder(const ResourcesNeeded& needed) {
               "free some space, or set TMPDIR to another folder");
 }
 
-// Creates a folder in memory (`memory`) for the segments that ranks of one host share. Creates none if they are stored
-// in the folder for temporary files, `temporary`, or if OpenMPI chooses their folder. Throws Error{resource} if neither
-// has enough space.
+// Creates a folder in memory (`memory`) for the segments that ranks of one host share. Does not create it if the
+// segments are stored in the folder for temporary files, `temporary`, or if OpenMPI chooses their folder. Throws
+// Error{resource} if neither folder has enough space.
 void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, const std::string& temporary,
                         std::optional<ScratchFolder>& memory) {
   constexpr const char* file_system = "/dev/shm";
@@ -58,8 +58,8 @@ void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, c
   log::warning(format("the ranks share memory through files in {}, which may be slow: {}", temporary, why));
 }
 
-// The library that limits mpirun to the addresses of LaunchPlan::listen_on and shields it from stop signals: next to
-// this program or in its installation; "" if it is missing.
+// Returns the path of the library that limits mpirun to the addresses of LaunchPlan::listen_on and shields it from stop
+// signals. It is next to this program or in its installation; "" if it is missing.
 std::string preloaded_library() {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(own_path()).parent_path();
@@ -77,8 +77,8 @@ void warn_of_long_start(const RanksNeed& need, std::chrono::milliseconds start_t
   if (start_seconds(need) > long_start) log::warning(start_text(need));
 }
 
-// Variables that describe the user's terminal to the ranks, if it can redraw a line: its current width, and its path
-// for ranks on this host, which ask it whenever they draw.
+// Returns variables that describe the user's terminal to the ranks, if the terminal can redraw a line: its current
+// width, and its path. Ranks on this host read the width from the terminal whenever they draw.
 Variables::Map terminal(bool first_rank_here) {
   const char* kind = std::getenv("TERM");
   winsize window{};
@@ -120,7 +120,7 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
   pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
-  // Separates them from the ranks' output.
+  // Separates the launcher's messages from the ranks' output.
   if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {
     environment_[variable] = std::to_string(messages_descriptor);
     append(mpirun.give(variable, std::to_string(STDERR_FILENO)));
@@ -145,7 +145,7 @@ void MpirunCommand::pass(const std::string& variable, const std::string& value) 
 }
 
 // Shields the launcher, and its daemons on other hosts, from stop signals, and makes them listen on plan.listen_on
-// only. Ranks do so by themselves, and on one host OpenMPI's ranks need not.
+// only. Ranks limit their addresses themselves; on one host OpenMPI's ranks do not need the limit.
 void MpirunCommand::preload_launcher(const LaunchPlan& plan) {
   const std::string library = preloaded_library();
   if (library.empty() || library.find(' ') != std::string::npos) {

@@ -15,16 +15,16 @@ struct LaunchPlan;
 
 class MpirunCommand {
  public:
-  // `command`: the command of each rank. `shows_output`: the ranks' standard output is forwarded to this process's
-  // standard output. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not have the
-  // resources that the ranks need to start.
+  // `command`: the command of each rank. `shows_output`: whether the ranks' standard output is forwarded to this
+  // process's standard output. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not
+  // have the resources that the ranks need to start.
   MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
                 bool shows_output);
 
   const std::vector<std::string>& words() const { return words_; }
   const Variables::Map& environment() const { return environment_; }
   const std::string& status_file() const { return status_file_; }
-  // Whether the ranks may draw a progress bar on the user's terminal.
+  // Returns whether the ranks may draw a progress bar on the user's terminal.
   bool shows_bar() const { return shows_bar_; }
 
  private:

@@ -63,12 +63,12 @@ void MpirunWatch::wait() {
       break;
     }
   }
-  kill_children();  // processes that mpirun has left
+  kill_children();  // kills processes that mpirun has left
   output_.read();
   join_log();
 }
 
-// Opens the processes of all ranks once they are known; impossible with kernels before 5.3.
+// Opens the processes of all ranks once they are known. Kernels before 5.3 do not support this.
 void MpirunWatch::watch_ranks() {
   if (!one_host_ || !ranks_.empty() || !is_ready(status_file_)) return;
   for (const int process : marked_processes(status_file_)) {
@@ -76,8 +76,8 @@ void MpirunWatch::watch_ranks() {
   }
 }
 
-// Finds the rank that ended first. When a rank ends, its launcher ends the others at the same time: if several have
-// ended since the last check, the first one is not known.
+// Finds the rank that ended first. When a rank ends, its launcher immediately ends the other ranks. If several ranks
+// have ended since the last check, the first one is unknown.
 void MpirunWatch::check_ranks() {
   std::vector<int> ended;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -166,7 +166,7 @@ void MpirunWatch::end_late() {
   if (!suspended.empty()) verdict_->rank = suspended.front();
 }
 
-// The ranks of this host that are suspended by a signal.
+// Returns the ranks of this host that are suspended by a signal.
 std::vector<int> MpirunWatch::suspended_ranks() const {
   std::vector<int> ranks;
   const std::vector<int> processes = one_host_ ? marked_processes(status_file_) : std::vector<int>();
@@ -197,7 +197,7 @@ void MpirunWatch::watch_mpirun() {
   }
 }
 
-// Also logs to the run's log from now on.
+// Makes this process also log to the run's log from now on.
 void MpirunWatch::join_log() {
   const std::string path = read_log_path(status_file_);
   if (path.empty() || path == supervision_.log) return;
@@ -219,7 +219,7 @@ void MpirunWatch::reap() {
 void MpirunWatch::note_child(int status) {
   if (WIFSTOPPED(status)) {
     suspended_since_ = std::chrono::steady_clock::now();
-    if (asked_.relayed) kill(child_.pid, SIGCONT);  // otherwise the request would not reach the ranks
+    if (asked_.relayed) kill(child_.pid, SIGCONT);  // without this, the request would not reach the ranks
   } else if (WIFCONTINUED(status)) {
     suspended_since_.reset();
     warned_of_suspension_ = false;
@@ -229,9 +229,9 @@ void MpirunWatch::note_child(int status) {
   }
 }
 
-// mpirun may hang while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize), and waits for
-// minutes for a daemon on an unreachable host. Once a status or mpirun's messages show that the run is over, this
-// function returns true after a short time, since no more output is expected.
+// Returns whether mpirun still runs although no more output is expected: it returns true a short time after a status or
+// mpirun's messages show that the run is over. mpirun may hang while it cleans up after its last rank (seen in PMIx
+// 4.2's PMIx_server_finalize), and waits for minutes for a daemon on an unreachable host.
 bool MpirunWatch::mpirun_lingers() {
   constexpr std::chrono::seconds limit(5), limit_after_success(30);  // other ranks may still leave in order
   const auto now = std::chrono::steady_clock::now();

@@ -20,11 +20,11 @@ namespace trainctl {
 struct LaunchPlan;
 struct SupervisionOptions;
 
-// State that is kept over all attempts to run the ranks.
+// State that persists across all attempts to run the ranks.
 struct Supervision {
   Signals signals;
   StopRequests requests;
-  std::string log;  // path of the run's log, to which this process logs, too; "": not yet
+  std::string log;  // path of the run's log, to which this process also logs; "" before it is known
 };
 
 class MpirunWatch {
@@ -36,15 +36,15 @@ class MpirunWatch {
   MpirunWatch(const MpirunWatch&) = delete;
   MpirunWatch& operator=(const MpirunWatch&) = delete;
 
-  // Returns when mpirun has ended or a verdict was reached; then no child is left.
+  // Waits until mpirun has ended or a verdict was reached. When it returns, no child is left.
   void wait();
 
-  // The outcome, if this process has ended the ranks.
+  // Returns the outcome if this process has ended the ranks, otherwise an empty value.
   const std::optional<Outcome>& verdict() const { return verdict_; }
   bool asked_to_stop() const { return requests_.asked.has_value(); }
   const RanksOutput& output() const { return output_; }
   void show_held_errors() { output_.show_held_errors(); }
-  // The rank that ended first, if all ranks run on this host.
+  // Returns the rank that ended first, if all ranks run on this host.
   std::optional<int> first_ended() const { return first_ended_; }
   int mpirun_code() const { return code_; }  // 128 + n if signal n ended it
 
@@ -78,9 +78,10 @@ class MpirunWatch {
   bool hosts_answer_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_child_ = start_;             // when mpirun was last seen with a child
-  std::optional<std::chrono::steady_clock::time_point> run_ended_at_;     // when the run was seen to have ended
-  std::optional<std::chrono::steady_clock::time_point> suspended_since_;  // since when mpirun is suspended by a signal
+  std::chrono::steady_clock::time_point last_child_ = start_;          // last time when mpirun had a child
+  std::optional<std::chrono::steady_clock::time_point> run_ended_at_;  // time when the end of the run was noticed
+  std::optional<std::chrono::steady_clock::time_point>
+      suspended_since_;  // time since which mpirun is suspended by a signal
   bool warned_of_suspension_ = false;
   AskedRanks asked_;
   std::optional<Outcome> verdict_;
@@ -89,7 +90,7 @@ class MpirunWatch {
   std::vector<int> ranks_;  // descriptors of the ranks' processes; -1 after the end of one was seen
   std::optional<int> first_ended_;
   std::size_t messages_read_ = 0;  // size of mpirun's messages at the last check
-  bool names_cause_ = false;       // those messages say why the run ended
+  bool names_cause_ = false;       // whether these messages say why the run ended
 };
 
 }  // namespace trainctl

@@ -41,7 +41,7 @@ std::optional<OutcomeKind> kind_of(int code) {
 
 bool is(const std::optional<int>& code, ErrorKind kind) { return code == exit_code(kind); }
 
-// The outcome if mpirun reports that a rank or a host has failed; empty if it does not.
+// Returns the outcome if mpirun reports that a rank or a host has failed, otherwise an empty value.
 std::optional<Outcome> death_in(const MpirunReport& report) {
   Outcome death{.kind = OutcomeKind::rank_exited, .rank = report.rank, .host = report.host, .signal = report.signal};
   std::string& text = death.end.message;
@@ -108,7 +108,7 @@ const std::vector<Shortage>& shortages() {
   return all;
 }
 
-// The host that a message names, or "".
+// Returns the host that a message names, or "".
 std::string host_of(const std::string& text) {
   static const std::regex named(R"((Node|Local host):\s+(\S+))");
   static const std::regex in_front(R"((^|\n)\[([A-Za-z0-9._-]+):\d+\])");
@@ -117,7 +117,7 @@ std::string host_of(const std::string& text) {
   return "";
 }
 
-// The first lines that are neither empty nor locations in OpenMPI's source.
+// Returns the first lines that are neither empty nor locations in OpenMPI's source.
 std::string first_lines(const std::string& text) {
   constexpr int max_lines = 3;
   std::istringstream lines(text);
@@ -139,7 +139,7 @@ std::string without_banners(const std::string& messages) {
   return text;
 }
 
-// The outcome according to the status of a rank, combined with mpirun's report.
+// Returns the outcome according to the status of a rank, combined with mpirun's report.
 Outcome outcome_by_status(const AttemptTraces& traces) {
   const RankStatus& status = *traces.status;
   const FailedRank& failed = status.failed;
@@ -152,7 +152,7 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
   if (!is(status.exit_code, ErrorKind::peer)) return told;
   if (failed.is_silent) told.kind = OutcomeKind::rank_silent;
   if (!traces.report.signal && !traces.report.host_lost) return told;
-  std::optional<Outcome> death = death_in(traces.report);  // a rank that lost its peer does not know why
+  std::optional<Outcome> death = death_in(traces.report);  // a rank that lost its peer does not know the cause
   if (!death) return told;
   add_step(*death, step);
   if (!status.message.empty()) death->end.message += "\n" + status.message;
@@ -194,8 +194,8 @@ Outcome outcome_by_mpirun(const AttemptTraces& traces) {
   return failed;
 }
 
-// Whether a run that was asked to stop ended before its ranks trained: then a rank ends at once with exit code 75, and
-// its launcher ends the others.
+// Returns whether a run that was asked to stop ended before its ranks trained. In this case a rank ends immediately
+// with exit code 75, and its launcher ends the other ranks.
 bool was_unstarted(const AttemptTraces& traces) {
   const MpirunReport& report = traces.report;
   const bool one_stopped = is(report.exit_code, ErrorKind::stopped);

@@ -1,4 +1,4 @@
-// Decides what follows an attempt to run the ranks: a pure function of the outcomes of the attempts so far.
+// Decides the action after an attempt to run the ranks: a pure function of the outcomes of all attempts so far.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ enum class NextAction {
   again,  // the ranks are started once more
 };
 
-// `outcomes`: those of all attempts, at least one. `requests`: the requests to stop so far, which also apply to a later
-// attempt.
+// `outcomes`: the outcomes of all attempts so far, at least one. `requests`: the requests to stop so far, which also
+// apply to later attempts.
 using Policy = std::function<NextAction(const std::vector<Outcome>& outcomes, const StopRequests& requests)>;
 
 // The policy of a run with a single attempt.

@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// Passes all available data to `take`. Returns false once the other side has closed.
+// Passes all available data to `take`. Returns false once the other side has closed the pipe.
 template <class Take>
 bool read_all(int descriptor, const Take& take) {
   std::array<char, 65536> buffer{};
@@ -75,7 +75,7 @@ void RanksOutput::forward_output() {
 }
 
 void RanksOutput::forward_errors() {
-  constexpr std::size_t max_bytes = 1 << 20;  // training does not wait for a blocked terminal
+  constexpr std::size_t max_bytes = 1 << 20;  // limit, so that training does not wait for a blocked terminal
   const bool open = read_all(child_.errors, [this](std::string_view text) {
     const std::string rest = without_own_messages(text);  // mpirun writes whole lines
     if (backlog_.size() <= max_bytes) backlog_.append(rest);
@@ -84,11 +84,12 @@ void RanksOutput::forward_errors() {
   write_backlog();
 }
 
-// Writes as much as standard error accepts without blocking, and drops the rest if its reader has gone.
+// Writes the bytes that standard error accepts without blocking. Drops the rest if the reader has closed standard
+// error.
 void RanksOutput::write_backlog() {
   if (!shown_ && still_holds_errors()) return;
   shown_ = true;
-  constexpr std::size_t chunk = 4096;  // a writable pipe accepts this much
+  constexpr std::size_t chunk = 4096;  // a writable pipe accepts this number of bytes
   while (!backlog_.empty()) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
@@ -97,7 +98,7 @@ void RanksOutput::write_backlog() {
   }
 }
 
-// Whether standard error is still held: only while the ranks start, up to a limit of time and size.
+// Returns whether standard error is still held: only while the ranks start, up to a limit on time and size.
 bool RanksOutput::still_holds_errors() const {
   constexpr std::chrono::seconds limit(10);
   constexpr std::size_t max_bytes = 1 << 18;

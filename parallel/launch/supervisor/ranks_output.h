@@ -1,4 +1,4 @@
-// The output of mpirun and its ranks: forwarded as it comes, or held.
+// The output of mpirun and its ranks, which is forwarded immediately, or held.
 #pragma once
 
 #include <poll.h>
@@ -16,11 +16,11 @@ class Mpirun;
 
 class RanksOutput {
  public:
-  // `holds_output`: standard output is collected for the caller instead of being forwarded. `holds_errors`: standard
-  // error is held while the ranks start. `child` and `mpirun` must outlive the object.
+  // `holds_output`: whether standard output is collected for the caller instead of being forwarded. `holds_errors`:
+  // whether standard error is held while the ranks start. `child` and `mpirun` must outlive the object.
   RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, bool holds_output, bool holds_errors);
 
-  // The descriptors to wait for.
+  // Returns the descriptors to wait for.
   std::array<pollfd, 4> sources() const;
   // Reads all available output.
   void read();
@@ -28,8 +28,8 @@ class RanksOutput {
   const std::string& output() const { return output_; }      // the held output
   int output_error() const { return output_error_; }         // errno of writing standard output, or 0
   const std::string& messages() const { return messages_; }  // mpirun's own messages
-  // Standard error of the ranks (usually of MPI and the loader) from before they were ready: it is held, since it
-  // explains why they never become ready. Empty once it has been shown.
+  // Returns the standard error of the ranks (usually of MPI and the loader) from before they were ready. It is held,
+  // since it explains why ranks do not become ready. Empty once it has been shown.
   std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
   void show_held_errors();
   const std::string& last_output() const { return last_output_; }  // the end of the ranks' output
@@ -52,10 +52,10 @@ class RanksOutput {
   bool messages_closed_ = false;
   int output_error_ = 0;
   std::string output_;
-  std::string backlog_;  // standard error that is held, or not written yet
+  std::string backlog_;  // standard error that is held or not written yet
   std::string last_output_;
   std::string messages_;
-  bool shown_ = false;  // false: standard error is held; true: it is forwarded as it comes
+  bool shown_ = false;  // false: standard error is held; true: it is forwarded
 };
 
 }  // namespace trainctl

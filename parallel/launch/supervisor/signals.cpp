@@ -27,7 +27,7 @@ bool is_other_fatal_signal(int number) {
 }
 
 Signals::Signals() {
-  signal(SIGCHLD, SIG_DFL);  // if a shell has left it ignored, no child can be waited for
+  signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, as some shells leave it, this process cannot wait for children
   sigset_t set;
   sigemptyset(&set);
   for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);

@@ -6,8 +6,8 @@
 namespace trainctl {
 
 // While the object exists, the signals are only delivered through its descriptor; after its destruction requests to
-// stop are ignored. Includes all signals that would end a process, so that none leaves children and temporary files
-// behind. Also makes this process the parent of orphaned descendants.
+// stop are ignored. Includes all signals that would end a process and leave its children and temporary files. Also
+// makes this process the parent of orphaned descendants.
 class Signals {
  public:
   Signals();
@@ -16,7 +16,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // The next signal that has arrived, or 0.
+  // Returns the next signal that has arrived, or 0.
   int next() const;
 
  private:
@@ -24,7 +24,7 @@ class Signals {
   int descriptor_ = -1;
 };
 
-// Whether a signal has no purpose here, but would end a process that does not handle it.
+// Returns whether a signal has no purpose here, but would end a process that does not handle it.
 bool is_other_fatal_signal(int number);
 
 }  // namespace trainctl

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 constexpr milliseconds usual = seconds(20);       // time for ranks to stop and save
 constexpr milliseconds one_request = seconds(2);  // signals within this time are one request
-constexpr milliseconds usual_start = seconds(5);  // until ranks handle requests, if no rank here can report it
+constexpr milliseconds usual_start = seconds(5);  // time until ranks handle requests, if no rank here can report it
 
 }  // namespace
 

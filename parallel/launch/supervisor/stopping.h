@@ -1,4 +1,4 @@
-// Decides how a request to stop affects the ranks, and when: pure functions of the time, which a supervisor calls
+// Decides how and when a request to stop affects the ranks. A supervisor calls these pure functions of the time
 // repeatedly.
 #pragma once
 
@@ -9,30 +9,30 @@
 
 namespace trainctl {
 
-// The requests to stop that a supervisor has received. They are kept over all attempts to run the ranks.
+// The requests to stop that a supervisor has received. They persist across all attempts to run the ranks.
 struct StopRequests {
   using Clock = std::chrono::steady_clock;
 
-  std::optional<Clock::time_point> asked;  // when the first request came
+  std::optional<Clock::time_point> asked;  // time of the first request
   int asked_by = 0;                        // signal of the first request: SIGINT is a user's Ctrl-C
-  std::optional<Clock::time_point> again;  // when a later request came that asks for an earlier end
-  bool at_once = false;                    // a request asks for the end at once
+  std::optional<Clock::time_point> again;  // time of a later request that asks for an earlier end
+  bool at_once = false;                    // whether a request asks for an immediate end
 };
 
-// Records a signal that asks to stop. A second SIGINT asks for the end at once. Any other second signal within 2 s
-// counts as the same request, since a program that signals all processes of a job often does so in several ways; after
-// that it ends the ranks, unless they write a checkpoint, which then has the usual time of a stop.
+// Records a signal that asks to stop. A second SIGINT asks for an immediate end. Any other second signal within 2 s
+// counts as the same request, since a program that signals all processes of a job often sends several signals. After 2
+// s it ends the ranks, unless they write a checkpoint, for which they have the usual time of a stop.
 void note_request(StopRequests& requests, int signal, StopRequests::Clock::time_point now);
 
 // The state of the ranks that a supervisor has to stop.
 struct AskedRanks {
   using Clock = StopRequests::Clock;
 
-  Clock::time_point started;  // when mpirun was started
-  bool sees_ranks = true;     // rank 0 is on this host, and reports when the ranks are ready
-  bool ready = false;         // all ranks handle requests
-  bool relayed = false;       // the request was sent to the ranks
-  // The time that ranks need, as rank 0 has last reported it, and when that changed.
+  Clock::time_point started;  // time when mpirun was started
+  bool sees_ranks = true;     // whether rank 0 is on this host and reports when the ranks are ready
+  bool ready = false;         // whether all ranks handle requests
+  bool relayed = false;       // whether the request was sent to the ranks
+  // The time that ranks need, as last reported by rank 0, and the time when it changed.
   StopTime needs;
   std::optional<Clock::time_point> needs_changed;
   std::chrono::milliseconds patience{0};  // cluster.timeout; 0: no limit
@@ -46,9 +46,9 @@ enum class StopAction {
   end_late        // end the ranks, which have not stopped in time
 };
 
-// The time for the ranks to stop. It is less than 30 s, the default of SLURM's KillWait and of Kubernetes'
-// terminationGracePeriodSeconds. If a step takes long, it is twice the time of that step; if ranks write a checkpoint,
-// it is `patience`, but at least a minute.
+// Returns the time that the ranks have to stop. It is less than 30 s, the default of SLURM's KillWait and of
+// Kubernetes' terminationGracePeriodSeconds. If a step takes long, it is twice the time of this step; if ranks write a
+// checkpoint, it is `patience`, but at least a minute.
 std::chrono::milliseconds time_to_stop(const StopRequests& requests, const AskedRanks& ranks);
 
 StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, AskedRanks::Clock::time_point now);

@@ -1,5 +1,5 @@
-// Runs attempts: prepares, starts and watches mpirun until no process of it is left, derives the outcome, and asks the
-// policy what follows.
+// Runs attempts: prepares, starts and watches mpirun until all its processes have ended, derives the outcome, and asks
+// the policy for the next action.
 #include "parallel/launch/supervisor/supervisor.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The rank of a process id; empty if there is none, or if processes of several hosts have this id.
+// Returns the rank of a process id; empty if no rank has this id, or if ranks on several hosts have it.
 std::optional<int> rank_of(int process, const std::vector<int>& processes) {
   const auto found = std::find(processes.begin(), processes.end(), process);
   if (found == processes.end() || std::find(found + 1, processes.end(), process) != processes.end()) return {};
@@ -33,15 +33,16 @@ AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one
                        .output_error = output.output_error(),
                        .step = read_step(status_file)};
   MpirunReport& report = traces.report;
-  // The launcher may name a process that it has killed itself. Only on one host it is known which rank ended first.
+  // The launcher may name a process that it has killed itself. The rank that ended first is known only if all ranks run
+  // on one host.
   if (!report.rank && report.process) {
     report.rank = one_host ? watch.first_ended() : rank_of(*report.process, marked_processes(status_file));
   }
   return traces;
 }
 
-// The outcome of an attempt that mpirun has ended. Shows MPI's messages from the start of the ranks, unless an error of
-// trainctl explains the end.
+// Returns the outcome of an attempt that ended with mpirun. Shows MPI's messages from the start of the ranks, unless an
+// error of trainctl explains the end.
 Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
   Outcome outcome = outcome_of(traces);
   const bool is_shortage =
@@ -85,7 +86,7 @@ Outcome run_attempt(const LaunchPlan& plan, const std::vector<std::string>& comm
 
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Policy& policy) {
-  Supervision supervision;  // from now on no request is lost
+  Supervision supervision;  // from now on all requests are received
   std::vector<Outcome> outcomes;
   do {
     const Outcome& outcome = outcomes.emplace_back(run_attempt(plan, command, options, supervision));

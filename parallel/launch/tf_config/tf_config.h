@@ -28,13 +28,13 @@ struct TfConfig {
   std::size_t own = 0;        // index of this process's task
 
   bool is_chief() const { return own == 0; }
-  // The hosts in the order of the tasks, each with `slots` slots for each of its tasks.
+  // Returns the hosts in the order of the tasks, each with `slots` slots for each of its tasks.
   std::vector<Host> hosts(int slots) const;
 };
 
-// Reads TF_CONFIG; empty if it is not set, or names no cluster (for TensorFlow that means a single process). Throws
-// Error{config} if it is invalid, and for parameter servers and evaluators, which trainctl does not support, with a
-// remedy.
+// Reads TF_CONFIG; empty if it is not set, or if it names no cluster, which means a single process in TensorFlow.
+// Throws Error{config} with a remedy if it is invalid, and for parameter servers and evaluators, which trainctl does
+// not support.
 std::optional<TfConfig> find_tf_config(const Variables& variables);
 
 }  // namespace trainctl
