@@ -1,4 +1,4 @@
-// Measures the peak rates of a rank's device, with which `bench ops` compares ops.
+// Measures the peak rates of a rank's device; `bench ops` compares ops with these rates.
 #pragma once
 
 #include <cstdint>

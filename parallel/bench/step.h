@@ -16,7 +16,7 @@ class Communicator;
 class RunPrograms;
 class Stream;
 
-// A run whose steps or ops are measured; all members must outlive the measurement.
+// A run for measurements of its steps or ops; all members must outlive the measurement.
 struct BenchedRun {
   Engine& engine;
   const RunPrograms& programs;

@@ -39,7 +39,7 @@ class SnapshotSaver {
   struct File {
     const ShardPlan* plan;
     SnapshotFile file;
-    int rank;  // the rank whose shards the file holds
+    int rank;  // rank that holds the file's shards
   };
 
   void add_files(const ShardPlan& plan, SnapshotContent content);

@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// The MPI libraries whose launchers trainctl can use.
+// The MPI libraries; trainctl can use the launchers of all except `other`.
 enum class MpiLibrary { openmpi4, openmpi5, mpich, other };
 
 // Recognizes the library by the text of MPI_Get_library_version().

@@ -111,7 +111,7 @@ class Mpi final : public QueuedCommunicator {
   std::unique_ptr<HostGroup> group_;
   std::unique_ptr<HostMessages> messages_;  // null: this rank shares memory with no other rank
   bool has_one_core_ = false;
-  std::vector<int> on_host_;  // for each rank its number on this host; -1: it runs on another host
+  std::vector<int> on_host_;  // number on this host of each rank; -1: the rank runs on another host
 };
 
 Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> attendance)

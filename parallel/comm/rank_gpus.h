@@ -33,7 +33,7 @@ struct TransportChoice {
 // ranks share a GPU, and CollectiveError{resource} if a rank cannot use NCCL.
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks);
 
-// A rank's number among the ranks of its host whose GPUs are on the same NUMA node, and the number of these ranks.
+// The ranks of a host with GPUs on the same NUMA node: this rank's number among them, and their number.
 struct Neighbours {
   int index = 0, count = 1;
 };

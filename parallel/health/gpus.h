@@ -45,7 +45,7 @@ class GpuWatch {
   // Called at every step by all ranks. About once a second, at a multiple of log_every, the ranks exchange the last
   // readings of their monitors, and rank 0 logs warnings. Rank 0 determines the interval and sends it with its values.
   void step(std::int64_t step);
-  // The samples of the last exchange; ranks whose GPU cannot be read are missing.
+  // Returns the samples of the last exchange, without ranks that cannot read their GPU.
   std::span<const GpuSample> samples() const { return samples_; }
 
   // Summarizes the whole run over all ranks, which must all call this function.

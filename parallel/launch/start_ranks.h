@@ -21,8 +21,8 @@ struct Situation;
 struct LaunchedConfig {
   std::string file;   // empty: the command has no config
   std::string files;  // the texts of the config's files, see pass_config()
-  std::function<std::vector<std::string>()>
-      variables;  // returns the names of the environment variables that the config refers to
+  // Returns the names of the environment variables that the config refers to.
+  std::function<std::vector<std::string>()> variables;
 };
 
 // Returns the plan if this process was started by a user and has to start ranks. Returns an empty optional if this

@@ -35,7 +35,7 @@ struct TrafficSeconds {
   double alone() const { return latency + transfer; }
 };
 
-// The time of the host, which is added to that of a step's ops.
+// The time of the host, which is added to the time of a step's ops.
 struct HostSeconds {
   double step = 0;    // seconds of one step outside its ops: passing the batch, reading the results
   double sample = 0;  // seconds to prepare one sample of the rank's share, with all of the rank's loading threads

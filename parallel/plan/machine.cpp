@@ -7,8 +7,8 @@ namespace {
 constexpr double max_microseconds = 1e4;
 
 void check_memory(const MachineDevice& device, const Node& node, Reader& reader) {
-  constexpr std::int64_t least = 100'000'000, most = 100'000'000'000'000;
-  if (device.memory.bytes >= least && device.memory.bytes <= most) return;
+  constexpr std::int64_t min_bytes = 100'000'000, max_bytes = 100'000'000'000'000;
+  if (device.memory.bytes >= min_bytes && device.memory.bytes <= max_bytes) return;
   reader.error(node.find("memory")->location,
                "memory must be from 100 MB to 100 TB, with its unit, not '" + to_string(device.memory) + "'");
 }

@@ -1,5 +1,5 @@
-// Simulates work that shares capacities: a fluid model of processors and links, whose clock moves from one end of work
-// to the next.
+// Simulates work that shares capacities: a fluid model of processors and links. Its clock moves from one end of work to
+// the next.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,7 @@
 namespace trainctl {
 namespace {
 
-// The number of ops of the segment up to the one that completes the last of the gradients; 0 for a rank without
-// samples.
+// Returns the number of ops of the segment up to the op that completes the last gradient; 0 for a rank without samples.
 std::size_t completed_after(const Segment& segment, const std::vector<TensorId>& gradients) {
   const auto writes = [&](const Op& op) {
     return std::find_first_of(op.outputs.begin(), op.outputs.end(), gradients.begin(), gradients.end()) !=

@@ -1,5 +1,5 @@
-// Groups gradients into buckets, whose reduction over the data axis begins as soon as the backward pass has completed
-// them.
+// Groups gradients into buckets. The reduction of a bucket over the data axis begins as soon as the backward pass has
+// completed the bucket.
 #pragma once
 
 #include <cstdint>

@@ -117,7 +117,7 @@ class Gatherer {
       }
     }
     std::vector<Op> ops;
-    std::size_t begun = 0, done = 0;  // number of buckets of `order` whose gathering has begun, and has ended
+    std::size_t begun = 0, done = 0;  // numbers of buckets of `order` with a begun and with an ended gather
     const auto begin = [&] {
       if (begun < order.size()) ops.push_back(gather(order[begun++], gathered));
     };

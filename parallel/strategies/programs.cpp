@@ -23,7 +23,7 @@ Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
           trained(sizes.training_resumed_last),
           evaluated(sizes.evaluation),
           evaluated(sizes.evaluation_last),
-          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // determines the sums to which its shards are added
+          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // determines the sums of the rank's logical shards
           rank.along(MeshAxis::pipeline),
           rank.along(MeshAxis::tensor)};
 }

@@ -157,7 +157,7 @@ class Sharder {
   }
 
   // Reduces each bucket in a micro-batch's backward pass. With overlap, the wait for a bucket follows when the next one
-  // is complete, so that two buckets are in memory at once.
+  // is complete, so that two buckets are in memory at the same time.
   void reduce_in(Segment& segment) {
     const bool adds = segment.variant != Variant::first;
     std::vector<TensorId> reduced;  // output of the reduction of each bucket

@@ -40,8 +40,8 @@ AgreedKernels agree_on_kernels(KernelChoices& choices, const std::vector<RunProg
                                Communicator& world, Stream& stream) {
   AgreedKernels agreed;
   if (world.rank() == 0) {
-    // The first program of a training run is that of a full batch. Other batch sizes, such as those of an evaluation,
-    // depend on the number of ranks and are not part of the hash.
+    // The first program of a training run is the program of a full batch. Programs of other batches, such as evaluation
+    // batches, depend on the number of ranks and are not part of the hash.
     for (const RunPrograms& own : programs) compile({own.programs().front()}, backend, choices);
     agreed.hash = kernel_hash(backend.fingerprint(), choices.used().text());
     for (const RunPrograms& own : programs) compile(own.programs(), backend, choices);

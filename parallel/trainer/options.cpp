@@ -25,7 +25,7 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
 
 void check_schedule(const TrainOptions& train, const Node& node, Reader& reader) {
   const bool known = train.epochs || train.max_steps || !train.phases.empty() ||
-                     !train.max_time;  // if all are missing, another error reports it
+                     !train.max_time;  // if all limits are missing, another error reports it
   if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
   reader.error(
       node.find("schedule")->location,

@@ -48,9 +48,9 @@ struct TrainOptions {
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;
   std::optional<std::int64_t> steps_per_epoch;  // empty: one pass over the data set
-  ByName<ChoiceOf<loss_choices>> loss;          // by output
+  ByName<ChoiceOf<loss_choices>> loss;          // key: output
   std::map<std::string, double> loss_weights;   // key: output; 1 if not set
-  ByName<ChoicesOf<metric_choices>> metrics;    // by output
+  ByName<ChoicesOf<metric_choices>> metrics;    // key: output
   ChoiceOf<optimizer_choices> optimizer;
   ChoiceOf<schedule_choices> schedule{"constant"};
   // A RateScaling, or the batch size that the given rate is meant for.

@@ -40,8 +40,8 @@ struct Predictions {
 };
 
 // Makes one pass over the source and calls `take` on rank 0 with the predictions of each batch; the pass ends early if
-// `take` returns false. The engine's programs are those of prediction_programs(), in which each rank holds the whole
-// network. All ranks of the world must call this function.
+// `take` returns false. The engine must have the programs of prediction_programs(); each rank holds the whole network.
+// All ranks of the world must call this function.
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
              Stream& stream, const std::function<bool(const Predictions&)>& take);
 

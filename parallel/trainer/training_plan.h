@@ -25,7 +25,7 @@ struct LoopOptions {
   Duration log_every;  // an interval in seconds is measured by the metrics sink
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
-  std::optional<Duration> histograms = {};  // in steps or epochs; empty: never
+  std::optional<Duration> histograms = {};  // interval of histograms in steps or epochs; empty: never
 };
 
 // The settings of the loop and its hooks. All counts are steps; 0 means never.

@@ -141,7 +141,7 @@ void Nccl::connect() {
   stream->synchronize();
 }
 
-// Memory is registered on all ranks or on none, since NCCL does not document a mixture.
+// Memory is registered on all ranks or on no rank, since NCCL does not document a mixture.
 Memory Nccl::allocate(std::int64_t bytes) {
   std::string why;
   Memory memory = registered_.allocate(ranks_, bytes, why);

@@ -46,15 +46,15 @@ std::string cuda_line(const Json& cuda) {
 // Returns the table of the GPUs of all hosts: the ranks that use them, and the connections between GPUs of one host.
 std::string gpu_table(const std::vector<Json>& info, const std::vector<std::string>& hosts) {
   std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
-  std::size_t most = 0;
+  std::size_t max_gpus = 0;
   for (const std::string& host : hosts) {
     all.emplace_back(host, gpus_of_host(info, host));
-    most = std::max(most, all.back().second.size());
+    max_gpus = std::max(max_gpus, all.back().second.size());
   }
-  if (most == 0) return "";
+  if (max_gpus == 0) return "";
   std::vector<TextTable::Column> columns = {{"host"}, {"GPU"}, {"model"}, {"memory", TextTable::Align::right},
                                             {"UUID"}, {"bus"}, {"rank"}};
-  for (std::size_t other = 0; most > 1 && other < most; ++other) columns.push_back({format("to {}", other)});
+  for (std::size_t other = 0; max_gpus > 1 && other < max_gpus; ++other) columns.push_back({format("to {}", other)});
   TextTable table(columns);
   for (const auto& [host, gpus] : all) {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -68,7 +68,7 @@ std::string gpu_table(const std::vector<Json>& info, const std::vector<std::stri
                                         !gpu.ranks.empty() ? gpu.ranks
                                         : gpu.visible      ? "-"
                                                            : "not visible"};
-      if (most > 1) cells.insert(cells.end(), gpu.links.begin(), gpu.links.end());
+      if (max_gpus > 1) cells.insert(cells.end(), gpu.links.begin(), gpu.links.end());
       cells.resize(columns.size());
       table.add(std::move(cells));
     }

@@ -139,7 +139,7 @@ void AgentChannel::shake_hands(const std::string& agent, const std::string& secr
   if (proof.size() != code_bytes) throw unproven;
   if (!equal_in_constant_time(proof, side_ == Side::chief ? of_agent : of_chief)) {
     if (side_ == Side::agent) [[maybe_unused]]
-      const bool told = write_bytes(socket_, refusal);
+      const bool was_sent = write_bytes(socket_, refusal);
     throw wrong;
   }
   if (side_ == Side::agent && !write_bytes(socket_, of_agent)) throw unproven;

@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// A running program whose output is read from three pipes.
+// A running program, and the three pipes from which its output is read.
 struct ChildProcess {
   pid_t pid = -1;
   int output = -1;    // standard output of the process and its descendants

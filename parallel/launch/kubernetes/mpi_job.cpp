@@ -128,7 +128,7 @@ constexpr const char* nvidia = R"(RUN pip install --no-cache-dir --break-system-
 }  // namespace
 
 std::string kubernetes_name(std::string_view name) {
-  constexpr std::size_t longest = 40;  // the operator appends "-worker-0" for pods and hosts, whose limit is 63
+  constexpr std::size_t longest = 40;  // the operator appends "-worker-0" for pods and hosts; at most 63 in total
   std::string result;
   for (const unsigned char c : name.substr(0, longest)) {
     result += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';

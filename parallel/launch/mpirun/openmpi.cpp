@@ -215,7 +215,7 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   }
   // mpirun must start ranks from its main thread, since a rank ends with the thread that has started it (run_rank.h).
   set_runtime(plan, variables, "odls_base_num_threads", "0");
-  // Without this, each failure takes two seconds longer; ranks that are killed have nothing left to do.
+  // Without this setting, each failure takes two seconds longer; killed ranks have no work left.
   if (version_ == 4) set_runtime(plan, variables, "odls_base_sigkill_timeout", "0");
   // Connections between ranks and their daemon use loopback.
   if (version_ == 5) set(plan, variables, "--pmixmca", "PMIX_MCA_", "ptl_tcp_if_include", "lo");

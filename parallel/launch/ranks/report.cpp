@@ -101,15 +101,15 @@ std::string unresponsive_hosts(const std::string& error, int own, const std::vec
   if (others.empty() || ranks.empty()) return "";
   if (!network_up) return format("; it is {} that is cut off: no network interface of it is up", here);
   std::string text;
-  std::set<std::string> silent;
+  std::set<std::string> missing;
   for (const NamedRank& rank : ranks) {
     if (rank.number >= static_cast<int>(hosts.size())) return "";
     const std::string& host = hosts[static_cast<std::size_t>(rank.number)];
     if (!rank.has_host) text += format("; rank {} runs on {}", rank.number, host);
-    silent.insert(host);
+    missing.insert(host);
   }
-  silent.erase(here);
-  if (others.size() > 1 && silent == others) text += format("; no other host answers: {} itself may be cut off", here);
+  missing.erase(here);
+  if (others.size() > 1 && missing == others) text += format("; no other host answers: {} itself may be cut off", here);
   return text;
 }
 

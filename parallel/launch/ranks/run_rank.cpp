@@ -56,9 +56,9 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 // Returns the rank that the failure is about: the first rank that did not answer, or this rank.
 FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const std::vector<std::string>& hosts = context.world.hosts();
-  const std::vector<int> silent = unresponsive_ranks(message);
-  const bool is_silent = !silent.empty() && silent.front() < context.world.size();
-  const int rank = is_silent ? silent.front() : context.world.rank();
+  const std::vector<int> unresponsive = unresponsive_ranks(message);
+  const bool is_silent = !unresponsive.empty() && unresponsive.front() < context.world.size();
+  const int rank = is_silent ? unresponsive.front() : context.world.rank();
   return {rank, hosts[static_cast<std::size_t>(rank)], context.step, is_silent};
 }
 
@@ -117,8 +117,8 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
-  constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
-  require_threads(threads + beside);
+  constexpr int other_threads = 4;  // threads of MPI, the device's streams and the loader, at least
+  require_threads(threads + other_threads);
   World world(command.deadline, [&] { end_late_start(situation, json, command.deadline); });
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());

@@ -32,7 +32,7 @@ struct RankStatus {
 enum class StatusWritten {
   yes,                // the supervisor will print the message
   another_was_first,  // another rank has written its status before, so that this message is not printed
-  unreachable,        // the supervisor is on another host, or there is none: the rank prints its message
+  unreachable,        // there is no supervisor on this host: the rank prints its message
 };
 
 // Writes the status atomically. Only the first status counts: rank 0 writes a status at the end of every run; before

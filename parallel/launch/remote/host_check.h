@@ -29,7 +29,7 @@ CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck&
 
 // Sends the installation of how.program to the hosts that have no program or a different one, to the same path. If the
 // transfer is interrupted, the program's hash differs, and the next call sends the installation again. Returns the
-// hosts that received it. Throws Error{peer} that names every host to which it could not be written.
+// hosts that received it. Throws Error{peer} that names every host that could not receive it.
 std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 }  // namespace trainctl

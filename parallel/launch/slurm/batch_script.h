@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// The time before its limit at which a job is told to save, and the reason for this time.
+// The time before its limit at which a job receives the signal to save, and the reason for this time.
 struct SignalLead {
   int seconds = 120;
   std::string reason = "nothing is measured yet";

@@ -78,10 +78,9 @@ class MpirunWatch {
   bool hosts_answer_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_child_ = start_;          // last time when mpirun had a child
-  std::optional<std::chrono::steady_clock::time_point> run_ended_at_;  // time when the end of the run was noticed
-  std::optional<std::chrono::steady_clock::time_point>
-      suspended_since_;  // time since which mpirun is suspended by a signal
+  std::chrono::steady_clock::time_point last_child_ = start_;             // last time when mpirun had a child
+  std::optional<std::chrono::steady_clock::time_point> run_ended_at_;     // time when the end of the run was noticed
+  std::optional<std::chrono::steady_clock::time_point> suspended_since_;  // time when a signal suspended mpirun
   bool warned_of_suspension_ = false;
   AskedRanks asked_;
   std::optional<Outcome> verdict_;

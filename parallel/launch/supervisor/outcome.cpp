@@ -144,16 +144,16 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
   const RankStatus& status = *traces.status;
   const FailedRank& failed = status.failed;
   const std::optional<std::int64_t> step = failed.step ? failed.step : traces.step;
-  Outcome told{.kind = kind_of(status.exit_code).value_or(OutcomeKind::failed),
-               .end = {status.exit_code, status.message, status.errors},
-               .rank = failed.rank,
-               .host = failed.host,
-               .step = step};
-  if (!is(status.exit_code, ErrorKind::peer)) return told;
-  if (failed.is_silent) told.kind = OutcomeKind::rank_silent;
-  if (!traces.report.signal && !traces.report.host_lost) return told;
+  Outcome reported{.kind = kind_of(status.exit_code).value_or(OutcomeKind::failed),
+                   .end = {status.exit_code, status.message, status.errors},
+                   .rank = failed.rank,
+                   .host = failed.host,
+                   .step = step};
+  if (!is(status.exit_code, ErrorKind::peer)) return reported;
+  if (failed.is_silent) reported.kind = OutcomeKind::rank_silent;
+  if (!traces.report.signal && !traces.report.host_lost) return reported;
   std::optional<Outcome> death = death_in(traces.report);  // a rank that lost its peer does not know the cause
-  if (!death) return told;
+  if (!death) return reported;
   add_step(*death, step);
   if (!status.message.empty()) death->end.message += "\n" + status.message;
   return *death;

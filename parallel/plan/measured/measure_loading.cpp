@@ -32,7 +32,7 @@ double seconds_of_sample(BatchSource& source, Communicator& together, double sec
 }  // namespace
 
 std::string loading_key(int ranks, const std::string& data, std::int64_t samples) {
-  return measured_beside(ranks) + format("sample of {} {:016x}", samples, xxh3(data.data(), data.size()));
+  return key_prefix(ranks) + format("sample of {} {:016x}", samples, xxh3(data.data(), data.size()));
 }
 
 bool has_loading(const Measurements& measurements, const std::string& key) {

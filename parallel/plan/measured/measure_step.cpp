@@ -216,18 +216,17 @@ class StepTimer {
 
 }  // namespace
 
-std::string measured_beside(int ranks) { return format("{} at once: ", ranks); }
+std::string key_prefix(int ranks) { return format("{} at once: ", ranks); }
 
 std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op) {
   const int streams = program.program.streams;  // ops of several streams overlap, so each counts less than alone
-  return measured_beside(ranks) + (streams > 1 ? format("{} streams: ", streams) : "") + "op " +
-         op_signature(program, op);
+  return key_prefix(ranks) + (streams > 1 ? format("{} streams: ", streams) : "") + "op " + op_signature(program, op);
 }
 
 std::string step_key(int ranks, const PlacedProgram& program) {
   std::int64_t ops = 0;
   for_kernels(program, [&](const PlacedOp&) { ++ops; });
-  return measured_beside(ranks) + format("step {} ops, {} bytes", ops, batch_bytes(program.program));
+  return key_prefix(ranks) + format("step {} ops, {} bytes", ops, batch_bytes(program.program));
 }
 
 std::optional<double> step_spread(const Measurements& measurements, int ranks, const PlacedProgram& program) {

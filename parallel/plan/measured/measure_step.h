@@ -21,12 +21,12 @@ struct MeasuredRank {
   const Compiled& compiled;
   int program = 0;          // index of the program for a full training batch
   MeshRank rank;            // position in the planned mesh
-  const ProgramSpec& spec;  // for the initial weights
+  const ProgramSpec& spec;  // provides the initial weights
 };
 
 // Returns the prefix of all keys: the number of ranks that computed on this machine at the same time and so shared its
 // caches and memory. The number of these ranks' threads is part of the device's fingerprint.
-std::string measured_beside(int ranks);
+std::string key_prefix(int ranks);
 
 // Return the keys of an op and of a step. The values of an op are {seconds, spread}. The values of a step are {seconds
 // outside its ops, additional seconds of the later of two ranks, spread}; the first two are medians. Steps with the

@@ -115,7 +115,7 @@ class StageCut {
   std::vector<int> stage_of_;  // stage of each op; no_stage: every stage that reads its output
   std::vector<int> maker_;     // stage that computes each tensor; no_stage: no stage, or each stage that reads it
   std::vector<std::set<int>> readers_;  // stages that read each tensor
-  std::set<TensorId> trained_;          // tensors whose gradients are sent back
+  std::set<TensorId> trained_;          // tensors with gradients, which are sent back
 };
 
 }  // namespace

@@ -108,8 +108,8 @@ class BlockFinder {
     return bytes;
   }
 
-  // Divides ops outside of blocks into segments, each of which ends with the op that fills it (Chen et al., algorithm
-  // 3). Tries segments of a k-th of all bytes for each k and chooses those that need the least memory.
+  // Divides ops outside of blocks into segments; a segment ends with the op that fills it (Chen et al., algorithm 3).
+  // Tries segments of a k-th of all bytes for each k and chooses those that need the least memory.
   void cut_segments(std::size_t first, std::size_t end) {
     std::vector<std::int64_t> bytes;
     std::int64_t total = 0;

@@ -19,7 +19,7 @@ class SlotTensors {
   TensorId in_slot(TensorId tensor, int slot);
   // Returns consecutive tensors as one tensor in a slot; its name begins with `name`.
   TensorId whole(const std::vector<TensorId>& tensors, int slot, std::string_view name);
-  // Adds a tensor of `count` elements, whose memory in a slot begins `offset` elements after the start of `first`.
+  // Adds a tensor of `count` elements. Its memory in the slot begins `offset` elements after the start of `first`.
   TensorId add(std::string name, std::int64_t count, TensorId first, int slot, std::int64_t offset);
 
  private:

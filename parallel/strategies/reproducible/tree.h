@@ -35,7 +35,7 @@ struct LeafSum {
 // The sums of a rank's leaves: nodes of the whole tree, as few and as large as its leaves allow.
 struct LeafSums {
   std::vector<LeafStep> steps;  // step of each leaf
-  std::vector<LeafSum> sums;    // in the order of their leaves; a single sum is in slot 0
+  std::vector<LeafSum> sums;    // sums in the order of their leaves; a single sum is in slot 0
   int slots = 0;                // number of used slots
 };
 LeafSums sums_of_leaves(const LeafRange& own, int leaves);

@@ -133,7 +133,7 @@ class Walk {
     return is_integer(tensor.type.dtype) ? split_.whole(id) : split_.shared(id, op);
   }
 
-  // Emits the sum of the ranks' summands, to which a bias is added once.
+  // Emits the sum of the ranks' summands, and adds a bias once.
   void add_up(const Op& op, const Way& way, std::vector<TensorId> inputs, SplitGroup& group) {
     group.exchanged += static_cast<double>(graph_.tensor(op.outputs[0]).type.shape.count());
     const bool bias = inputs.size() < op.inputs.size();

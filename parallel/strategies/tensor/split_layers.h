@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Converts the forward graph to the rank's shard of it, as in Megatron-LM (Shoeybi et al., 2019), by a walk over the
-// ops and their placement rules. An op with a kernel whose input all ranks have begins to split: each rank computes
+// ops and their placement rules. An op with a kernel begins to split if all ranks have its input: each rank computes
 // some of the layer's units, filters or embedding columns. The next ops run on shards if they can along that dimension,
 // such as channels or heads. A further op with a kernel reads the shards as they are, and the sum over the ranks is its
 // whole output. If an op needs a whole tensor, it is gathered. So a pair of layers needs one sum in the forward pass,

@@ -28,10 +28,10 @@ class HistogramPass final : public TrainingHook {
   void on_pause(const TrainingState& state, std::int64_t before) override;
 
  private:
-  // Passes to the sink the histograms of parameters and running statistics ("weights/conv1/kernel"), and those of
-  // gradients ("gradients/conv1/kernel"). The gradients are from the last step of the training program with index
-  // `program`, times `gradient_scale`. Each rank counts the shards that it would write to a checkpoint. All ranks must
-  // call this function before a later step begins.
+  // Passes to the sink the histograms of parameters and running statistics ("weights/conv1/kernel"), and of gradients
+  // ("gradients/conv1/kernel"). The gradients are from the last step of the training program with index `program`,
+  // times `gradient_scale`. Each rank counts the shards that it would write to a checkpoint. All ranks must call this
+  // function before a later step begins.
   void run(std::int64_t step, int program, double gradient_scale);
   void count(const std::string& prefix, const ShardPlan& plan, std::span<const NamedTensor> held, double scale,
              std::int64_t step);

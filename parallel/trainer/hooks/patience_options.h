@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Options like those of Keras' EarlyStopping.
+// Options with the meaning of Keras' EarlyStopping arguments.
 struct EarlyStoppingOptions {
   Auto<std::string> monitor;  // auto: val_loss
   Auto<MonitorMode> mode;
@@ -22,7 +22,7 @@ struct EarlyStoppingOptions {
   static Keys<EarlyStoppingOptions> keys();
 };
 
-// Options like those of Keras' ReduceLROnPlateau.
+// Options with the meaning of Keras' ReduceLROnPlateau arguments.
 struct PlateauOptions {
   Auto<std::string> monitor;  // auto: val_loss
   Auto<MonitorMode> mode;

@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// Returns the weights of which every replica holds the same elements.
+// Returns the weights that are not sharded, so that every replica holds the same elements.
 std::vector<NamedTensor> replicated_weights(const Engine& engine) {
   std::vector<NamedTensor> weights = engine.weights();
   const Program& program = engine.program(0).program;

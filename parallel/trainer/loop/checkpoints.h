@@ -41,9 +41,10 @@ class Checkpoints {
   // Whether a save has failed, so that the run has to end: see StagedSaver::has_failed().
   bool has_failed() const { return parts_.saver.has_failed(); }
 
-  // The step of the newest committed checkpoint; -1 if there is none. Equal on all ranks after wait().
+  // Returns the step of the newest committed checkpoint; -1 if no checkpoint was committed. After wait() the result is
+  // equal on all ranks.
   std::int64_t saved_step() const { return saved_step_; }
-  // Treats the checkpoint of this step as saved; -1: none is saved.
+  // Treats the checkpoint of this step as saved; -1: no checkpoint is saved.
   void set_saved_step(std::int64_t step) { saved_step_ = staged_step_ = step; }
 
   // Notes the time between two checks of all ranks for a stop request.

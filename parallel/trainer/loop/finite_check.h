@@ -1,4 +1,4 @@
-// Ends a run whose loss or gradients are not finite; with float16, whose gradients may overflow, scales the loss.
+// Ends a run if its loss or gradients are not finite. With float16, scales the loss, since gradients may overflow.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class FiniteCheck {
 
   // The factor on the gradients of the next step; 1 unless the loss is scaled.
   double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
-  // The number of steps whose update was left out since the optimizer's state was last reset.
+  // Returns the number of steps without an update since the optimizer's state was last reset.
   std::int64_t left_out() const { return scales_loss_ ? scale_.left_out() : 0; }
   // Whether the next step may overflow. If so, no later step may begin before that step has ended.
   bool is_in_doubt() const { return scales_loss_ && !scale_.is_proven(); }

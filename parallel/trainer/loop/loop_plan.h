@@ -27,7 +27,7 @@ struct Monitor {
 struct LoopPlan {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 0;
-  PhaseStart phase;            // the phase at whose first step the optimizer and the schedule begin
+  PhaseStart phase;            // current phase; the optimizer and the schedule begin at its first step
   std::int64_t phase_end = 0;  // the step count at which the phase ends, unless a hook ends it earlier
   std::size_t phases = 1;      // number of phases of the run
   double max_seconds = 0;

@@ -23,7 +23,7 @@ struct StartedStep {
   DataPosition data;          // the position in the data after its batch
 };
 
-// The steps [first, end), from 0, whose ops a recorder observes; no steps if the recorder is null.
+// The steps [first, end), counted from 0. A recorder observes their ops; no steps are observed if it is null.
 struct ProfiledSteps {
   OpRecorder* recorder = nullptr;
   std::int64_t first = 0;

@@ -27,7 +27,7 @@ struct TrainingState {
   std::optional<BestResult> best;            // empty before the first monitored value
   // Values of the last step:
   int program = 0;            // index of its training program
-  double gradient_scale = 1;  // the factor from its gradients to those of the mean loss
+  double gradient_scale = 1;  // the factor that makes its gradients the gradients of the mean loss
 
   // Returns the training values and, with the prefix "val_", the validation values.
   std::map<std::string, double> values() const;
