@@ -19,7 +19,7 @@ enum class ErrorKind {
   peer,          // 5: a peer or the network failed, replicas differ, or a deadline passed
   resource,      // 6: memory, disk or a device ran out
   stopped,       // 75: stopped on request after writing a checkpoint
-  interrupted,   // 130: stopped at once by a second request
+  interrupted,   // 130: stopped immediately by a second request
 };
 
 int exit_code(ErrorKind kind);
@@ -34,11 +34,11 @@ struct SourceLocation {
   bool operator==(const SourceLocation&) const = default;
 };
 
-// "mnist.yaml:14:5", or the file name alone, or "" if the location is unknown.
+// Returns text such as "mnist.yaml:14:5", the file name alone if the line is unknown, or "" if the location is unknown.
 std::string to_string(const SourceLocation& location);
 
-// One error in a config: its location and message, and optionally a related location with a text that explains it
-// (`related` may be empty).
+// One error in a config: its location and message, and optionally a related location. `related` explains the related
+// location and may be empty.
 struct Diagnostic {
   SourceLocation location;
   std::string message;
@@ -48,7 +48,7 @@ struct Diagnostic {
   bool operator==(const Diagnostic&) const = default;
 };
 
-// "mnist.yaml:14:5: conv2d 'c1': kernel 5 exceeds input 4 (from 'pool2' at 12:5)".
+// Returns text such as "mnist.yaml:14:5: conv2d 'c1': kernel 5 exceeds input 4 (from 'pool2' at 12:5)".
 std::string to_string(const Diagnostic& diagnostic);
 
 // The base class of all exceptions of the program. what() is the whole text for the user: location, message and remedy.

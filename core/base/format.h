@@ -19,6 +19,6 @@ struct Format {
 };
 inline constexpr Format format;
 
-// "512 bytes", "1.2 kB", "553.4 MB": decimal units.
+// Returns a number of bytes in decimal units, such as "512 bytes", "1.2 kB" or "553.4 MB".
 std::string byte_text(std::int64_t bytes);
 }  // namespace trainctl

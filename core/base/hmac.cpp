@@ -16,7 +16,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const unsigned char* done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(),
                                    reinterpret_cast<unsigned char*>(result.data()), &size);
-  require(done != nullptr && size == result.size(), "HMAC-SHA-256 returns 32 bytes");
+  require(done != nullptr && size == result.size(), "HMAC-SHA-256 did not return 32 bytes");
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace trainctl {
 
 // Parses a text that trainctl wrote. Throws Json::exception if it is not JSON.
 Json parse_json(std::string_view text);
-// The same, but returns a discarded value (Json::is_discarded()) if the text is not JSON.
+// Parses a text like parse_json(), but returns a discarded value (Json::is_discarded()) if the text is not JSON.
 Json try_parse_json(std::string_view text);
 
 // A number as JSON. NaN and the infinities, which JSON cannot express as numbers, become the strings "NaN", "Infinity"

@@ -8,8 +8,8 @@
 
 namespace trainctl {
 
-// The deepest nesting of lists and objects that is read. Real files have less, and each level needs memory on the
-// stack.
+// The deepest nesting of lists and objects that is read. Real files have fewer levels, and each level needs memory on
+// the stack.
 inline constexpr int max_json_levels = 100;
 
 // Parses a text. Throws Json::exception if it is not JSON, and Error{data} at `location` if it is nested deeper than

@@ -16,7 +16,7 @@ namespace trainctl {
 namespace {
 
 constexpr rlim_t default_stack = rlim_t{8} << 20;  // as on most Linux systems
-constexpr rlim_t min_stack = rlim_t{1} << 20;      // four times the use that was measured in a run with MPI
+constexpr rlim_t min_stack = rlim_t{1} << 20;      // four times the stack usage measured in a run with MPI
 
 }  // namespace
 

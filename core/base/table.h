@@ -25,13 +25,14 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// 1234567 -> "1,234,567".
+// Returns a number with commas between groups of three digits, such as "1,234,567".
 std::string grouped(long long number);
-// "1 epoch", "1,234 steps", "2 classes": a count and its noun, which the caller passes in the singular.
+// Returns a count with its noun, such as "1 epoch", "1,234 steps" or "2 classes". The caller passes the noun in the
+// singular.
 std::string counted(long long count, std::string_view noun);
-// "30.1 MFLOP".
+// Returns text such as "30.1 MFLOP".
 std::string flops_text(double flops);
-// "12.3 us", "1.24 ms", "3.02 s".
+// Returns text such as "12.3 us", "1.24 ms" or "3.02 s".
 std::string seconds_text(double seconds);
 
 }  // namespace trainctl
