@@ -64,7 +64,8 @@ class TensorExtent {
   std::optional<InBox> in_box_;
 };
 
-// "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range, "elements [5:9] of [0:3, 8:16]".
+// Returns text such as "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range, or "elements [5:9] of [0:3,
+// 8:16]" for a range of a box.
 std::string to_string(const TensorExtent& extent);
 
 // Copies the elements that are in both extents of a tensor from `source` to `target`; returns the number of elements
@@ -72,16 +73,16 @@ std::string to_string(const TensorExtent& extent);
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,
                          const View& target);
 
-// An element of a tensor that is in none, or in more than one, of several extents.
+// An element of a tensor that no extent contains, or that more than one extent contains.
 struct CoverageProblem {
   std::int64_t element = 0;  // index in the flattened tensor
-  bool in_none = false;      // if false, the element is in both extents `first` and `second`
+  bool in_none = false;      // whether no extent contains the element; if false, extents `first` and `second` do
   std::size_t first = 0;
   std::size_t second = 0;
 };
 
-// The first such element; empty if every element of the tensor is in exactly one extent. The running time is
-// proportional to the number of contiguous runs in the extents.
+// Returns the first element with a coverage problem; empty if every element of the tensor is in exactly one extent. The
+// running time is proportional to the number of contiguous runs in the extents.
 std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents);
 
 }  // namespace trainctl

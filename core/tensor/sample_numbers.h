@@ -1,5 +1,5 @@
-// The numbers of a batch's samples in the data set. A negative number marks a position of the batch that has no sample
-// that counts.
+// The numbers of a batch's samples in the data set. A negative number marks a position of the batch whose sample is
+// missing or cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ inline constexpr std::int64_t no_sample = -1;
 // normalization includes in its statistics and everything else ignores.
 constexpr std::int64_t skipped_sample(std::int64_t number) { return -2 - number; }
 
-// Whether a sample counts among the samples of which a loss is the mean, whatever its weight.
+// Whether a sample is included in the number of samples by which a sum of losses is divided. The sample's weight has no
+// influence on this.
 constexpr bool is_counted(std::int64_t number) { return number >= 0; }
 
 }  // namespace trainctl

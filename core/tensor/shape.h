@@ -47,8 +47,8 @@ class Shape {
     shape.sizes_.back() = size;
     return shape;
   }
-  // The product of all dimensions except the last: the number of rows if the tensor is viewed as a matrix whose rows
-  // have the length of the last dimension. Throws OverflowError if it exceeds 64 bits.
+  // The product of all dimensions except the last: the number of rows if the tensor is viewed as a matrix with rows
+  // along the last dimension. Throws OverflowError if it exceeds 64 bits.
   std::int64_t rows() const {
     std::int64_t product = 1;
     for (std::size_t i = 0; i + 1 < sizes_.size(); ++i) product = checked_multiply(product, sizes_[i]);
@@ -63,7 +63,7 @@ class Shape {
   std::vector<std::int64_t> sizes_;
 };
 
-// "64x28x28x1"; "scalar" for the empty shape.
+// Returns text such as "64x28x28x1"; "scalar" for the empty shape.
 inline std::string to_string(const Shape& shape) {
   if (shape.rank() == 0) return "scalar";
   std::string text;
