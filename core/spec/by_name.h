@@ -79,8 +79,8 @@ struct Value<ByName<T>> {
 enum class Coverage { all, some };
 
 // Reports entries whose names are not among `names`, a value without a name if there are several names, and with
-// Coverage::all names without a value. `names` is {""} for a model whose only input or output has no name; then any
-// entry with a name is reported. `what` is the noun for messages: "input" or "output".
+// Coverage::all names without a value. `names` is {""} if the model's only input or output has no name; then any entry
+// with a name is reported. `what` is the noun for messages: "input" or "output".
 template <class T>
 void check_names(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
                  Coverage coverage, Reader& reader) {

@@ -1,4 +1,4 @@
-// A choice: one of a table of alternatives, and its options. A config writes it as `adam`, as `{name: adam,
+// A choice: one alternative from a table, and its options. A config writes it as `adam`, as `{name: adam,
 // learning_rate: 1e-3}`, or in a list as `- dense: {units: 10}`.
 #pragma once
 

@@ -12,8 +12,8 @@
 namespace trainctl {
 namespace {
 
-// A section and the object that it fills: the section of the map itself, or the section of a flattened choice, whose
-// keys are in the same map.
+// A section and the object that it fills: the section of the map itself, or the section of a flattened choice with keys
+// in the same map.
 struct Target {
   const Section* section;
   void* object;

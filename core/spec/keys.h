@@ -45,8 +45,8 @@ struct Key {
   std::function<bool(const Node&, Reader&, void*)> read;
   std::function<Node(const void*)> write;
 
-  // The section and the options of a flattened choice, whose keys are in the same map as this key. `flatten` reads the
-  // choice's name and returns them. It is empty for all other keys.
+  // The section and the options of a flattened choice: the keys of the choice are in the same map as this key.
+  // `flatten` reads the choice's name and returns the section and options; it is empty for all other keys.
   struct Flattened {
     const Section* section = nullptr;
     void* object = nullptr;
@@ -59,7 +59,7 @@ struct Section {
   std::string name;
   std::string meaning;
   std::vector<std::string> aliases;  // for a choice: other names that configs may use; output always shows `name`
-  std::string shorthand;             // the key that a value sets that is not a map: `resize: 256`
+  std::string shorthand;             // the key that is set if the value is not a map: `resize: 256`
   std::vector<Key> keys;
   std::function<std::shared_ptr<Options>()> make;  // set if the struct derives from Options
   // A group of keys. At most one key of an `exclusive` group may have a value; at least one key of a `needed` group
@@ -70,8 +70,8 @@ struct Section {
   };
   std::vector<Group> exclusive;
   std::vector<Group> needed;
-  // Rules across keys. They run only if all required keys of the section are present and its own values were read
-  // without error. Nested sections and choices may have errors; such a choice is then empty.
+  // Rules across keys. They run only if all required keys of the section are present and the section's own values were
+  // read without error. Nested sections and choices may have errors; a choice with an error is empty.
   std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
   const Key* find(std::string_view key) const;

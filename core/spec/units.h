@@ -36,9 +36,9 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-std::string to_string(const Duration& duration);  // "10 steps"
-std::string to_string(const Seconds& time);       // "30 s"
-std::string to_string(const Size& size);          // "25 MB"; a number of bytes if no unit expresses it exactly
+std::string to_string(const Duration& duration);  // such as "10 steps"
+std::string to_string(const Seconds& time);       // such as "30 s"
+std::string to_string(const Size& size);          // such as "25 MB"; a number of bytes if no unit expresses it exactly
 
 std::optional<Duration> parse_duration(std::string_view text);
 std::optional<Seconds> parse_seconds(std::string_view text);

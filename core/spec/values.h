@@ -100,7 +100,7 @@ struct Value<Seconds> : ScalarValue<Seconds, TypeInfo::Kind::time> {};
 template <>
 struct Value<Size> : ScalarValue<Size, TypeInfo::Kind::size> {};
 
-// A node that is stored unread, for a value whose meaning depends on another value.
+// A node that is stored unread, because the meaning of the value depends on another value.
 template <>
 struct Value<Node> {
   static TypeInfo type() { return {}; }
