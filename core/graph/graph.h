@@ -49,15 +49,15 @@ struct GraphStatistic {
 };
 
 struct Graph {
-  std::int64_t batch = 0;  // number of samples: dimension 0 of inputs and outputs
+  std::int64_t batch = 0;  // number of samples, which is dimension 0 of inputs and outputs
   bool training = false;
   DType compute = DType::float32;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
-  // [batch, ...], role input; float32, int32, or uint8 if a Normalize op follows. no_tensor for an input that belongs
-  // to another stage of a pipeline; the same holds for `outputs`.
+  // [batch, ...], role input; float32, int32, or uint8 if a Normalize op follows. An input or output that belongs to
+  // another stage of a pipeline is no_tensor.
   std::vector<TensorId> inputs;
   TensorId weights = no_tensor;   // float32 [batch, ...], role input: sample or position weights, if there are losses
   TensorId samples = no_tensor;   // int64 [batch], role input: sample numbers, if there are losses or dropout

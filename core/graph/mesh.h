@@ -13,7 +13,7 @@ enum class MeshAxis { data, pipeline, tensor };
 inline constexpr MeshAxis all_mesh_axes[] = {MeshAxis::data, MeshAxis::pipeline, MeshAxis::tensor};
 inline constexpr int mesh_axes = static_cast<int>(std::size(all_mesh_axes));
 
-// "data", "pipeline", "tensor".
+// Returns "data", "pipeline" or "tensor".
 std::string_view name_of(MeshAxis axis);
 
 struct Mesh {
@@ -27,7 +27,7 @@ struct Mesh {
     int tensor = 0;
 
     int along(MeshAxis axis) const;
-    // This position with its coordinate along the axis replaced by `along`.
+    // Returns a copy of this position whose coordinate along the axis is `along`.
     Position with(MeshAxis axis, int along) const;
     bool operator==(const Position&) const = default;
   };

@@ -63,16 +63,16 @@ class OpDef {
   // the op on its shards of the inputs (core/graph/placement_rules.h).
   virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
   // The op that computes one rank's shard of the result. `inputs` are the types of the whole inputs; `split` is the
-  // dimension along which each input is split among the ranks, empty for whole inputs. Null (the default) means the
-  // same op, provided that its placement rule permits such shards.
+  // dimension along which each input is split among the ranks, empty for whole inputs. Null (the default) means that
+  // this op also computes the shard, provided that its placement rule permits such shards.
   virtual std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs,
                                                 std::span<const std::optional<int>> split,
                                                 const ShardPosition& ranks) const;
   // The index of the bias: an optional last input that is added to the output along the last dimension. If the outputs
   // of several ranks are summed, the bias is added once, to the sum. -1 (the default): the op has no bias.
   virtual int bias() const { return -1; }
-  // The number of floating-point operations; a multiply-add counts as two. By default one for each element of the first
-  // output.
+  // The number of floating-point operations; a multiply-add counts as two. By default, one operation for each element
+  // of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   // How often kernels read input number `input` from memory. For example, an op that first computes sums over a large
   // input reads it twice.
@@ -109,7 +109,7 @@ struct Op {
   const Def& as() const {
     return static_cast<const Def&>(*def);
   }
-  // The definition as a Def; nullptr if it is of another class.
+  // The definition as a Def; nullptr if the definition belongs to another class.
   template <class Def>
   const Def* get_if() const {
     return dynamic_cast<const Def*>(def.get());

@@ -13,7 +13,7 @@
 
 namespace trainctl {
 
-// How a tensor is distributed among the ranks along one axis. On an axis whose ranks have different samples,
+// How a tensor is distributed among the ranks along one axis. If the ranks of the axis have different samples,
 // activations are split along dimension 0, gradients are partial sums until they are reduced, and parameters are
 // replicated.
 struct Placement {
@@ -34,7 +34,7 @@ inline constexpr Placement partial{Placement::Kind::partial, 0};
 inline constexpr Placement varying{Placement::Kind::varying, 0};
 inline constexpr Placement split_along(int dimension) { return {Placement::Kind::split, dimension}; }
 
-// "replicated", "split along dimension 1", "partial", "varying".
+// Returns text such as "replicated", "split along dimension 1", "partial" or "varying".
 std::string to_string(const Placement& placement);
 
 // The question to an op's placement rule for one axis: the placements of the inputs, and the types of one rank's
@@ -58,7 +58,7 @@ struct PlacementQuery {
 // split along dimension 1".
 struct OutputPlacements {
   std::vector<Placement> outputs;
-  std::string problem;  // empty if there is none
+  std::string problem;  // empty if there is no problem
 };
 
 }  // namespace trainctl

@@ -32,8 +32,8 @@ std::string letters(const PlacementRule& rule) {
   return found;
 }
 
-// The index of the first input whose placement differs from placement_of() for the letter; the number of inputs if
-// there is none.
+// The index of the first input with a placement other than placement_of() for the letter; the number of inputs if all
+// placements match.
 std::size_t mismatch(const PlacementRule& rule, std::span<const Placement> inputs, char letter) {
   std::size_t i = 0;
   while (i < inputs.size() && inputs[i] == placement_of(rule.inputs[i], letter)) ++i;
@@ -63,7 +63,7 @@ std::string problem_of(const PlacementRule& rule, const PlacementQuery& query) {
                 to_string(*given));
 }
 
-// "abc" for three dimensions.
+// Returns a letter for each dimension: "abc" for three dimensions.
 std::string letters_for(std::int64_t rank) {
   std::string result;
   for (std::int64_t i = 0; i < rank; ++i) result += static_cast<char>('a' + i);

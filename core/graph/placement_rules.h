@@ -32,19 +32,20 @@ OutputPlacements kept(OutputPlacements result, const PlacementQuery& query, std:
 // If `accumulate` is true, checks all outputs as kept() does; otherwise returns `result` unchanged.
 OutputPlacements kept_if(bool accumulate, OutputPlacements result, const PlacementQuery& query);
 
-// A letter for each dimension: "abcd".
+// Returns a letter for each dimension, such as "abcd".
 std::string every_dimension(const TensorType& type);
-// "." for each dimension: "....".
+// Returns "." for each dimension, such as "....".
 std::string none_split(const TensorType& type);
-// A letter for each dimension except the last, whose name the caller appends: "abc".
+// Returns a letter for each dimension except the last, such as "abc". The caller appends the name of the last
+// dimension.
 std::string rows(const TensorType& type);
-// A letter for the first dimension and "." for the others: "a...".
+// Returns a letter for the first dimension and "." for the others, such as "a...".
 std::string samples(const TensorType& type);
-// Letters for the first and the last dimension and "." for the others: "a..c".
+// Returns letters for the first and the last dimension and "." for the others, such as "a..c".
 std::string samples_and_channels(const TensorType& type);
 
 // The placements of an elementwise op whose inputs have the same shape. The op is linear in the inputs `linear` taken
-// together: either all of these inputs are partial, and so is the output, or none is.
+// together: either all of these inputs and the output are partial, or no tensor is.
 OutputPlacements place_elementwise(const PlacementQuery& query, const std::vector<std::size_t>& linear = {});
 // The placements of an op with one input whose last dimension must not be split; `linear` tells whether the op is
 // linear.

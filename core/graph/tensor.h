@@ -33,7 +33,7 @@ enum class Role {
 // The shard of a parameter or running statistic that a rank holds.
 struct TensorShard {
   Shape whole;          // shape of the whole tensor
-  TensorExtent extent;  // elements of the shard; their number is that of Tensor::type
+  TensorExtent extent;  // elements of the shard, as many as Tensor::type has
 };
 
 // A penalty l1 * sum |w| + l2 * sum w^2 on the values w of a parameter, which is added to the mean loss.
@@ -48,10 +48,10 @@ struct Tensor {
   TensorType type;
   Role role = Role::activation;
   TensorId alias_of = no_tensor;      // the tensor whose memory this tensor shares, as a whole (reshape) or in part
-  std::int64_t alias_offset = 0;      // offset of this tensor in that memory, in elements
-  std::vector<TensorId> members;      // for a bucket: the tensors in it, one after the other
+  std::int64_t alias_offset = 0;      // offset of this tensor in the memory of `alias_of`, in elements
+  std::vector<TensorId> members;      // for a bucket: the tensors in the bucket, one after the other
   std::optional<TensorShard> shard;   // the shard that this tensor is; empty: the tensor is whole
-  std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
+  std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all axes
   SourceLocation location;            // location of the layer in the config
 };
 

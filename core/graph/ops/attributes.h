@@ -1,4 +1,4 @@
-// Writes the attributes of an op as text, without defaults: "strides=2x2 activation=relu".
+// Writes the attributes of an op that are not defaults as text, such as "strides=2x2 activation=relu".
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace trainctl {
 
 class AttributeText {
  public:
-  // Appends "name=value"; floats have as many digits as they need to be exact.
+  // Appends "name=value"; floats have enough digits to be exact.
   template <class T>
   AttributeText& value(std::string_view name, const T& value) {
     return word(format("{}={}", name, value));

@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// The type of one rank's shard of a tensor whose dimension 0 is split among the ranks.
+// The type of one rank's shard of a tensor that is split along dimension 0.
 TensorType shard_of(TensorType type, int ranks, std::string_view kind) {
   require(type.shape.rank() > 0 && type.shape[0] % ranks == 0,
           format("{}: dimension 0 is not a multiple of the number of ranks", kind));

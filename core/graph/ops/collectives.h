@@ -2,8 +2,8 @@
 //
 // Shapes are those of one rank's tensors. all_gather, reduce_scatter and all_to_all divide dimension 0 into consecutive
 // shards. The gradient of a collective is a collective, too (for tensor parallelism: Narayanan et al., 2021): an op
-// that sums over ranks in the forward pass copies in the backward pass and vice versa, because the loss counts once,
-// however many ranks have it.
+// that sums over ranks in the forward pass copies in the backward pass and vice versa, because the loss counts once, no
+// matter how many ranks compute it.
 #pragma once
 
 #include "core/graph/op.h"
@@ -44,7 +44,7 @@ struct AllReduce final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = x, before ops of which each rank computes its share. Its gradient is the sum of the gradients of all ranks.
+// y = x, inserted before ops that each rank computes in part. Its gradient is the sum of the gradients of all ranks.
 // Inputs: x. Outputs: y, an alias of x; no kernel runs.
 struct Identity final : OpDef {
   MeshAxis axis = MeshAxis::data;
@@ -88,8 +88,9 @@ struct AllGather final : Collective {
 };
 
 // y = the tensors x of all ranks, concatenated along the last dimension in the order of the ranks. Inputs: x [..., C].
-// Outputs: y [..., ranks * C]. All ranks run the same ops on y (after all_gather, each rank computes its share), so
-// that the gradient with respect to y is the same on all ranks, and each rank takes its columns of it: take_columns.
+// Outputs: y [..., ranks * C]. All ranks run the same ops on y (after all_gather, each rank computes its share).
+// Therefore the gradient with respect to y is equal on all ranks, and the gradient of the op is take_columns: each rank
+// takes its columns.
 struct AllGatherColumns final : Collective {
   int ranks = 1;  // number of ranks along the axis
   int index = 0;  // index of this rank along the axis
@@ -103,9 +104,9 @@ struct AllGatherColumns final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Shard i of y = the shard of rank i's x that has the index of this rank. If x are summands of a sum over ranks, y has
-// all summands of this rank's shard of the sum. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its gradient is an
-// all_to_all.
+// Shard i of y is shard k of rank i's x, where k is the index of this rank. If the tensors x are summands of a sum over
+// ranks, y holds the summands of all ranks for this rank's shard of the sum. Inputs: x [ranks * n, ...]. Outputs: y,
+// like x. Its gradient is an all_to_all.
 struct AllToAll final : Collective {
   int ranks = 1;  // number of ranks along the axis
 
@@ -117,7 +118,7 @@ struct AllToAll final : Collective {
 };
 
 // y = x of the rank `root` along the axis. Inputs: x on the root, none on other ranks. Outputs: y, of the type `type`.
-// Its gradient is an all_reduce, whose result only the root uses.
+// Its gradient is an all_reduce; only the root uses the result.
 struct Broadcast final : Collective {
   int root = 0;
   TensorType type;

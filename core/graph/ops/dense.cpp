@@ -79,8 +79,8 @@ std::optional<Op> DenseGradInput::fused_with(const Op& op, const Op& reader, std
 std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accumulate); }
 
 // The op is linear in dy and in the kernel. Let g be the gradient with respect to dx. The gradient with respect to dy
-// is the product of g and the kernel; the gradient with respect to the kernel is that of a dense layer with the input
-// g.
+// is the product of g and the kernel; the gradient with respect to the kernel is the kernel gradient of a dense layer
+// with the input g.
 void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate && function.kind == ActivationKind::none,
           "dense_grad_input: no gradient if it is fused or accumulates");

@@ -30,7 +30,7 @@ struct Dense final : OpDef {
 // other gradient.
 // As a forward op it is the product with a transposed kernel, and has gradients.
 struct DenseGradInput final : OpDef {
-  ActivationFunction function;  // activation of the previous op whose gradient is fused; set by the fusion pass
+  ActivationFunction function;  // activation of the previous op, if its gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass
 
   explicit DenseGradInput(ActivationFunction f = {}, bool a = false) : function(f), accumulate(a) {}

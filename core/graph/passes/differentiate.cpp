@@ -92,7 +92,7 @@ class Tape final : public Differentiator {
  private:
   static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
-  // Finds the tensors whose gradients are needed: trainable parameters, and all tensors that depend on them.
+  // Finds the tensors that need gradients: trainable parameters, and all tensors that depend on trainable parameters.
   void find_needed() {
     for (const GraphParameter& parameter : graph_.parameters) {
       if (parameter.trainable) needed_.insert(parameter.tensor);
@@ -149,8 +149,8 @@ class Tape final : public Differentiator {
 
   Graph& graph_;
   const bool accumulate_;            // whether all ops add to the gradients of parameters
-  bool op_accumulates_ = false;      // whether the op that is being differentiated does
-  std::vector<TensorId> gradients_;  // for each forward tensor; no_tensor if there is none yet
+  bool op_accumulates_ = false;      // whether the op that is being differentiated adds to the gradients of parameters
+  std::vector<TensorId> gradients_;  // for each forward tensor: its gradient, or no_tensor if it has none yet
   std::set<TensorId> needed_;
   std::set<TensorId> unnamed_;
   std::map<TensorId, int> gradient_counts_;

@@ -13,7 +13,7 @@ namespace {
 
 // The number of random words in a block: element e uses word e % 4 of block e / 4.
 constexpr std::int64_t words = 4;
-constexpr std::int64_t chunk = 1 << 16;  // number of elements that a thread fills at once; a multiple of `words`
+constexpr std::int64_t chunk = 1 << 16;  // number of elements that a thread fills in one turn; a multiple of `words`
 
 // A standard normal number truncated at two standard deviations, by the inverse of its distribution function: x P(u) /
 // Q(u) with u = 1 - x^2, a minimax approximation with relative error 1e-7. It calls no libm function, so that the
@@ -41,7 +41,7 @@ void subtract_projections(double* vectors, std::int64_t count, std::int64_t leng
   for (std::int64_t i = 0; i < count; ++i) {
     products[static_cast<std::size_t>(i)] = product(vectors + i * length, last, length);
   }
-  constexpr std::int64_t run = 256;  // number of elements that a thread updates at once
+  constexpr std::int64_t run = 256;  // number of elements that a thread updates in one turn
 #pragma omp parallel for schedule(static)
   for (std::int64_t begin = 0; begin < length; begin += run) {
     const std::int64_t end = std::min(begin + run, length);

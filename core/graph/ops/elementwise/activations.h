@@ -28,7 +28,7 @@ enum class ActivationKind {
   softplus
 };
 
-// All kinds except none.
+// All kinds except `none`.
 inline constexpr ActivationKind activation_kinds[] = {
     ActivationKind::relu,    ActivationKind::relu6,      ActivationKind::leaky_relu, ActivationKind::elu,
     ActivationKind::selu,    ActivationKind::gelu,       ActivationKind::silu,       ActivationKind::mish,
@@ -60,7 +60,7 @@ struct ActivationFunction {
   bool operator==(const ActivationFunction&) const = default;
 };
 
-// "relu", "leaky_relu(0.3)", "elu(1)".
+// Returns text such as "relu", "leaky_relu(0.3)" or "elu(1)".
 std::string to_string(const ActivationFunction& function);
 
 // y = f(x). Inputs: x. Outputs: y, like x. In place.

@@ -42,7 +42,7 @@ void Multiply::differentiate(const Op& op, Differentiator& differentiator) const
 
 std::vector<TensorType> MultiplyChannels::outputs(std::span<const TensorType> inputs) const {
   require(inputs[1].shape == channels_of(inputs[0].shape) && inputs[0].dtype == inputs[1].dtype,
-          "multiply_channels: the factors are not one for each sample and channel");
+          "multiply_channels: the second input does not have one factor for each sample and channel");
   return {inputs[0]};
 }
 

@@ -63,8 +63,8 @@ struct Extremum final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// da = dy where y is a, and db = dy elsewhere. If a and b are equal, y counts as a, as in TensorFlow. Inputs: dy, a, b.
-// Outputs: da, db.
+// Where y equals a, da = dy and db = 0; elsewhere, da = 0 and db = dy. If a and b are equal, y counts as a, as in
+// TensorFlow. Inputs: dy, a, b. Outputs: da, db.
 struct ExtremumGrad final : OpDef {
   Extreme which = Extreme::largest;
 

@@ -128,7 +128,8 @@ std::optional<Op> Conv2dGradInput::fused_with(const Op& op, const Op& reader, st
 }
 
 // The op is linear in dy and in the kernel. Let g be the gradient with respect to dx. The gradient with respect to dy
-// is the convolution of g; the gradient with respect to the kernel is that of a convolution with the input g.
+// is the convolution of g; the gradient with respect to the kernel is the kernel gradient of a convolution with the
+// input g.
 void Conv2dGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
   require(!accumulate, "conv2d_grad_input: no gradient if it accumulates");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]), kernel = op.inputs[1];

@@ -9,8 +9,8 @@ namespace trainctl {
 // Padding does not count in averages, as in Keras.
 enum class PoolMode { max, average };
 
-// Inputs: x [N, H, W, C]. Outputs: y [N, H', W', C]; in training, for max, also the winner's index within its window
-// (row * width + column), uint8, with the shape of y (layers reject windows of more than 256 pixels).
+// Inputs: x [N, H, W, C]. Outputs: y [N, H', W', C]; max pooling in training also outputs the winner's index within its
+// window (row * width + column), uint8, with the shape of y (layers reject windows of more than 256 pixels).
 struct Pool2d final : OpDef {
   PoolMode mode;
   Window window;

@@ -12,7 +12,7 @@ std::string describe(const std::array<std::int64_t, 2>& factors, Interpolation i
   return AttributeText().word(name_of(interpolation)).word(format("{}x{}", factors[0], factors[1])).text();
 }
 
-// Repeating pixels computes nothing. An interpolated value needs two products and a sum along each of two rows, and
+// Repeating pixels needs no operation. An interpolated value needs two products and a sum along each of two rows, and
 // again between the rows.
 double interpolation_flops(const Shape& y, Interpolation interpolation) {
   return interpolation == Interpolation::nearest ? 0 : 9.0 * static_cast<double>(y.count());

@@ -27,8 +27,8 @@ struct Readers {
   std::int32_t first = 0, end = 0;
 };
 
-// One dimension of the images: `size` rows (or columns) become size * factor, below 2^29. half(n) computes n / (2 *
-// factor), rounded down, for n >= 0: by a division, or by a faster method.
+// One dimension of the images: `size` rows (or columns) become size * factor, below 2^29. For n >= 0, half(n) returns n
+// / (2 * factor), rounded down; it may use a division or a faster method.
 struct Enlarged {
   std::int32_t size = 1, factor = 1;
 

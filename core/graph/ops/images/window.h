@@ -24,7 +24,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// "3x3 strides=2x2 padding=0,0,1,1", without defaults.
+// Returns text such as "3x3 strides=2x2 padding=0,0,1,1", without the values that are defaults.
 std::string to_string(const Window& window);
 
 }  // namespace trainctl

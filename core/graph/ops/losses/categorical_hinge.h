@@ -29,7 +29,7 @@ struct CategoricalHinge {
       return Sums<2>{{t * x, (1.0f - t) * x == others ? 1.0f : 0.0f}};
     });
     const float margin = 1.0f + others - sums.of[0];
-    const bool met = margin < 0;  // false if it is NaN
+    const bool met = margin < 0;  // false if `margin` is NaN
     if (row.trains()) {
       const float share = 1.0f / sums.of[1];
       row.write([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {

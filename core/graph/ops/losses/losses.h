@@ -1,12 +1,12 @@
 // Losses and their gradients. The ops add the losses of samples, multiplied by sample weights, to scalars of role
 // reduced; the division by the global sum of weights happens after the reduction.
 //
-// Common inputs: predictions [N, P..., K] (float32 or bfloat16), where P are the positions in a sample (there may be no
-// such dimension); targets, int32 [N, P...] for a loss on class numbers, otherwise float32 [N, P..., K]; weights,
-// float32 [N] (0 for a skipped sample) or [N, P...] (0 for a position that a mask excludes). Sums run over all samples
-// and positions; each position has its own weight or the weight of its sample. A loss over samples (LossOver::samples)
-// is computed from all positions of a sample, with their weights if they have their own, and counts as the loss of each
-// position. Sums over a micro-batch are computed in float32.
+// Common inputs: predictions [N, P..., K] (float32 or bfloat16), where P are the dimensions of the positions in a
+// sample (possibly none); targets, int32 [N, P...] for a loss on class numbers, otherwise float32 [N, P..., K];
+// weights, float32 [N] (0 for a skipped sample) or [N, P...] (0 for a position that a mask excludes). Sums run over all
+// samples and positions; each position has its own weight or the weight of its sample. A loss over samples
+// (LossOver::samples) is computed from all positions of a sample, with the weights of the positions if there are any,
+// and counts as the loss of each position. Sums over a micro-batch are computed in float32.
 #pragma once
 
 #include <optional>
@@ -71,9 +71,9 @@ struct ClassSums final : OpDef {
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
-  bool accumulate = false;             // add to the sums instead of overwriting them
-  float scale = 1;                     // factor of the gradient only
-  bool counts = true;                  // whether it sums the weights; if samples have several losses, one of them does
+  bool accumulate = false;  // add to the sums instead of overwriting them
+  float scale = 1;          // factor of the gradient only
+  bool counts = true;       // whether the op sums the weights; if samples have several losses, only one loss does
   std::optional<ColumnRange> columns;  // range of the classes; empty: predictions are for all classes
 
   Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {})

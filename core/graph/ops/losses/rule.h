@@ -40,7 +40,7 @@ namespace trainctl {
 
 enum class LossTargets { class_numbers, distributions, labels, values };  // labels: 0 or 1 for each element
 enum class LossLink { identity, softmax, sigmoid };
-enum class LossOver { elements, rows, classes, samples };  // classes: rows of which ranks may have ranges
+enum class LossOver { elements, rows, classes, samples };  // classes: like rows, but ranks may hold ranges of a row
 
 struct Smoothing {
   float scale = 1, shift = 0;

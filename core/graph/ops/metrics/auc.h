@@ -58,7 +58,7 @@ struct Auc {
   TRAINCTL_KERNEL_FUNCTION int place(float x, float t) const {
     const float scaled = (of_logits ? Math::sigmoid(x) : x) * static_cast<float>(num_thresholds - 1);
     const int last = num_thresholds - 2;
-    int bin = 0;  // also for NaN
+    int bin = 0;  // NaN is counted in bin 0
     if (scaled > static_cast<float>(last)) {
       bin = last;
     } else if (scaled > 0) {

@@ -1,5 +1,4 @@
-// The confusion matrix: for each pair of classes, how often the first was the target and the second the prediction. The
-// metric is the table of these sums.
+// The confusion matrix: a table with the number of samples for each pair of target class and predicted class.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -25,7 +24,7 @@ struct ConfusionMatrix {
       return std::string(name) + " needs classes or one yes-or-no answer, for example with a cross-entropy";
     }
     if (loss.values * loss.values > most_counted_outputs) {
-      return std::string(name) + " has a sum for each pair of classes, which are more than " +
+      return std::string(name) + " has a sum for each pair of classes, and there are more than " +
              std::to_string(most_counted_outputs) + " with " + std::to_string(loss.values) + " classes";
     }
     classes = yes_or_no ? 2 : static_cast<int>(loss.values);

@@ -34,8 +34,8 @@ double value_of(const MetricRule& rule, std::span<const double> sums, double cou
 // The data that is missing if the metric is not a number, such as "samples of both answers"; "" for other metrics.
 std::string_view wants_of(const MetricRule& rule);
 
-// Inputs: predictions, or if `of_sums` the class sums of all ranks [N, P..., ranks * class_sums], then targets and
-// weights. Outputs: the weighted sums of the rule, a float32 scalar or vector (role reduced).
+// Inputs: predictions (if `of_sums`, the class sums of all ranks [N, P..., ranks * class_sums]), targets, weights.
+// Outputs: the weighted sums of the rule, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {
   MetricRule rule;
   bool accumulate = false;  // add to the sums instead of overwriting them

@@ -94,7 +94,7 @@ struct AveragedOutcomes : OutcomeMetric {
   }
 
  protected:
-  // The average of score(Outcomes) over the outputs for which it is a number; NaN if there are none.
+  // The average of score(Outcomes) over the outputs for which the score is a number; NaN if there is no such output.
   template <class Score>
   double averaged(std::span<const double> sums, const Score& score) const {
     const bool together = average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro;

@@ -1,6 +1,6 @@
 // The coefficient of determination of each output, 1 - sum((x - t)^2) / sum((t - mean of t)^2), and its mean over the
-// outputs; 0 for an output whose targets are all equal, as in Keras. The denominator is computed as sum(t^2) - sum(t)^2
-// / n, which cancels if the targets vary little relative to their size. Therefore the sums are exact.
+// outputs; 0 for an output with equal targets for all samples, as in Keras. The denominator is computed as sum(t^2) -
+// sum(t)^2 / n, which cancels if the targets vary little relative to their size. Therefore the sums are exact.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -32,7 +32,7 @@ struct R2Score {
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.linked; }
   TRAINCTL_KERNEL_FUNCTION int sums() const { return sum_parts * terms * outputs; }
 
-  // 1 (whose sum is the sum of the weights), the target, the squared target, and the squared difference.
+  // The terms: 1 (summed to the sum of the weights), the target, the squared target, and the squared difference.
   TRAINCTL_KERNEL_FUNCTION double term(int i, double x, double t) const {
     return i == 0 ? 1.0 : i == 1 ? t : i == 2 ? t * t : (x - t) * (x - t);
   }

@@ -93,7 +93,7 @@ struct MeanMetric {
   static double value(std::span<const double> sums, double count) { return sums[0] / count; }
 };
 
-// The base of such metrics that compare predictions with target values.
+// The base of metrics that are the mean of a comparison of predictions with target values.
 struct ValueMetric : MeanMetric {
   template <class Key>
   static void options(const Key&) {}

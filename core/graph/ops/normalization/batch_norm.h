@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// The source of ReLU's mask (y > 0) in the backward pass.
+// The tensor that the backward pass reads ReLU's mask (y > 0) from.
 enum class ReluMask { none, x, bits, y };
 
 struct BatchNormAttributes {
@@ -53,9 +53,9 @@ TensorType batch_norm_mask(const TensorType& x);
 // variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual if `residual`; like dx].
 //
 // A mask that is recomputed from x equals the mask of the rounded y of the forward pass bit for bit: both passes
-// compute the same function of x, statistics, gamma and beta in float32, and a value rounds to a number above zero
-// exactly if it exceeds half of the smallest positive number of the dtype (least_unmasked(); the half itself rounds to
-// even, which is zero).
+// compute the same function of x, statistics, gamma and beta in float32. A value rounds to a number above zero exactly
+// if it exceeds half of the smallest positive number of the dtype (least_unmasked()). The half itself rounds to even,
+// which is zero.
 struct BatchNormGrad final : OpDef {
   BatchNormAttributes a;
   bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
@@ -84,7 +84,7 @@ struct BatchNormInference final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
-  // Only x and the residual have gradients: gamma and beta are frozen if the statistics are.
+  // Only x and the residual have gradients: gamma and beta are frozen if the statistics are frozen.
   std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

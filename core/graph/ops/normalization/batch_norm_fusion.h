@@ -6,9 +6,9 @@
 
 namespace trainctl {
 
-// Fuses an op whose member `a` is its BatchNormAttributes with the sum or the ReLU that reads its result. The other
-// summand of the sum becomes the residual. ReLU is the last operation of the fused op, so that no residual can be added
-// after it.
+// Fuses an op with the sum or the ReLU that reads its result. The op's definition has a member `a` of type
+// BatchNormAttributes. The other summand of the sum becomes the residual. ReLU is the last operation of the fused op,
+// so that no residual can be added after it.
 template <class Def>
 std::optional<Op> fused_batch_norm(Def def, const Op& op, const Op& reader, std::size_t operand) {
   const auto* add = reader.get_if<Add>();

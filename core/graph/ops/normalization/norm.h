@@ -1,5 +1,5 @@
-// The attributes and gradient operands that layer_norm and group_norm, which use the statistics of each sample, have in
-// common.
+// The attributes and gradient operands that layer_norm and group_norm have in common. Both ops use the statistics of
+// each sample.
 #pragma once
 
 #include "core/graph/op.h"

@@ -15,8 +15,8 @@ std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType
   return {inputs.begin(), inputs.end() - 1};
 }
 
-// Each statistic has its own placement. A statistic of each rank's samples times the number of these samples is a
-// partial sum, and so is a replicated statistic times the number of each rank's samples.
+// Each statistic has its own placement. The product of a statistic and the number of a rank's samples is a partial sum,
+// both for a replicated statistic and for the statistic of the rank's own samples.
 OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const std::size_t count = query.inputs.size() - 1;

@@ -22,9 +22,9 @@ struct AccumulateStatistics final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// moving = momentum * moving + (1 - momentum) * sum / count, for each of several statistics. Inputs: the reduced
-// sums [C], then the reduced number of samples and the agree flags. Outputs: the moving statistics [C], in the order of
-// their sums. It changes nothing if the flag agree_not_finite is set or there were no samples.
+// moving = momentum * moving + (1 - momentum) * sum / count, for each of several statistics. Inputs: the reduced sums
+// [C], then the reduced number of samples and the agree flags. Outputs: the moving statistics [C], in the order of
+// their sums. The statistics keep their values if the flag agree_not_finite is set or there were no samples.
 struct UpdateStatistics final : OpDef {
   std::vector<float> momenta;  // one for each statistic
 

@@ -14,7 +14,8 @@ struct Adadelta {
 
   static constexpr const char* name = "adadelta";
   static constexpr const char* meaning =
-      "Adadelta (Zeiler, 2012): the gradient, scaled to the size of previous steps; the paper's learning rate is 1.";
+      "Adadelta (Zeiler, 2012): the gradient, scaled to the size of previous steps; the paper uses the learning rate "
+      "1.";
   static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"mean_square", "mean_square_step"};

@@ -40,7 +40,8 @@ struct Lars {
   TRAINCTL_KERNEL_FUNCTION float direction(const float*, float, float gradient, float, float*) const {
     return gradient;
   }
-  // 1 if either norm is 0, so that a parameter that is initialized to zero can change.
+  // The factor of the parameter's learning rate; 1 if either norm is 0, so that a parameter that is initialized to zero
+  // can change.
   TRAINCTL_KERNEL_FUNCTION float ratio(bool spared, float decay, float weight_norm, float gradient_norm) const {
     if (spared || !(weight_norm > 0 && gradient_norm > 0)) return 1.0f;
     return trust_coefficient * weight_norm / (gradient_norm + decay * weight_norm);

@@ -41,9 +41,9 @@ concept FactoredRule = requires {
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
 // count (reduced, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of the states that
-// the rule keeps, and the copies; outputs() returns each region up to the end of the last range. The rule receives
-// gradient / count, scaled by min(1, clip_norm / norm) if clip_norm > 0; if count is 0, it receives 0. Nothing changes
-// if the flag agree_not_finite is set or the gradient norm is not finite.
+// the rule keeps, and the copies; outputs() returns the type of each region up to the end of the last range. The rule
+// receives gradient / count, scaled by min(1, clip_norm / norm) if clip_norm > 0; if count is 0, it receives 0. The op
+// changes no tensor if the flag agree_not_finite is set or the gradient norm is not finite.
 struct OptimizerUpdate final : OpDef {
   OptimizerRule rule;
   std::vector<UpdateRange> ranges;  // with by_parameter, each range is a whole parameter

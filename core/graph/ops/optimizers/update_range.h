@@ -8,9 +8,9 @@
 
 namespace trainctl {
 
-// The state of a factored rule for one parameter, which is viewed as `matrices` matrices [rows, columns], its last two
-// dimensions: for each matrix, the means of its rows and then the means of its columns. A vector is a matrix of one row
-// and has only the means of its columns.
+// The state of a factored rule for one parameter: for each matrix, the means of its rows and then the means of its
+// columns. The last two dimensions of the parameter are those of a matrix [rows, columns]; the parameter has `matrices`
+// matrices. A vector is a matrix of one row and has only the means of its columns.
 struct Factors {
   std::int64_t offset = 0;  // offset in the region of the state
   std::int64_t matrices = 0;
@@ -23,7 +23,7 @@ struct Factors {
   std::int64_t count() const { return matrices * of_matrix(); }
 };
 
-// A range of the flat layout whose parameters are updated with the same weight decay.
+// A range of the flat layout in which all parameters have the same weight decay.
 struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;

@@ -15,11 +15,11 @@ struct ColumnRange {
 
   bool operator==(const ColumnRange&) const = default;
 };
-// "[8..] of 32".
+// Returns text such as "[8..] of 32".
 std::string to_string(const ColumnRange& part);
 
 // y = this rank's shard of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
-// Outputs: y [..., C]. Its gradient is all_gather_columns, whose gradient is take_columns.
+// Outputs: y [..., C]. Its gradient is all_gather_columns; the gradient of all_gather_columns is take_columns.
 struct TakeColumns final : OpDef {
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;  // number of ranks along the axis

@@ -5,9 +5,9 @@
 
 namespace trainctl {
 
-// Inputs: int64 sample numbers [N], of which those count for which is_counted() is true (core/tensor/sample_numbers.h),
-// or float32 weights [N] or [N, P...], which are added. Outputs: the count, float32 scalar, a partial sum over the
-// ranks' samples; with role reduced if it is the count of the whole step.
+// Inputs: int64 sample numbers [N], or float32 weights [N] or [N, P...]. The op counts the sample numbers for which
+// is_counted() is true (core/tensor/sample_numbers.h), or adds the weights. Outputs: the count, float32 scalar, a
+// partial sum over the ranks' samples; with role reduced if it is the count of the whole step.
 struct Count final : OpDef {
   bool accumulate = false;  // add to the output instead of overwriting it
 

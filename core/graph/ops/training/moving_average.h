@@ -7,8 +7,8 @@ namespace trainctl {
 
 // average = momentum * average + (1 - momentum) * parameter, computed after the optimizer's step. In step 0 the average
 // is set to the parameter, as in Keras. Inputs: parameters, of which the first `count` are averaged, step (int64
-// scalar, from 0), agree flags, gradient norm. Outputs: the averages [count]. Like optimizers, it changes nothing if
-// the flag agree_not_finite is set or the norm is not finite.
+// scalar, from 0), agree flags, gradient norm. Outputs: the averages [count]. As with optimizers, the averages do not
+// change if the flag agree_not_finite is set or the norm is not finite.
 struct MovingAverage final : OpDef {
   float momentum = 0;
   std::int64_t count = 0;

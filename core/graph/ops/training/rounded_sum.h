@@ -1,7 +1,7 @@
-// A sum over ranks whose summands are sent as bfloat16 and added in float32: each rank rounds its summands, receives
-// the summands of all ranks for its shard (all_to_all) and adds them in the order of the ranks; then the shards are
-// gathered. This halves the bytes of an all_reduce, all ranks get bitwise equal results, and intermediate sums are not
-// rounded.
+// A sum over ranks with summands that are sent as bfloat16 and added in float32. Each rank rounds its summands,
+// receives the summands of all ranks for its shard (all_to_all) and adds them in the order of the ranks. Then the
+// shards are gathered. This halves the bytes of an all_reduce, all ranks get bitwise equal results, and intermediate
+// sums are not rounded.
 #pragma once
 
 #include "core/graph/op.h"
@@ -9,7 +9,7 @@
 namespace trainctl {
 
 // The base class of the ops before and after the communication. They work element by element on flat memory, and keep
-// the placements along axes other than that of the sum.
+// the placements along all axes except the axis of the sum.
 struct RoundedSumOp : OpDef {
   MeshAxis axis = MeshAxis::data;
   int ranks = 1;  // number of ranks along the axis

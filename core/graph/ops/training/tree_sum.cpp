@@ -27,14 +27,14 @@ std::vector<TensorType> TreeSum::outputs(std::span<const TensorType> inputs) con
   for (const TensorType& input : inputs) {
     const std::int64_t elements = input.shape.count();
     require(input.dtype == DType::float32 && (elements == all || elements == count),
-            "tree_sum: an input is not float32, or has neither all parts nor the length of one part");
+            "tree_sum: an input is not float32, or does not have the length of one part or of all parts");
   }
   int depth = 0;
   for (const Summand& summand : summands) {
-    require(summand.input < std::ssize(inputs), "tree_sum: a summand is of an input that does not exist");
+    require(summand.input < std::ssize(inputs), "tree_sum: a summand refers to an input that does not exist");
     const std::int64_t end = (summand.part + 1) * count;
     require(end <= inputs[static_cast<std::size_t>(summand.input)].shape.count(),
-            "tree_sum: a summand is of a part that its input does not have");
+            "tree_sum: a summand refers to a part that its input does not have");
     depth += 1 - summand.merges;
     require(depth >= 1, "tree_sum: an addition has fewer than two summands");
   }

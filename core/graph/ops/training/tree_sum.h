@@ -20,11 +20,11 @@ struct Summand {
   bool operator==(const Summand&) const = default;
 };
 
-// y = the sum of the summands in float32, with the same order of additions for each element. Inputs: float32 [n], or
-// [parts * n], which the last input always is. Outputs: float32 [n], which may use the memory of an input or of one of
-// its parts. If `across`, the parts of an input were received from the ranks of the axis, inputs without parts are
-// earlier sums of such parts, and y is the rank's shard of a sum over all ranks. Otherwise all summands are the rank's
-// own.
+// y = the sum of the summands in float32, with the same order of additions for each element. Inputs: float32 [n] or
+// [parts * n]; the last input always has [parts * n]. Outputs: float32 [n], which may use the memory of an input or of
+// one of its parts. If `across`, the parts of an input were received from the ranks of the axis, inputs without parts
+// are earlier sums of such parts, and y is the rank's shard of a sum over all ranks. Otherwise all summands are the
+// rank's own.
 struct TreeSum final : OpDef {
   std::vector<Summand> summands;
   int parts = 1;  // number of parts of the last input

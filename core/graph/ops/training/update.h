@@ -24,7 +24,7 @@ struct ZeroGradients final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// y = x with zeros in the gaps between consecutive gradients, whose memory had other contents before. Input and output:
+// y = x with zeros in the gaps between consecutive gradients. The gaps of x may contain any values. Input and output:
 // float32 [n].
 struct ZeroGaps final : OpDef {
   struct Gap {
@@ -62,12 +62,13 @@ struct ZeroInput final : OpDef {
 // set the flag.
 enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 
-// The stop request of a rank that has no data for this step; larger than the sum of the ordinary requests of all ranks.
+// The value of the stop request of a rank that has no data for this step. It is larger than the sum of the ordinary
+// requests of all ranks.
 inline constexpr float abandon_request = 1 << 20;
 
 // Inputs: at most 16 sums of losses, then the stop request of the host (float32 scalars). Outputs: the flags
-// [agree_flags] (role reduced). A loss that is not finite sets agree_not_finite, and so does a rank without data,
-// because its pipeline stage may have no loss; in both cases the update is skipped.
+// [agree_flags] (role reduced). A loss that is not finite sets agree_not_finite. A rank without data also sets this
+// flag, because its pipeline stage may have no loss. In both cases the update is skipped.
 struct Agree final : OpDef {
   std::string_view kind() const override { return "agree"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -75,8 +76,8 @@ struct Agree final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// y = factor * x. Scales the gradient of a loss whose values are too small for float16, and also the count, so that the
-// division by the count removes the factor. Inputs: x, the factor (float32 scalar). Outputs: y, like x.
+// y = factor * x. Scales the gradient of a loss, since its values may be too small for float16, and also the count, so
+// that the division by the count removes the factor. Inputs: x, the factor (float32 scalar). Outputs: y, like x.
 struct Scale final : OpDef {
   std::string_view kind() const override { return "scale"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
@@ -147,8 +148,8 @@ struct SumOfChunks final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// The last step of such a norm: the root of a sum of squares, divided by count; 0 if count is 0. Inputs: the sum
-// of squares, count (float32 scalars, reduced). Outputs: float32 scalar.
+// The last step of a norm over several ranks: the root of a sum of squares, divided by count; 0 if count is 0. Inputs:
+// the sum of squares, count (float32 scalars, reduced). Outputs: float32 scalar.
 struct NormOfSquares final : OpDef {
   std::string_view kind() const override { return "norm_of_squares"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
