@@ -17,8 +17,8 @@ struct Compiled {
 Compiled compile(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices);
 
 // Compiles the programs for a device with these traits, with assumed kernels: no workspace, tensors in their logical
-// layouts, compute copies of parameters in the dtype in which their ops compute. The result cannot be bound; it is for
-// costs without a device: bytes and FLOPs (work_of()), and memory by region.
+// layouts, compute copies of parameters in the dtype in which their ops compute. The result cannot be bound; it is used
+// to compute costs without a device: bytes and FLOPs (work_of()), and the memory of each region.
 Compiled compile_without_kernels(const std::vector<Program>& programs, const DeviceTraits& device);
 
 }  // namespace trainctl

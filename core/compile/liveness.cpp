@@ -23,22 +23,23 @@ struct Block {
   int last = 0;
 };
 
-// Joins lifetimes into blocks and writes the number of each lifetime's block. A lifetime continues only one that begins
-// earlier; the two may be in either order in `lifetimes`.
+// Joins lifetimes into blocks and writes the number of each lifetime's block. A lifetime only continues a lifetime that
+// begins earlier; the two may be in either order in `lifetimes`.
 std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t alignment, std::vector<int>& block_of) {
   std::vector<Block> blocks;
   block_of.assign(lifetimes.size(), -1);
   const std::function<int(std::size_t)> visit = [&](std::size_t i) {
     if (block_of[i] >= 0) return block_of[i];
     const Lifetime& lifetime = lifetimes[i];
-    require(lifetime.bytes >= 0 && lifetime.first <= lifetime.last, "a lifetime has bytes and ends after its start");
+    require(lifetime.bytes >= 0 && lifetime.first <= lifetime.last,
+            "a lifetime has a negative size, or ends before its start");
     if (lifetime.continues < 0) {
       blocks.push_back({round_up(lifetime.bytes, alignment), lifetime.first, lifetime.last});
       return block_of[i] = static_cast<int>(blocks.size()) - 1;
     }
     const Lifetime& before = lifetimes[static_cast<std::size_t>(lifetime.continues)];
     require(before.bytes == lifetime.bytes && before.last == lifetime.first,
-            "a lifetime continues one of equal size that ends where it begins");
+            "a lifetime continues a lifetime that has another size or does not end at its start");
     const int block = visit(static_cast<std::size_t>(lifetime.continues));
     Block& whole = blocks[static_cast<std::size_t>(block)];
     whole.last = std::max(whole.last, lifetime.last);
@@ -48,7 +49,7 @@ std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t align
   return blocks;
 }
 
-// Returns the largest number of bytes alive at once.
+// Returns the largest number of bytes that are alive at the same time.
 std::int64_t max_alive(const std::vector<Block>& blocks) {
   std::map<int, std::int64_t> change;
   for (const Block& block : blocks) {
@@ -99,7 +100,7 @@ Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
 }  // namespace
 
 ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment) {
-  require(alignment >= 1, "an alignment is positive");
+  require(alignment >= 1, "the alignment is not positive");
   std::vector<int> block_of;
   const std::vector<Block> blocks = merge(lifetimes, alignment, block_of);
   const std::int64_t lower_bound = max_alive(blocks);

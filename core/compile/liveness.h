@@ -13,19 +13,19 @@ struct Lifetime {
   std::int64_t bytes = 0;
   int first = 0;  // the op that writes it
   int last = 0;   // the last op that reads it, at least `first`
-  // The number of a lifetime that ends at `first` and has equal bytes, whose memory this one takes over in place; -1:
-  // none.
+  // The number of a lifetime that ends at `first` and has the same size; this lifetime takes over its memory in place.
+  // -1: no such lifetime.
   int continues = -1;
 };
 
 struct ArenaPlan {
-  std::vector<std::int64_t> offsets;  // by lifetime, in bytes: multiples of the alignment
+  std::vector<std::int64_t> offsets;  // one offset for each lifetime, in bytes: multiples of the alignment
   std::int64_t bytes = 0;             // size of the arena
-  std::int64_t lower_bound = 0;       // largest number of bytes alive at once: no plan needs fewer
+  std::int64_t lower_bound = 0;       // largest number of bytes that are alive at the same time: no plan needs fewer
 };
 
 // Plans the offsets: two lifetimes that overlap in time never overlap in memory, unless one continues the other. Equal
-// lifetimes give an equal plan.
+// lifetimes result in equal plans.
 ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment = 64);
 
 }  // namespace trainctl

@@ -110,7 +110,7 @@ class Lowerer {
     op.def = def;
   }
 
-  // Returns the tensor, or a copy of it in the required layout, which is made on first use.
+  // Returns the tensor, or a copy of the tensor in the required layout. The copy is made on first use.
   TensorId in_layout(TensorId id, const Layout& required, const Op& consumer) {
     if (layout(id) == required) return id;
     const Role role = program_.tensor(id).role;

@@ -36,7 +36,7 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
     break;
   }
   if (batches > arena) text += "a smaller data.prefetch; or ";
-  // The largest share of the present batch whose arena and prefetched batches fit.
+  // The largest share of the present batch such that its arena and prefetched batches fit.
   const double share = static_cast<double>(free - fixed) / static_cast<double>(checked_add(arena, batches));
   const auto batch = static_cast<std::int64_t>(share * static_cast<double>(cut.batch_size));
   if (batch < 1) return text + "use a smaller network, or a device with more memory";

@@ -38,7 +38,7 @@ bool reads_averages(const Program& program, bool with_training) {
   return program.flat.averages && with_training && !trains(program);
 }
 
-// Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next.
+// Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next set.
 std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
   const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
   return round_up(gradients + flat.gradient_count - flat.trainable_count, place_alignment / size_of(DType::float32));
@@ -133,7 +133,7 @@ class FlatRegions {
   const Region trainable_;  // the region of the program's trainable parameters
 };
 
-// Sets the bytes of the flat regions. `gradient_slots`: the largest number of any program.
+// Sets the bytes of the flat regions. `gradient_slots`: the largest number of gradient slots of any program.
 void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
@@ -158,7 +158,7 @@ void require_equal_layouts(const ParameterLayout& a, const ParameterLayout& b) {
     return x.offset == y.offset && x.count == y.count;
   };
   require(a.trainable_count == b.trainable_count && std::ranges::equal(a.parameters, b.parameters, same_range),
-          "programs of a run have one layout of their parameters");
+          "programs of a run differ in the layout of their parameters");
 }
 
 StagingPlan plan_staging(const std::vector<PlacedProgram>& programs, std::int64_t scalars, bool with_batch) {

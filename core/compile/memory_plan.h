@@ -23,7 +23,7 @@ struct DeviceTraits {
   bool asynchronous = false;  // whether it computes in parallel to the host: batches wait in its memory
   int compute_streams = 1;    // Backend::compute_streams()
 
-  // The number of steps that have buffers at once: two if one step is prepared while another runs.
+  // The number of steps that have buffers at the same time: two if one step is prepared while another runs.
   int step_buffers() const { return asynchronous ? 2 : 1; }
 };
 inline DeviceTraits traits_of(const Backend& backend) {
@@ -38,7 +38,7 @@ struct MemoryLine {
 };
 
 struct MemoryPlan {
-  std::array<std::int64_t, region_count> bytes{};  // by region; the slot region counts all slots
+  std::array<std::int64_t, region_count> bytes{};  // bytes of each region; the slot region counts all slots
   int slots = 1;
   std::int64_t slot_bytes = 0;
   // The layout of a step's staging buffer; only the scalars if kernels read a batch in the caller's memory.

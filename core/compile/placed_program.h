@@ -29,11 +29,11 @@ enum class Region {
 };
 inline constexpr int region_count = 10;
 
-// "parameters", "gradients", "activations and workspace", ..., as `check` prints them.
+// Returns the name of a region as `check` prints it, such as "parameters" or "activations and workspace".
 std::string_view name_of(Region region);
 
-// Whether the ranks of the data axis exchange tensors of a region, which is then memory of their communicator. The
-// arena on a GPU is not, since communicators on GPUs need no memory of their own.
+// Whether the ranks of the data axis exchange tensors of a region; the region is then allocated by their communicator.
+// The arena on a GPU is not allocated in this way, since communicators on GPUs need no memory of their own.
 bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host);
 
 // Offsets in regions are multiples of this number of bytes, which cuBLASLt requires for a workspace.
@@ -71,7 +71,7 @@ struct PlacedProgram {
   std::vector<PlacedSegment> segments;  // the program's segments with reorders, and the copies segment
   std::vector<PlacedTensor> tensors;    // by TensorId
   std::vector<ComputeCopy> copies;
-  int copies_segment = -1;  // runs after the update, and before a program whose copies are stale; -1: none
+  int copies_segment = -1;  // runs after the update, and before a program that has stale copies; -1: none
 
   const PlacedSegment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   const PlacedOp& op(int segment_number, int number) const {

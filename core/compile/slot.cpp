@@ -25,9 +25,9 @@ bool takes_moment(const Program& program, const PlacedOp& placed) {
 }
 
 // Numbers the ops of one slot in the order of time (moments). Variants of the backward segment share their moments,
-// since only one of them runs for a micro-batch; ops that only use flat regions, whose number differs between variants,
-// get no moment. The passes of the micro-batch of rest_samples, which come last, have moments of their own. Moment 0 is
-// the arrival of the batch, before the first op.
+// since only one variant runs for a micro-batch. Ops that only use flat regions get no moment, since the number of
+// these ops differs between variants. The passes of the micro-batch of rest_samples, which come last, have moments of
+// their own. Moment 0 is the arrival of the batch, before the first op.
 class Timeline {
  public:
   explicit Timeline(const PlacedProgram& placed) {
@@ -195,8 +195,8 @@ class SlotPlanner {
     });
   }
 
-  // Lets an output take over the memory of an input whose lifetime ends here, if the op allows it and the layouts are
-  // equal.
+  // Lets an output take over the memory of an input if the input's lifetime ends here, the op allows it, and the
+  // layouts are equal.
   void reuse(const Op& op, int moment) {
     for (const InPlace& pair : op.def->in_place()) {
       const TensorId from = owner(op.inputs[static_cast<std::size_t>(pair.input)]);
@@ -241,12 +241,12 @@ class SlotPlanner {
 
   PlacedProgram& placed_;
   Timeline timeline_;
-  std::vector<int> lifetime_of_;  // by tensor: the number of its lifetime, -1 for none
+  std::vector<int> lifetime_of_;  // key: the tensor; value: the number of its lifetime, -1 if it has none
   std::vector<Lifetime> lifetimes_;
   std::map<TensorId, bool> continued_;
-  std::map<int, int> workspace_at_;     // by moment: the number of the workspace's lifetime
-  std::map<TensorId, int> started_at_;  // by output of an asynchronous collective: its moment
-  std::map<int, int> waited_at_;        // by moment of an asynchronous collective: the moment of its Wait
+  std::map<int, int> workspace_at_;     // key: the moment; value: the number of the workspace's lifetime
+  std::map<TensorId, int> started_at_;  // key: the output of an asynchronous collective; value: the collective's moment
+  std::map<int, int> waited_at_;        // key: the moment of an asynchronous collective; value: the moment of its Wait
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ inline constexpr std::size_t scalars_source = 0;
 // The address of each source, by number.
 using StepSources = std::vector<const std::byte*>;
 
-// The number of sources, scalars included, and the source of a number from 1: a tensor of BatchTensors, or a view of a
-// Batch.
+// The number of sources, scalars included, and the source with a given number from 1 on: a tensor of BatchTensors, or a
+// view of a Batch.
 template <class Parts>
 std::size_t source_count(const Parts& parts) {
   return 1 + parts.inputs.size() + parts.targets.size() + 2;
