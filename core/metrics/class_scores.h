@@ -10,13 +10,13 @@ namespace trainctl {
 // The scores of one class, as scikit-learn's classification_report defines them; a quotient by 0 is 0.
 struct ClassScores {
   double precision = 0;  // share of the samples predicted as the class that belong to it
-  double recall = 0;     // share of the samples of the class that are predicted as it
+  double recall = 0;     // share of the samples of the class that are predicted as the class
   double f1_score = 0;   // harmonic mean of precision and recall
   double samples = 0;    // sum of the weights of the samples of the class
 };
 
-// Returns the scores by class, from a table whose rows are targets and whose columns are predictions
-// (confusion_matrix).
+// Returns the scores of each class from a table (confusion_matrix) with a row for each target class and a column for
+// each predicted class.
 std::vector<ClassScores> class_scores(const Table& confusion);
 
 }  // namespace trainctl

@@ -16,8 +16,8 @@ struct EnumNames<BalancedClasses> {
   static constexpr EnumName<BalancedClasses> names[] = {{BalancedClasses::balanced, "balanced"}};
 };
 
-// balanced: samples / (classes * samples of the class); or weights by the classes' names or numbers, 1 for classes that
-// the config does not name.
+// Either `balanced`, which means samples / (classes * samples of the class), or a map from the classes' names or
+// numbers to weights. Classes that the config does not name have the weight 1.
 using ClassWeights = Located<std::variant<BalancedClasses, std::map<std::string, double>>>;
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Adds mantissas at the positions that their exponents give.
+// Adds mantissas at the positions given by their exponents.
 #include "core/metrics/exact_sum.h"
 
 #include <bit>
@@ -32,7 +32,7 @@ void ExactSum::add(float value) {
 
 double ExactSum::value() const {
   if (words_[limbs] != 0) return std::numeric_limits<double>::quiet_NaN();
-  // Carries make all limbs but the last one positive; a negative sum is that of the negated limbs.
+  // Carries make all limbs but the last one positive; a negative sum is computed from the negated limbs.
   const auto carried = [](Words words) {
     for (std::size_t i = 0; i + 1 < limbs; ++i) {
       words[i + 1] += words[i] >> limb_bits;

@@ -16,7 +16,7 @@ class Histogram {
 
   Histogram() : counts_(buckets) {}
 
-  // Counts the values, each times `scale`; those that are not finite are left out.
+  // Multiplies each value by `scale` and counts it; values that are not finite are left out.
   void add(std::span<const float> values, double scale = 1);
 
   // A bucket that has values in it.
@@ -33,8 +33,8 @@ class Histogram {
   double minimum() const { return extremes_[0]; }   // infinity without values
   double maximum() const { return -extremes_[1]; }  // minus infinity without values
 
-  // The whole state, for merging the histograms of a tensor's pieces: counts and sums are added, of extremes the
-  // minimum is taken.
+  // The whole state, for merging the histograms of a tensor's pieces: counts and sums are added, and the minimum of the
+  // extremes is used.
   std::span<std::int64_t> counts() { return counts_; }
   std::span<double> sums() { return sums_; }
   std::span<double> extremes() { return extremes_; }
@@ -42,7 +42,7 @@ class Histogram {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  std::vector<std::int64_t> counts_;           // by bucket
+  std::vector<std::int64_t> counts_;           // one count for each bucket
   double sums_[2] = {0, 0};                    // sum of the values, sum of their squares
   double extremes_[2] = {infinity, infinity};  // smallest value, smallest negated value
 };

@@ -29,7 +29,7 @@ struct ResolvedLoss {
 };
 
 // Resolves a loss for a network that ends in `network`. Reports an error if `from_logits: false` is set for a network
-// without a final softmax or sigmoid, or if the network ends in the wrong one for the loss.
+// without a final softmax or sigmoid, or if the network ends in a final activation that does not fit the loss.
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader);
 
 // Returns the same loss for targets that are probabilities instead of class numbers; a loss without class numbers is
@@ -37,7 +37,7 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
 LossRule of_probabilities(const LossRule& rule);
 
 // The expected mean loss before any training, for an output [n, K]: the logarithm of the number of outcomes; 0 if it is
-// not known.
+// unknown.
 double chance_loss(const LossRule& loss, const Shape& output);
 
 }  // namespace trainctl

@@ -9,7 +9,7 @@ namespace trainctl {
 
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs) {
   std::vector<MetricResult> results;
-  std::vector<double> scales;  // by output: factor of the output's sum of losses, from the output's weight and rows
+  std::vector<double> scales;  // for each output: factor of its sum of losses, computed from its weight and rows
   for (const ResolvedOutput& output : outputs)
     scales.push_back(output.weight / static_cast<double>(output.rows_counted));
   results.push_back({"loss", 0, outputs.size(), [scales](std::span<const double> sums, double count) {
@@ -46,7 +46,7 @@ MetricMeans::MetricMeans(std::vector<MetricResult> results) : results_(std::move
 }
 
 void MetricMeans::add(std::span<const double> sums, double count) {
-  require(sums.size() == sums_.size(), "all sums of the results");
+  require(sums.size() == sums_.size(), "a step does not have the sums of all results");
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
   count_ += count;
 }

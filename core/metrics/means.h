@@ -1,4 +1,5 @@
-// Exact values of losses and metrics over an epoch: a step's sums, added in float64, and the values computed from them.
+// Exact values of losses and metrics over an epoch: adds the sums of steps in float64 and computes the values from the
+// totals.
 #pragma once
 
 #include <map>
@@ -11,15 +12,15 @@
 
 namespace trainctl {
 
-// The results of a run with these outputs: the loss, which is the weighted sum of the outputs' losses; with several
-// outputs, the loss of each; the metrics.
+// The results of a run with these outputs: the loss, which is the weighted sum of the outputs' losses; the loss of each
+// output if there are several; the metrics.
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs);
 
 class MetricMeans {
  public:
   explicit MetricMeans(std::vector<MetricResult> results);
 
-  // Adds one batch: the sums of a step, of which the last is the sum of the weights, and the step's count.
+  // Adds one batch: the sums of a step, and the step's count. The last sum is the sum of the weights.
   void add(std::span<const double> sums, double count);
   // Adds the batches of another object, which must have the same results.
   void add(const MetricMeans& other) { add(other.sums_, other.count_); }

@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Base of all metrics' options, which are those of the metric's rule (core/graph/ops/metrics/).
+// The base of all metrics' options. A metric has the options of its rule (core/graph/ops/metrics/).
 struct MetricOptions : Options {
   virtual MetricRule rule() const = 0;
 };

@@ -18,7 +18,7 @@ class Patience {
   std::int64_t waited() const { return waited_; }  // evaluations since the best one
   void begin_anew() { waited_ = 0; }
 
-  // The state as a text, and back. An empty text means the initial state.
+  // Converts the state to a text and back. An empty text means the initial state.
   std::string text() const;
   void read(const std::string& text);
 

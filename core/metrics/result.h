@@ -10,11 +10,12 @@
 
 namespace trainctl {
 
-// A table of numbers, by row.
+// A table of numbers, as a list of rows.
 using Table = std::vector<std::vector<double>>;
 
 // A result's name, the range of its sums among the sums of a step, and the function that computes its value from these
-// sums and a count: the step's count for losses, or the sum of the weights, which is the last of a step's sums.
+// sums and a count. For losses this is the step's count, otherwise the sum of the weights, which is the last of a
+// step's sums.
 struct MetricResult {
   std::string name;
   std::size_t first = 0;  // index of its first sum in a step: all losses, then all metrics, then the weights

@@ -23,9 +23,9 @@ enum class TargetEncoding {
 
 // Metadata of the targets of a data set.
 struct TargetInfo {
-  std::int64_t classes = 0;  // number of classes; 0: targets are values, or not known
-  // Shape of one sample's target: [P...] for class numbers of positions P (a scalar without positions), or the shape of
-  // its values. A dimension of 0 is not known.
+  std::int64_t classes = 0;  // number of classes; 0: targets are values, or unknown
+  // Shape of one sample's target: [P...] for class numbers at positions P (a scalar if there are no positions), or the
+  // shape of the target's values. A dimension of 0 is unknown.
   Shape shape;
   LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names = {};  // may be empty

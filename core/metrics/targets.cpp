@@ -63,7 +63,7 @@ Shape positions(const Shape& output) {
   return Shape(std::vector<std::int64_t>(sizes.begin() + 1, sizes.end() - 1));
 }
 
-// Reports an error: the targets have classes for other positions than the output.
+// Reports that the targets have classes for other positions than the output.
 void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
   const std::string ends = to_string(output.without_front());
   if (targets.shape.rank() > 0) {
