@@ -23,7 +23,7 @@ struct OneCycleSchedule final : ScheduleOptions {
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 
  private:
-  // Interpolates between two rates; `share` is 0 at the first and 1 at the last.
+  // Interpolates between two rates; `share` is 0 at the first rate and 1 at the last rate.
   double between(double first, double last, double share) const {
     const double moved = anneal_strategy == Anneal::linear ? share : 0.5 * (1 - std::cos(std::numbers::pi * share));
     return first + (last - first) * moved;
@@ -54,9 +54,9 @@ Section one_cycle_schedule() {
       .key("pct_start", &OneCycleSchedule::pct_start, "Share of the run in which the learning rate rises.",
            between(0, 1))
       .key("div_factor", &OneCycleSchedule::div_factor,
-           "The optimizer's learning rate divided by that of the first step.", more_than(0))
+           "The optimizer's learning rate divided by the learning rate of the first step.", more_than(0))
       .key("final_div_factor", &OneCycleSchedule::final_div_factor,
-           "The learning rate of the first step divided by that of the last step.", more_than(0))
+           "The learning rate of the first step divided by the learning rate of the last step.", more_than(0))
       .key("anneal_strategy", &OneCycleSchedule::anneal_strategy,
            "Whether the rise and the fall follow half a cosine or a straight line.");
 }

@@ -27,7 +27,7 @@ struct OptimizerOptions : Options {
   // The op that updates all parameters. `ranges` cover the trainable parameters of the flat layout; `clip_norm` 0: no
   // clipping.
   std::shared_ptr<const OptimizerUpdate> update(std::vector<UpdateRange> ranges, double clip_norm) const;
-  // Whether weight decay applies to a parameter; `plain` means that it is neither a bias nor a parameter of
+  // Whether weight decay applies to a parameter; `plain`: whether the parameter is neither a bias nor a parameter of
   // normalisation.
   bool decays(bool plain) const { return plain || exclude_from_weight_decay == DecayExclusion::none; }
 };

@@ -10,13 +10,13 @@ namespace {
 
 struct PiecewiseSchedule final : ScheduleOptions {
   std::vector<Duration> boundaries;
-  std::vector<double> values;  // one more than boundaries
+  std::vector<double> values;  // one value more than boundaries
 
  protected:
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 };
 
-// Whether each boundary is later than the earlier ones in the same unit; the number of steps of an epoch is not known
+// Whether each boundary is later than the earlier ones in the same unit; the number of steps of an epoch is unknown
 // yet.
 bool ascending(const std::vector<Duration>& boundaries) {
   for (std::size_t i = 0; i < boundaries.size(); ++i) {

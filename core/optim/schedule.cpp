@@ -8,7 +8,7 @@
 namespace trainctl {
 
 double steps_of(const Duration& duration, const ScheduleTime& time) {
-  require(duration.unit != Duration::Unit::seconds, "schedules count steps and epochs");
+  require(duration.unit != Duration::Unit::seconds, "a duration of a schedule is in units of time");
   const double unit = duration.unit == Duration::Unit::epochs ? static_cast<double>(time.steps_per_epoch) : 1.0;
   return duration.amount * unit;
 }

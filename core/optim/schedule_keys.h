@@ -21,7 +21,7 @@ Section one_cycle_schedule();
 // Reports an error if the duration is negative or in units of time, since a schedule is a function of the step.
 void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader);
 
-// The number of steps of the whole run. Throws Error{config} if it is not known; `schedule` is the schedule's name.
+// The number of steps of the whole run. Throws Error{config} if it is unknown; `schedule` is the schedule's name.
 double steps_of_run(const ScheduleTime& time, const char* schedule);
 
 template <class T>
