@@ -35,7 +35,7 @@ class CollectiveKernel final : public Kernel {
   // Constructor for a collective that runs on the compute stream.
   explicit CollectiveKernel(Calls calls) : calls_(std::move(calls)) {}
   // Constructor for a collective on a stream of its own. `ended` is recorded at its end for a Wait; if it is null, the
-  // compute stream waits for the collective at once.
+  // compute stream waits for the collective immediately.
   CollectiveKernel(Calls calls, Backend& backend, Stream& stream, Event* ended)
       : calls_(std::move(calls)), stream_(&stream), ready_(backend.event()), ended_(ended) {
     if (ended_ == nullptr) own_ended_ = backend.event();
@@ -83,8 +83,8 @@ PlacedView piece(const PlacedView& whole, int index, std::int64_t count) {
   return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
 }
 
-// Joins the shards of all ranks along the last dimension. `shards` holds them one after the other, each with the shape
-// of `one`.
+// Joins the shards of all ranks along the last dimension. `shards` holds the shards one after the other, each with the
+// shape of `one`.
 void join_columns(Backend& backend, const View& shards, const PlacedView& one, const PlacedView& joined, Stream& stream,
                   const Slot& slot) {
   const std::int64_t bytes = size_of(one.dtype), width = one.width * bytes, stride = joined.width * bytes;
@@ -201,7 +201,7 @@ class CollectiveBinder::Received final : public Kernel {
 
 // Lets the pipeline's messages run on the compute stream if the largest of them is not larger than bytes_in_turn(). A
 // message of several tensors runs on a stream of its own: the buffer that the first tensor is sent through may be too
-// small for the next one, whose send would then wait for its receive.
+// small for the next tensor. The send of the next tensor would then wait for its receive.
 void CollectiveBinder::choose_turns(const std::vector<PlacedProgram>& programs) {
   std::int64_t largest = 0;
   for (const PlacedProgram& program : programs) {

@@ -19,11 +19,11 @@ struct Collective;
 // One rank's communicators, one for each axis of the mesh. They must outlive the objects made with them.
 class MeshCommunicators {
  public:
-  // For a mesh that has only the data axis.
+  // Constructor for a mesh that has only the data axis.
   MeshCommunicators(Communicator& data) : axes_{&data, nullptr, nullptr} {}
   // `axes` are the communicators by axis; null if the axis has one rank. `backward` is the communicator of the pipeline
-  // axis for messages on the backward channel; null if both channels share a communicator, which then sends messages
-  // one after the other.
+  // axis for messages on the backward channel; null if both channels share a communicator, which sends messages one
+  // after the other.
   explicit MeshCommunicators(const std::array<Communicator*, mesh_axes>& axes, Communicator* backward = nullptr)
       : axes_(axes), backward_(backward) {}
 
@@ -40,9 +40,9 @@ class MeshCommunicators {
 };
 
 // Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
-// program: a stream of its own if any program has an asynchronous collective on it, else the compute stream. If a
-// pipeline's messages are not larger than Communicator::bytes_in_turn(), they run on the compute stream, too: sends at
-// once, receives at the Wait for them.
+// program. The communicator has a stream of its own if any program has an asynchronous collective on it; otherwise the
+// calls run on the compute stream. If a pipeline's messages are not larger than Communicator::bytes_in_turn(), they run
+// on the compute stream, too: a send runs immediately, a receive runs at its Wait.
 class CollectiveBinder {
  public:
   CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
@@ -50,7 +50,7 @@ class CollectiveBinder {
 
   // Returns the kernel of an op with trait collective.
   std::unique_ptr<Kernel> bind(const PlacedProgram& program, const Op& op, const Binding& binding);
-  // Whether the kernel of such an op can be part of a Recording.
+  // Whether the kernel of an op with trait collective can be part of a Recording.
   bool recordable(const PlacedProgram& program, const Op& op);
   // The streams of collectives, except the compute stream.
   const std::vector<Stream*>& streams() const { return streams_; }

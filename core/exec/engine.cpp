@@ -17,7 +17,7 @@ namespace {
 // would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
 
-// The regions whose values outlast a step, in their order in the host's memory.
+// The regions that keep their values after a step, in their order in the host's memory.
 constexpr Region kept_regions[] = {Region::parameters, Region::statistics, Region::states, Region::averages};
 
 // The bytes of one step's inputs, all micro-batches together.
@@ -70,7 +70,7 @@ const std::byte* Engine::on_device(const float* on_host) const {
     if (offset < plan_.of(region)) return base(region) + offset;
     offset -= plan_.of(region);
   }
-  require(offset == 0, "a tensor is in the memory of the engine's tensors");
+  require(offset == 0, "a tensor is not in the memory of the engine's tensors");
   return nullptr;  // an empty tensor after all others
 }
 
@@ -138,8 +138,8 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   buffers.staged->wait(*compute_);
 }
 
-// Writes the compute copies that are stale. A training step whose update does not write the copies does this at its own
-// start, as part of its work.
+// Writes the compute copies that are stale. If the update of a training step does not write the copies, the step writes
+// them at its start.
 void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
   if (bound.trains && !backend_.updates_copies()) return;
@@ -245,14 +245,15 @@ void Engine::finish(StepResult& result) {
 }
 
 void Engine::run(int program, const Batch& batch, const StepInput& input, StepResult& result) {
-  require(under_way_ == 0, "no other step is under way");
+  require(under_way_ == 0, "another step is under way");
   start(program, batch, input);
   finish(result);
 }
 
 void Engine::repeat(int back, StepResult& result) {
   const auto count = static_cast<std::int64_t>(step_buffers_.size());
-  require(under_way_ == 0 && back < count && started_ > back, "the step to repeat is finished and still in a buffer");
+  require(under_way_ == 0 && back < count && started_ > back,
+          "the step to repeat is not finished, or its buffer was reused");
   const int buffer = static_cast<int>((started_ - 1 - back) % count);
   queue(buffer);
   step_buffers_[static_cast<std::size_t>(buffer)]->done->synchronize();

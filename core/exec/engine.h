@@ -35,8 +35,8 @@ class Engine final : public StepEngine {
   const MemoryPlan& memory() const { return plan_; }
   const PlacedProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 
-  // Queues a program's schedule on this rank's share of a batch (program.samples() samples).
-  // The batch's memory must stay valid until the step is finished, on asynchronous devices until start() returns. At
+  // Queues a program's schedule on this rank's share of a batch (program.samples() samples). The batch's memory must
+  // stay valid until the step is finished. On asynchronous devices, it must stay valid only until start() returns. At
   // most steps_at_once() steps may be under way.
   void start(int program, const Batch& batch, const StepInput& input) override;
   // Waits for the oldest step under way; fills `result`, without allocating after the first call. When a peer is lost,
@@ -62,9 +62,9 @@ class Engine final : public StepEngine {
   void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot = 0);
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
-  // fills that memory from the device; upload() copies it to the device.
-  // With moving averages, these are the weights, and the state contains the parameters from which training continues,
-  // "latest/conv1/kernel"; begin_at_weights() sets these to the weights, in the host's memory.
+  // fills that memory from the device; upload() copies it to the device. With moving averages, the averages are the
+  // weights, and the state contains the parameters from which training continues, such as "latest/conv1/kernel".
+  // begin_at_weights() sets these parameters to the weights, in the host's memory.
   void download() override;
   void upload();
   void begin_at_weights();

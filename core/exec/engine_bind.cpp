@@ -78,8 +78,8 @@ void Engine::bind(int program) {
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);
   bound->work->add(scalars);
-  // Streams that run side by side have kernels of their own, since a running kernel keeps state such as the addresses
-  // in its slot.
+  // Streams that run at the same time have kernels of their own, since a running kernel keeps state such as the
+  // addresses in its slot.
   const auto units_of = [&](int stream, int segment) -> const std::vector<StepUnit>& {
     const auto [entry, added] = bound->segments.try_emplace({stream, segment});
     if (added) entry->second = bind_segment(program, segment, *bound);
@@ -115,7 +115,7 @@ std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffer
   std::vector<TensorId> read{step.count, step.gradient_norm, step.agree};
   read.insert(read.end(), step.losses.begin(), step.losses.end());
   read.insert(read.end(), step.metrics.begin(), step.metrics.end());
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // in the results' memory: first byte, end
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // first byte and end of each range in the results' memory
   const std::int64_t tail = plan_.sums;
   const std::int64_t scalars = plan_.of(Region::scalars);
   const auto rounded = [](std::int64_t bytes) { return bytes / 64 * 64; };

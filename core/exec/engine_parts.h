@@ -15,7 +15,7 @@ struct Engine::Bound {
   // The units by compute stream and segment, in slot 0.
   std::map<std::pair<int, int>, std::vector<StepUnit>> segments;
   bool trains = false;                          // whether the program changes the weights
-  std::vector<std::vector<CopyRange>> results;  // copies of the results to the host, by step buffer
+  std::vector<std::vector<CopyRange>> results;  // for each step buffer: the copies of the results to the host
 };
 
 // The memory of one step under way, and its state.

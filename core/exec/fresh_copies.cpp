@@ -16,7 +16,7 @@ bool trains(const ParameterLayout& flat, TensorId parameter) {
 }  // namespace
 
 FreshCopies::FreshCopies(const std::vector<PlacedProgram>& programs) {
-  std::map<std::int64_t, std::size_t> numbers;  // by offset in the region: the copy's number in fresh_
+  std::map<std::int64_t, std::size_t> numbers;  // key: the offset in the region; value: the copy's number in fresh_
   for (std::size_t i = 0; i < programs.size(); ++i) {
     auto& copies = copies_.emplace_back();
     for (const ComputeCopy& copy : programs[i].copies) {

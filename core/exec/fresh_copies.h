@@ -14,7 +14,7 @@ class FreshCopies {
   // All copies are stale at first.
   FreshCopies(const std::vector<PlacedProgram>& programs);
 
-  // Whether a copy of a program is fresh, and the report that it was written; `copy` is its index in
+  // Returns whether a copy of a program is fresh, or records that the copy was written; `copy` is its index in
   // PlacedProgram::copies.
   bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).number]; }
   void written(int program, std::size_t copy) { fresh_[at(program, copy).number] = true; }
@@ -32,8 +32,8 @@ class FreshCopies {
   };
   const Copy& at(int program, std::size_t copy) const { return copies_[static_cast<std::size_t>(program)][copy]; }
 
-  std::vector<std::vector<Copy>> copies_;  // by program
-  std::vector<char> fresh_;                // by Copy::number
+  std::vector<std::vector<Copy>> copies_;  // the copies of each program
+  std::vector<char> fresh_;                // index: Copy::number
 };
 
 }  // namespace trainctl

@@ -12,9 +12,9 @@ namespace trainctl {
 // the addresses of the values that the rank holds.
 std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics);
 
-// The optimizer's state of the trainable parameters, "momentum/conv1/kernel"; `states` holds the program's states one
-// after the other. If the weights are moving averages, also the parameters themselves, "latest/conv1/kernel", which
-// `latest` holds. Either pointer may be null; its tensors are then left out.
+// The optimizer's state of the trainable parameters, such as "momentum/conv1/kernel"; `states` holds the program's
+// states one after the other. If the weights are moving averages, the result also has the parameters themselves, such
+// as "latest/conv1/kernel", which `latest` holds. If a pointer is null, its tensors are left out.
 std::vector<NamedTensor> name_state(const Program& program, float* states, float* latest);
 
 // The reduced gradients, by the names of their parameters. `gradients` holds the rank's gradients: all of them in the

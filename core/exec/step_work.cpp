@@ -46,7 +46,7 @@ void StepWork::add(const StepUnit& unit) {
   of_stream.resize(std::max(of_stream.size(), stream + 1));
   Units& units = of_stream[stream];
   if (units.first == units.end) units = {units_.size(), units_.size()};
-  require(units.end == units_.size(), "units of one compute stream are added one after the other");
+  require(units.end == units_.size(), "the units of a compute stream are not added one after the other");
   ++units.end;
   units_.push_back(unit);
   ranges_.back().end = units_.size();
@@ -136,7 +136,7 @@ void StepWork::run(const Section& section, const StepSources& sources, PhaseSeco
   try {
     run_units(section.of_stream[0], sources, seconds);
   } catch (...) {
-    join_side_streams();  // they use memory that the caller may free after the error
+    join_side_streams();  // the side streams use memory that the caller may free after the error
     throw;
   }
   if (section.of_stream.size() == 1) return;

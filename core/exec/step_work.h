@@ -24,7 +24,7 @@ struct StepUnit {
   bool recordable = true;
   Kernel* kernel = nullptr;
   Slot slot;
-  int segment = -1;  // segment of the kernel's op, and the op's number in it
+  int segment = -1;  // segment of the kernel's op, and the op's number in the segment
   int op = -1;
   std::size_t source = scalars_source;
   std::int64_t from = 0;  // offset in the source, in bytes
@@ -33,8 +33,8 @@ struct StepUnit {
   int stream = 0;  // number of the compute stream
 };
 
-// Is called after every op with the op's slot; for profiles and the search for NaNs. Costs one synchronisation for each
-// op.
+// An observer that is called after every op with the op's slot; it is used for profiles and the search for NaNs. It
+// costs one synchronisation for each op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -50,8 +50,8 @@ class StepWork {
   StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
            const PlacedProgram& program, int buffers, bool long_ops);
 
-  // Adds a unit. Units of several compute streams run side by side; units of one stream must be added one after the
-  // other.
+  // Adds a unit. Units of different compute streams run at the same time; units of one stream must be added one after
+  // the other.
   void add(const StepUnit& unit);
   // Units that are added later wait for all units that were added before, in every compute stream.
   void wait_for_all() { sections_.emplace_back(); }
@@ -65,14 +65,15 @@ class StepWork {
   // Runs unit by unit, waiting for each, and calls the observer after each op.
   void run_observed(int buffer, const StepSources& sources, OpObserver& observer);
   // Runs unit by unit and sets `seconds` to the time of each phase on the host's clock; for devices that run
-  // synchronously with the host. With several compute streams: the times of stream 0, and the wait for the others as
-  // communication.
+  // synchronously with the host. With several compute streams, it measures the times of stream 0 and counts the wait
+  // for the other streams as communication.
   void run_timed(int buffer, const StepSources& sources, PhaseSeconds& seconds);
 
   // The seconds of each phase of the buffer's last run, by the device's clock. Valid after the run has ended; zeros
   // without marks.
   PhaseSeconds seconds(int buffer) const;
-  // The op whose mark the device passed last in the buffer's run: "conv2d 'c3' in backward". "" without marks.
+  // Returns the op of the last mark that the device passed in the buffer's run, such as "conv2d 'c3' in backward"; ""
+  // without marks.
   std::string reached(int buffer) const;
 
  private:
@@ -97,11 +98,11 @@ class StepWork {
   struct Units {
     std::size_t first = 0, end = 0;
   };
-  // Units that run side by side, by compute stream, after the units of the previous section.
+  // Units that run at the same time, one range for each compute stream, after the units of the previous section.
   struct Section {
     std::vector<Units> of_stream;
   };
-  // A compute stream after stream 0, whose units run on a thread of its own.
+  // A compute stream after stream 0. Its units run on a thread of its own.
   struct SideStream {
     Units units;  // units of the current section
     Stream* thread = nullptr;
@@ -111,15 +112,15 @@ class StepWork {
     const StepSources* sources = nullptr;
   };
 
-  // Queues a unit; if the unit is a copy, queues all copies that follow in its stream as one with it. Returns the
-  // number of the next unit.
+  // Queues a unit; if the unit is a copy, queues it together with all copies that follow in its stream, as one copy.
+  // Returns the number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
-  // Runs units on this thread, and adds their times where `seconds` is not null.
+  // Runs units on this thread, and adds their times to `seconds` if it is not null.
   void run_units(Units units, const StepSources& sources, PhaseSeconds* seconds);
   void make_side_streams();
   static void run_side_stream(void* side_stream);
   void join_side_streams();
-  // Runs the units of all streams, those of stream 0 on this thread; `seconds` as in run_timed(), or null.
+  // Runs the units of all streams; the units of stream 0 run on this thread. `seconds` is that of run_timed(), or null.
   void run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds);
   void run(const Section& section, const StepSources& sources, PhaseSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
@@ -136,10 +137,10 @@ class StepWork {
   std::vector<Section> sections_;
   std::vector<Range> ranges_;
   std::vector<Mark> marks_;
-  std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty if the device has no marks
+  std::vector<std::unique_ptr<Marks>> set_;  // the marks of each buffer; empty if the device has no marks
   std::function<void(int)> take_results_;
-  std::vector<int> runs_;     // number of runs by buffer
-  std::vector<char> marked_;  // by buffer: whether its last run set marks
+  std::vector<int> runs_;     // number of runs of each buffer
+  std::vector<char> marked_;  // for each buffer: whether its last run set marks
 };
 
 }  // namespace trainctl

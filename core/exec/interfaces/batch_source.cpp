@@ -15,7 +15,7 @@ namespace {
 std::int64_t begin_of(std::int64_t batch, const BatchDivision& division, std::int64_t r) {
   const std::int64_t replicas = division.rank.size(MeshAxis::data);
   if (division.speeds.empty()) return batch * r / replicas;
-  require(std::ssize(division.speeds) == replicas, "each replica has a speed");
+  require(std::ssize(division.speeds) == replicas, "the number of speeds is not the number of replicas");
   if (r == replicas) return batch;
   double before = 0, all = 0;
   for (std::int64_t i = 0; i < replicas; ++i) {

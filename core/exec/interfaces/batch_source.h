@@ -43,12 +43,12 @@ struct DataPosition {
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
   std::vector<View> inputs;  // [n, sample...], in the dtypes of the formats in DataInfo
-  // int32 [n, P...] or float32 [n, P..., K] with positions P (none if a sample has one target), in the requested
-  // TargetEncodings.
+  // int32 [n, P...] or float32 [n, P..., K] in the requested TargetEncodings. P are the dimensions of the positions;
+  // there are none if a sample has one target.
   std::vector<View> targets;
-  View weights;                   // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
-  View samples;                   // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
-  std::int64_t count = 0;         // n: number of samples of this rank; may be 0
+  View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or for a position that a mask leaves out
+  View samples;            // int64 [n]: numbers of the samples in the data set (core/tensor/sample_numbers.h)
+  std::int64_t count = 0;  // n: number of samples of this rank; may be 0
   std::int64_t global_count = 0;  // number of samples of the global batch
   DataPosition position;          // position of the first sample of the global batch
   bool last_of_epoch = false;
@@ -73,17 +73,19 @@ class BatchSource {
   // The position after the batch that next() returned last, as checkpoints keep it.
   virtual DataPosition position() const = 0;
   virtual std::int64_t samples_per_epoch() const = 0;
-  // Number of samples of a full global batch, and of the last global batch of an epoch (equal if that one is full).
+  // Number of samples of a full global batch, and of the last global batch of an epoch (equal if the last batch is
+  // full).
   virtual std::int64_t batch_size() const = 0;
   virtual std::int64_t last_batch_size() const = 0;
-  // Bytes of host memory of this rank's batches, including those prepared ahead.
+  // Bytes of host memory of this rank's batches, including batches that are prepared ahead.
   virtual std::int64_t batch_bytes() const = 0;
 };
 
-// Determines a rank's share of every batch, which is the share of its replica. With a rank alone, shares are equal.
+// Determines a rank's share of every batch, which is the share of its replica. If only the rank is set, all shares are
+// equal.
 struct BatchDivision {
   MeshRank rank;
-  std::vector<double> speeds;  // speed of each replica, more than 0, which its share is proportional to; empty: equal
+  std::vector<double> speeds;  // speed of each replica, more than 0; shares are proportional to speeds; empty: equal
   LogicalShards shards;        // if set, shares consist of whole logical shards
 
   BatchDivision(MeshRank r = {}, std::vector<double> s = {}, LogicalShards l = {})
@@ -105,8 +107,8 @@ struct Share {
 };
 Share share_of(std::int64_t batch, const BatchDivision& division);
 
-// Returns the division of evaluation batches for a division of training batches: the same or, with logical shards, one
-// shard for each replica.
+// Returns the division of evaluation batches for a division of training batches: the same division or, with logical
+// shards, one shard for each replica.
 BatchDivision evaluation_division(BatchDivision training);
 // The number of samples of an evaluation batch, given that of a training batch.
 std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& division);

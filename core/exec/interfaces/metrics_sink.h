@@ -19,13 +19,13 @@ struct GpuSample {
   GpuReading reading;
 };
 
-// The use of all ranks' GPUs during a run. NaN: not known.
+// The use of all ranks' GPUs during a run. NaN: unknown.
 struct GpuSummary {
   int gpus = 0;                                    // GPUs with at least one reading
   double utilization = 0;                          // mean over time and GPUs, 0 to 1
-  double power_watts = 0;                          // mean over time, sum over GPUs
+  double power_watts = 0;                          // mean over time, added over GPUs
   double energy_joules = 0;                        // sum over GPUs
-  double peak_memory_bytes = GpuReading::unknown;  // the largest of any GPU
+  double peak_memory_bytes = GpuReading::unknown;  // largest value of any GPU
   std::uint64_t throttled = 0;                     // all reasons seen, as bits for throttle_words()
 };
 
@@ -43,9 +43,9 @@ struct StartEvent {
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
   double flops_per_sample = 0;  // FLOPs of a training step's layers: three times those of the forward pass
-  double peak_flops = 0;        // FLOP/s of all ranks' GPUs according to their data sheets; 0: not known
-  std::string monitor;          // "val_accuracy": determines the best checkpoint; empty: nothing is monitored
-  bool monitor_maximum = true;  // whether larger values are better
+  double peak_flops = 0;        // FLOP/s of all ranks' GPUs according to their data sheets; 0: unknown
+  std::string monitor;  // such as "val_accuracy", which determines the best checkpoint; empty: no metric is monitored
+  bool monitor_maximum = true;                                    // whether larger values are better
   std::vector<std::pair<std::string, std::int64_t>> memory = {};  // memory of rank 0: regions and their bytes
 };
 
@@ -92,9 +92,9 @@ struct EpochEvent {
 struct CheckpointEvent {
   std::int64_t step = 0;
   std::string path;
-  double seconds = 0;  // time from the moment at which it was due until it was complete
+  double seconds = 0;  // time from the moment at which the checkpoint was due until it was complete
   std::int64_t bytes = 0;
-  double stall_seconds = 0;  // part of `seconds` during which training waited
+  double stall_seconds = 0;  // the portion of `seconds` during which training waited
 };
 
 struct EndEvent {
@@ -102,7 +102,7 @@ struct EndEvent {
   std::string reason;  // why a completed run ended before its last epoch or step; empty if it did not
   std::int64_t step = 0;
   double epoch = 0;
-  std::string best_monitor;  // empty: nothing was monitored
+  std::string best_monitor;  // empty: no metric was monitored
   double best_value = 0;
   std::int64_t best_step = 0;
   std::string weights_sha256;

@@ -19,12 +19,13 @@
 
 namespace trainctl {
 
-// A float32 tensor in logical layout, or a rank's shard of it; its memory on the host is not owned.
+// A float32 tensor in logical layout, or a rank's shard of such a tensor. The struct does not own the memory on the
+// host.
 struct NamedTensor {
   std::string name;
   Shape shape;               // shape of the whole tensor
   View view;                 // float32: the elements of the extent
-  TensorExtent extent = {};  // range in the whole tensor; default: all of it
+  TensorExtent extent = {};  // range in the whole tensor; default: the whole tensor
 };
 
 // The tensors by name, in bytewise order; the pointers point into `tensors`.
@@ -111,7 +112,7 @@ class SnapshotStore {
  public:
   virtual ~SnapshotStore() = default;
 
-  // Prepares the storage of a new checkpoint whose tensors need `bytes` bytes. Throws Error{resource}.
+  // Prepares the storage of a new checkpoint with `bytes` bytes of tensors. Throws Error{resource}.
   virtual SnapshotTarget begin(std::int64_t step, std::int64_t bytes) = 0;
   // Removes the checkpoint that was begun and not committed, if there is one.
   virtual void abandon() = 0;

@@ -34,7 +34,7 @@ class StepEngine {
     bool stop = false;        // this rank was asked to stop
     double loss_scale = 1.0;  // factor of the gradients in the backward pass, in float16
     bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
-    // Number of earlier steps whose update was skipped, in float16; the optimizer does not count them.
+    // Number of earlier steps with a skipped update, in float16; the optimizer does not count these steps.
     std::int64_t left_out = 0;
   };
   // Queues a step of a program on this rank's share of a batch. At most steps_at_once() steps may be under way.

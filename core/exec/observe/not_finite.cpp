@@ -11,7 +11,7 @@ namespace trainctl {
 namespace {
 
 // Whether an element is Inf or NaN: its exponent has only ones. bfloat16 is the upper half of a float32, so that both
-// are checked in the same way.
+// dtypes are checked in the same way.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
   if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
   const std::uint16_t exponent = dtype == DType::float16 ? 0x7C00 : 0x7F80;

@@ -47,7 +47,7 @@ struct OpCost {
   OpWork work;  // work of one run
 };
 
-// The costs of the ops, in the order of the first step, each with its median over the steps.
+// The costs of the ops in the order of the first step. Each cost is the median over the steps.
 std::vector<OpCost> op_costs(const std::vector<OpRun>& runs);
 
 }  // namespace trainctl

@@ -122,7 +122,7 @@ void StepTrace::follow_schedule(const Program& program, int segment, int op, int
     ++item_;
     last_op_ = -1;
   }
-  require(item_ < program.schedule.size(), "an op runs for an item of the schedule");
+  require(item_ < program.schedule.size(), "an op runs for no item of the schedule");
   last_op_ = op;
 }
 
@@ -156,7 +156,7 @@ std::vector<std::int64_t> StepTrace::samples_of(const Program& program, const Te
   const auto all_samples = std::ssize(samples_);
   const std::int64_t first = program.schedule[item_].micro_batch * program.micro_batch_samples;
   const std::int64_t end = std::min(first + program.micro_batch_samples, all_samples);
-  require(first <= end, "a micro-batch is a range of the batch");
+  require(first <= end, "a micro-batch begins after the end of the batch");
   std::vector<std::int64_t> samples(samples_.begin() + first, samples_.begin() + end);
   if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.shares(Quantity::gradients))
     return samples;

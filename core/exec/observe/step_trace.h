@@ -1,5 +1,5 @@
-// Records the values that the ops of one step wrote, with the samples that they were computed from, so that the step
-// can be compared with the same step on another mesh.
+// Records the values that the ops of one step wrote, with the samples from which the values were computed. The step can
+// then be compared with the same step on another mesh.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace trainctl {
 
 // The values that an op of the forward or backward pass wrote on one rank for one micro-batch.
 struct TraceRecord {
-  double position = 0;  // position of the op in the step; later ones are larger, on all stages of a pipeline
+  double position = 0;  // position of the op in the step; later ops have larger positions, on all stages of a pipeline
   std::string segment;  // "forward" or "backward"
   std::string op;       // "conv2d"
   std::string tensor;   // "conv1/output"
@@ -27,8 +27,8 @@ struct TraceRecord {
   std::vector<float> values;  // only if the tensor was requested
 };
 
-// Writes records as text, a line of JSON for each with its values after it, and reads them back. Throws Error{data} if
-// the text is not a trace.
+// Writes records as text (for each record, a line of JSON and then its values), and reads them back. Throws Error{data}
+// if the text is not a trace.
 std::string to_text(const std::vector<TraceRecord>& records);
 std::vector<TraceRecord> parse_trace(std::string_view text);
 
@@ -46,8 +46,8 @@ class StepTrace final : public OpObserver {
            double end_seconds) override;
 
   const std::vector<TraceRecord>& records() const { return records_; }
-  // After the step: the reduced gradients that this rank holds, by the names of the parameters, sorted bytewise. The
-  // values are copied to `memory`.
+  // Returns, after the step, the reduced gradients that this rank holds, by the names of the parameters, sorted
+  // bytewise. The values are copied to `memory`.
   std::vector<NamedTensor> read_gradients(std::vector<float>& memory);
 
  private:
@@ -62,7 +62,7 @@ class StepTrace final : public OpObserver {
   std::string wanted_;
   int program_ = -1;  // index of the step's program
   std::vector<std::int64_t> samples_;
-  std::size_t item_ = 0;  // item of the schedule, and its op that ran last
+  std::size_t item_ = 0;  // item of the schedule, and the op of this item that ran last
   int last_op_ = -1;
   std::map<std::tuple<std::string, Phase, int>, int> writes_;  // number of writes by tensor, phase and micro-batch
   std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // samples by gradient that micro-batches add to

@@ -17,7 +17,7 @@ struct Written {
   bool by_sample = true;
   std::vector<const TraceRecord*> records;
 
-  // The hashes by samples: one for each sample, or one for each set of samples.
+  // The hashes, with their samples as keys: one for each sample, or one for each set of samples.
   std::map<Samples, std::uint64_t> hashes(bool each) const {
     std::map<Samples, std::uint64_t> all;
     for (const TraceRecord* record : records) {
@@ -29,7 +29,7 @@ struct Written {
     return all;
   }
 
-  // The values by samples, in the same way.
+  // The values, with the same keys as in hashes().
   std::map<Samples, std::span<const float>> values(bool each) const {
     std::map<Samples, std::span<const float>> all;
     for (const TraceRecord* record : records) {

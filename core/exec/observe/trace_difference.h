@@ -14,10 +14,11 @@ namespace trainctl {
 // A tensor that an op wrote with different values in two traces.
 struct TraceDifference {
   std::string segment, op, tensor;
-  int write = 0;           // see TraceRecord
-  bool by_sample = false;  // whether samples are compared one by one; else values computed from several samples
-  std::vector<std::int64_t> samples;  // samples whose values differ
-  std::size_t compared = 0;           // number of samples, or sets of samples, whose values are in both traces
+  int write = 0;  // see TraceRecord
+  bool by_sample =
+      false;  // whether samples are compared one by one; otherwise values computed from several samples are compared
+  std::vector<std::int64_t> samples;  // samples with different values
+  std::size_t compared = 0;           // number of samples, or sets of samples, that have values in both traces
 };
 
 struct TraceComparison {
@@ -26,7 +27,7 @@ struct TraceComparison {
   std::size_t incomparable = 0;          // number of earlier writes without common samples
 };
 
-// Compares the values that ops wrote for the same samples. The records of a trace are those of all ranks, in any order.
+// Compares the values that ops wrote for the same samples. A trace contains the records of all ranks, in any order.
 // Records that only one trace has (ops that a strategy adds, shards of tensors) are left out.
 TraceComparison compare(const std::vector<TraceRecord>& a, const std::vector<TraceRecord>& b);
 
