@@ -19,8 +19,8 @@
 namespace trainctl {
 namespace {
 
-// Returns the layout of a training program with another program's tensors instead of its own, matched by name. Sums and
-// gradients that are missing in the other program are left out.
+// Returns the layout of a training program with the tensors of another program, matched by name. Sums and gradients
+// that are missing in the other program are left out.
 ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& tensors) {
   std::map<std::string_view, TensorId> by_name;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -38,13 +38,13 @@ ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& 
   for (FlatEntry& entry : layout.parameters) {
     entry.parameter = find(entry.parameter);
     entry.gradient = no_tensor;
-    require(entry.parameter != no_tensor, "programs of a run share their parameters");
+    require(entry.parameter != no_tensor, "a program does not have all parameters of the run");
     require(tensors[static_cast<std::size_t>(entry.parameter)].type.shape.count() == entry.count,
-            "programs of a run have equal shards of their parameters");
+            "programs of a run have different shards of a parameter");
   }
   for (FlatTensor& statistic : layout.statistics) {
     statistic.tensor = find(statistic.tensor);
-    require(statistic.tensor != no_tensor, "programs of a run share their running statistics");
+    require(statistic.tensor != no_tensor, "a program does not have all running statistics of the run");
   }
   for (FlatTensor& sum : layout.reduced) sum.tensor = find(sum.tensor);
   std::erase_if(layout.reduced, [](const FlatTensor& sum) { return sum.tensor == no_tensor; });
@@ -54,10 +54,10 @@ ParameterLayout same_layout(const Program& training, const std::vector<Tensor>& 
   return layout;
 }
 
-// Whether all passes of a step share the tensor, whatever their number of samples.
+// Whether all passes of a step share the tensor, independently of their number of samples.
 bool is_shared(const Tensor& tensor) { return tensor.role != Role::activation && tensor.role != Role::input; }
 
-// Returns for each tensor of `rest` the corresponding tensor of `program`: a shared one, or a copy that is added to
+// Returns for each tensor of `rest` the corresponding tensor of `program`: a shared tensor, or a copy that is added to
 // `program`.
 std::vector<TensorId> matched(const Program& rest, Program& program) {
   std::map<std::string_view, TensorId> shared;
@@ -68,7 +68,8 @@ std::vector<TensorId> matched(const Program& rest, Program& program) {
   auto next = static_cast<TensorId>(program.tensors.size());
   for (const Tensor& tensor : rest.tensors) {
     const auto found = shared.find(tensor.name);
-    require(!is_shared(tensor) || found != shared.end(), "programs of one network share its parameters and sums");
+    require(!is_shared(tensor) || found != shared.end(),
+            "two programs of one network have different parameters or sums");
     in_program.push_back(is_shared(tensor) ? found->second : next++);
   }
   for (const Tensor& tensor : rest.tensors) {
@@ -112,7 +113,7 @@ Program with_rest(Program program, const Program& rest) {
   return program;
 }
 
-// Builds the network of this rank, whose graph the strategies cut and which is then fused.
+// Builds the network of this rank: the strategies cut its graph, and then its ops are fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);

@@ -24,17 +24,17 @@ struct MicroBatches {
 MicroBatches cut_micro_batches(std::int64_t samples, std::int64_t largest);
 
 // Cuts `samples` samples into equal micro-batches only: into the smallest number of micro-batches of at most `largest`
-// samples. If these would be smaller than half of `largest` (a prime number of samples), into the largest number of
-// micro-batches that are not.
+// samples. If these would be smaller than half of `largest` (for example, for a prime number of samples), uses the
+// largest number of micro-batches that have at least half of `largest` samples.
 MicroBatches cut_equally(std::int64_t samples, std::int64_t largest);
 
-// Builds the training step of a rank whose samples are cut into these micro-batches, whose gradients are summed.
-// Segments: forward; backward, which starts with loss, metrics and sums and overwrites the gradients;
-// backward_accumulate for later micro-batches, which adds to the gradients; update. A rank without samples contributes
-// zeros: its backward begins with ZeroGradients. The collectives are those of the parallelism and of the agreement.
-// Lowering adds the compute copies of parameters (core/compile). The flat layout is the same for every number of
-// samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of several ranks, this
-// function and those below set and check the placements of all tensors and throw the Error{internal} of
+// Builds the training step of a rank. Its samples are cut into these micro-batches, and the gradients of the
+// micro-batches are summed. Segments: forward; backward, which starts with loss, metrics and sums and overwrites the
+// gradients; backward_accumulate for later micro-batches, which adds to the gradients; update. A rank without samples
+// contributes zeros: its backward begins with ZeroGradients. The collectives are those of the parallelism and of the
+// agreement. Lowering adds the compute copies of parameters (core/compile). The flat layout is the same for every
+// number of samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of several
+// ranks, this function and those below set and check the placements of all tensors and throw the Error{internal} of
 // check_placements() (placements.h).
 //
 // `max_micro_batches`: the largest number of micro-batches of any rank in the step. It is only used if all ranks need
@@ -53,8 +53,9 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 
-// Builds the prediction of one batch: a single segment forward whose step.predictions are those of evaluation. It needs
-// neither losses, metrics, targets nor an optimizer. It has a flat layout of its own: weights are matched by name.
+// Builds the prediction of one batch: a single segment forward with the same step.predictions as in evaluation. It
+// needs neither losses, metrics, targets nor an optimizer. It has a flat layout of its own: weights are matched by
+// name.
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 

@@ -35,10 +35,10 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   if (!spec.predicts()) program_.step.metrics.push_back(weight_ = add("weight", {}, DType::float32, Role::reduced));
 }
 
-// Adds the tensors that losses, sums and the host need, except those of the model and of the output heads.
+// Adds the tensors that losses, sums and the host need, except the tensors of the model and of the output heads.
 void ProgramBuilder::add_tensors() {
   program_.batch.weights = graph_.weights;
-  std::map<TensorId, int> uses;  // by running statistic
+  std::map<TensorId, int> uses;  // number of uses of each running statistic
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
     const std::string name = use_of(moving.name + "/sum", ++uses[statistic.moving]);
@@ -53,7 +53,7 @@ void ProgramBuilder::add_tensors() {
   if (graph_.training) add_host_values();
 }
 
-// Adds the counts of the step and, in training, those of a micro-batch that ops of this stage read.
+// Adds the counts of the step and, in training, the counts of a micro-batch that ops of this stage read.
 void ProgramBuilder::add_counts() {
   StepTensors& step = program_.step;
   const bool by_weight = spec_.divides_by_weight();
@@ -195,7 +195,7 @@ std::vector<TensorId> ProgramBuilder::reduced() const {
 }
 
 // Adds the gradients of penalties, each after the last op that writes the parameter's gradient. If several stages of a
-// pipeline hold a parameter, the first of them adds its penalty.
+// pipeline hold a parameter, the first of these stages adds its penalty.
 void ProgramBuilder::penalize(Backward& backward) {
   for (const GraphParameter& parameter : graph_.parameters) {
     const auto gradient = backward.parameter_gradients.find(parameter.tensor);
@@ -206,7 +206,7 @@ void ProgramBuilder::penalize(Backward& backward) {
     const auto last = std::find_if(backward.ops.rbegin(), backward.ops.rend(), [&](const Op& op) {
       return std::find(op.outputs.begin(), op.outputs.end(), written) != op.outputs.end();
     });
-    require(last != backward.ops.rend(), "an op writes the gradient of each parameter that trains");
+    require(last != backward.ops.rend(), "no op writes the gradient of a parameter that trains");
     Op op{std::make_shared<Penalize>(parameter.penalty),
           {parameter.tensor, own_count_},
           {written},
@@ -223,7 +223,7 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   Graph again = graph_;
   Backward first = fuse(differentiate(graph_, loss_gradients(), false));
   Backward later = fuse(differentiate(again, loss_gradients(), keeps_gradients));
-  require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
+  require(graph_.tensors.size() == again.tensors.size(), "two differentiations of a graph made different tensors");
   penalize(first);
   penalize(later);
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };

@@ -57,10 +57,10 @@ class ProgramBuilder {
   const int stage_;  // stage of the pipeline
   Graph graph_;
   Program program_;
-  std::vector<OutputHead> heads_;         // by output
+  std::vector<OutputHead> heads_;         // one head for each output
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
-  // The count and the number of samples of this micro-batch, in training; the same tensor if the count is that of
+  // The count and the number of samples of this micro-batch, in training; the same tensor if the count is the number of
   // samples.
   TensorId own_count_ = no_tensor, own_samples_ = no_tensor;
 };

@@ -7,15 +7,17 @@
 
 namespace trainctl {
 
-// The segments with their ops (kind, attributes, layer; tensors with shape, dtype and placement), the flat layout and
-// the schedule. Equal programs give equal text.
+// Returns the segments with their ops (kind, attributes, layer; tensors with shape, dtype and placement), the flat
+// layout and the schedule. Equal programs result in equal text.
 std::string dump(const Program& program);
 
-// A graph in the DOT language of Graphviz: a node for each op, in a cluster for each segment, collectives coloured; an
-// edge for each tensor from the op that wrote it to those that read it, with shape and placements.
+// Returns a graph in the DOT language of Graphviz. It has a node for each op, in a cluster for each segment, with
+// coloured collectives. It has an edge for each tensor from the op that wrote it to the ops that read it, with shape
+// and placements.
 std::string dump_dot(const Program& program);
 
-// One op as a line: "conv2d 3x3 activation=relu  c1: input 64x28x28x1, c1/kernel 3x3x1x32 -> c1/output 64x26x26x32".
+// Returns one op as a line, such as "conv2d 3x3 activation=relu  c1: input 64x28x28x1, c1/kernel 3x3x1x32 -> c1/output
+// 64x26x26x32".
 std::string dump(const Program& program, const Op& op);
 
 }  // namespace trainctl

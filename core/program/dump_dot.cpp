@@ -124,7 +124,7 @@ class DotWriter {
   }
 
   const Program& program_;
-  std::map<TensorId, std::string> writers_;  // by tensor: the node that wrote it last
+  std::map<TensorId, std::string> writers_;  // key: the tensor; value: the node that wrote it last
   std::set<TensorId> inputs_;                // tensors of the batch, which no op writes
   std::string edges_;
 };

@@ -40,8 +40,8 @@ void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vecto
 }
 
 // Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds the results of
-// its own outputs, and zeros for all others. The sums of running statistics, which are before the results in the
-// layout, belong to the stage and are not reduced.
+// its own outputs, and zeros for all others. The sums of running statistics are stored before the results in the
+// layout; they belong to the stage and are not reduced.
 void reduce_results(Program& program, std::vector<Op>& reductions) {
   const StepTensors& step = program.step;
   std::vector<TensorId> results = step.losses;

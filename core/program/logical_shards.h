@@ -1,4 +1,4 @@
-// Logical shards: reproducible mode cuts every batch into these, whatever the number of ranks.
+// Logical shards: reproducible mode cuts every batch into the same shards for any number of ranks.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ struct LeafRange {
   int count() const { return end - first; }
 };
 
-// A full batch is cut into `count` shards of `samples` samples each. A smaller batch has fewer shards, of which the
-// last one holds the remaining samples. Each replica holds a row of neighbouring shards, and the rows' lengths differ
-// by one at most; or the shards are interleaved (round robin).
+// A full batch is cut into `count` shards of `samples` samples each. A smaller batch has fewer shards, and the last
+// shard holds the remaining samples. Each replica holds a row of neighbouring shards, and the rows' lengths differ by
+// one at most. Alternatively, the shards are interleaved (round robin).
 struct LogicalShards {
   int count = 0;             // 0: batches are not cut into logical shards
   std::int64_t samples = 0;  // samples of one shard

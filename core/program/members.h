@@ -21,7 +21,7 @@ class Members {
   bool is_bucket(TensorId id) const { return !is_region(id) && !of(id).empty(); }
   bool is_region(TensorId id) const { return id == program_.step.gradients || id == program_.step.parameters; }
 
-  // A tensor of the program, or a member that was made for another tensor; ids are below count().
+  // Returns a tensor of the program, or a member that was made for another tensor; ids are below count().
   const Tensor& tensor(TensorId id) const;
   std::size_t count() const { return members_.size(); }
 
@@ -32,8 +32,8 @@ class Members {
   void add(TensorId tensor_id, Tensor member);
 
   const Program& program_;
-  std::vector<std::vector<TensorId>> members_;  // by tensor
-  std::vector<Tensor> made_;  // members that were made; their ids follow those of the program's tensors
+  std::vector<std::vector<TensorId>> members_;  // the members of each tensor
+  std::vector<Tensor> made_;  // members that were made; their ids follow the ids of the program's tensors
 };
 
 }  // namespace trainctl

@@ -18,7 +18,7 @@ struct Network {
   std::vector<ResolvedOutput> outputs;  // in the order of the spec
   std::vector<LayerLine> layers;        // one line for each layer that the user wrote
   std::set<std::string> blocks;         // paths of residual blocks and of the bodies of repeats
-  double chance_loss = 0;               // expected loss before any training; 0: not known
+  double chance_loss = 0;               // expected loss before any training; 0: unknown
   std::vector<std::string> warnings;    // likely mistakes, each with its remedy
 };
 

@@ -1,4 +1,4 @@
-// The ops that add up the squares of a gradient of which ranks hold different shards, for its norm.
+// The ops that add up the squares of a gradient for its norm, if ranks hold different shards of the gradient.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace trainctl {
 std::vector<MeshAxis> axes_of_norm(const ParameterLayout& layout, const MeshRank& rank);
 
 // Writes the sum of the squares of the gradient that this rank updates to the scalar `squares`, which is partial along
-// the axes. Each element is added by one rank only: if several ranks hold it, by the first of them.
+// the axes. Each element is added by one rank only: the first rank that holds it.
 Op local_squares(Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes);
 
 // Writes the sum of squares in reproducible mode: one number for each chunk of a parameter (norm_chunk elements). The

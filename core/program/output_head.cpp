@@ -83,7 +83,7 @@ void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
                     gather(head.class_sums, head.all_class_sums, name, rank)};
 }
 
-// Whether a metric of an output whose classes are split can be computed from class sums.
+// Whether a metric can be computed from class sums, for an output with classes that are split among ranks.
 bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
   return std::holds_alternative<Accuracy>(metric.rule) && output.target_encoding == TargetEncoding::class_number;
 }

@@ -43,16 +43,16 @@ OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph)
 // tensor axis may hold different ranges of the classes (gather_outputs()).
 OutputHead loss_head(ResolvedOutput output, TensorId logits, Graph& graph, const MeshRank& rank);
 
-// Gathers the outputs that are split along the tensor axis, except those whose loss can be computed from ranges of the
-// classes; with `predicts`, gathers all of them.
+// Gathers the outputs that are split along the tensor axis, except outputs with a loss that can be computed from ranges
+// of the classes. With `predicts`, gathers all outputs that are split.
 void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, const MeshRank& rank, bool predicts);
 
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; they run after
-// prediction_ops. `counts`: whether this output's loss sums up the weights, which only one output's loss does.
+// prediction_ops. `counts`: whether this output's loss sums up the weights; only the loss of one output does so.
 std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate);
 
-// The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold it; `counts` as in
-// sum_ops().
+// The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold the output; `counts` has
+// the same meaning as in sum_ops().
 std::vector<Op> zero_sums(const OutputHead& head, const SharedSums& shared, bool counts, const Graph& graph);
 
 }  // namespace trainctl

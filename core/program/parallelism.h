@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-// The two functions are applied to training and evaluation alike; an empty function changes nothing.
+// The two functions are applied to both training and evaluation programs; an empty function makes no change.
 struct Parallelism {
   MeshRank rank;
-  // Whether the gradients of a micro-batch are added to those of earlier micro-batches; otherwise each micro-batch's
-  // backward pass overwrites them, and `distribute` adds them up.
+  // Whether the gradients of a micro-batch are added to the gradients of earlier micro-batches; otherwise each
+  // micro-batch's backward pass overwrites them, and `distribute` adds them up.
   bool keeps_gradients = true;
   // Whether micro-batches contain collectives, so that all ranks must run the same number of micro-batches; a rank with
   // fewer runs its last ones without samples.
@@ -20,9 +20,9 @@ struct Parallelism {
   // Makes this rank's forward graph from the whole graph: splits weights, cuts stages. Fusion and differentiation
   // follow, so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.
   std::function<Graph(Graph)> cut;
-  // Turns a program, whose segments and schedule are built, into one that shares its work with the other ranks. The
-  // program's flat layout has an order but no offsets yet, and its update segment is empty: the function appends the
-  // reductions of gradients, which finish_training puts between the agreement and the optimizer.
+  // Receives a program with its segments and schedule, and returns a program that shares its work with the other ranks.
+  // The program's flat layout has an order but no offsets yet, and its update segment is empty: the function appends
+  // the reductions of gradients, which finish_training puts between the agreement and the optimizer.
   std::function<Program(Program)> distribute;
 };
 

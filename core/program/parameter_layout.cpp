@@ -108,7 +108,7 @@ std::int64_t ParameterLayout::gradient_offset(TensorId tensor) const {
   for (const FlatTensor& sum : reduced) {
     if (sum.tensor == tensor) return sum.offset;
   }
-  require(false, "a tensor of the gradient region");
+  require(false, "a tensor is not in the gradient region");
   return 0;
 }
 

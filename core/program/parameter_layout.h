@@ -16,8 +16,8 @@ struct Backward;
 struct Graph;
 struct GraphParameter;
 
-// Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once), or of
-// ParameterLayout::alignment; zeros fill the gaps.
+// Parameters begin at multiples of this number of float32 elements (16 bytes, which kernels read and write in one
+// access), or at multiples of ParameterLayout::alignment. Zeros fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
 // One parameter in the layout, in backward order; parameters that several stages of a pipeline hold come last, in an
@@ -28,7 +28,7 @@ struct FlatEntry {
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
   bool decay = true;             // whether weight decay applies
-  std::vector<int> stages = {};  // pipeline stages that hold the parameter, ascending; empty if only one does
+  std::vector<int> stages = {};  // pipeline stages that hold the parameter, ascending; empty if it is on one stage only
   Factors factors = {};          // if the optimizer's state holds factors
 };
 
@@ -50,9 +50,9 @@ struct TensorInSlot {
 // into equal shards, one for each replica; otherwise one bucket holds all parameters that train, and the shard is the
 // bucket. The tensors are no_tensor in programs that do not train.
 struct FlatBucket {
-  int entries = 0;                 // number of parameters, which follow those of the previous bucket in the layout
-  std::int64_t offset = 0;         // offset in the layout, in elements
-  std::int64_t count = 0;          // elements, gaps included
+  int entries = 0;          // number of parameters, which follow the parameters of the previous bucket in the layout
+  std::int64_t offset = 0;  // offset in the layout, in elements
+  std::int64_t count = 0;   // elements, gaps included
   TensorId gradient = no_tensor;   // this rank's shard of the summed gradient
   TensorId parameter = no_tensor;  // this rank's shard of the parameters
   std::vector<TensorId> states;    // this rank's shards of the optimizer's states
@@ -60,11 +60,12 @@ struct FlatBucket {
   std::vector<Op> after_update;    // the ops that follow the update of the shard, for example to gather the bucket
 };
 
-// The quantities with the layout of the trainable parameters. Replicas that share one of these also share the ones
-// before it (Rajbhandari et al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared as the parameters are.
+// The quantities with the layout of the trainable parameters. Replicas that share a quantity also share the quantities
+// before it in this list (Rajbhandari et al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared if the
+// parameters are shared.
 enum class Quantity { states, gradients, parameters };
 
-// The elements of a trainable parameter that a rank holds, or updates: a range of it.
+// The range of a trainable parameter that a rank holds or updates.
 struct LocalExtent {
   const FlatEntry* entry = nullptr;
   std::size_t bucket = 0;   // number of the bucket
@@ -73,13 +74,13 @@ struct LocalExtent {
   std::int64_t count = 0;
 };
 
-// The contents of the flat regions, equal in all programs of a run whatever their batch size. A strategy decides what
-// replicas share by calling share(); others ask what this rank holds.
+// The contents of the flat regions, equal in all programs of a run for any batch size. A strategy decides what replicas
+// share by calling share(); others ask what this rank holds.
 class ParameterLayout {
  public:
-  std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
+  std::vector<FlatEntry> parameters;  // first the trainable parameters, in backward order; then the frozen parameters
   std::int64_t parameter_count = 0;   // elements of all parameters, gaps included
-  std::int64_t trainable_count = 0;   // elements of the trainable ones, gaps included
+  std::int64_t trainable_count = 0;   // elements of the trainable parameters, gaps included
   std::vector<FlatBucket> buckets;    // buckets of all trainable parameters
   // Parameters and shards begin at multiples of this number of elements.
   std::int64_t alignment = flat_alignment;
@@ -97,10 +98,11 @@ class ParameterLayout {
   bool sums_are_reduced = false;  // whether a strategy reduces `reduced`, except the sums that finish_training adds
 
   // Divides each of the buckets, which hold all trainable parameters, among the replicas. `replica` is this rank's
-  // number among them. Of every quantity up to `last`, the rank then holds only its own shards. A bucket's count must
-  // be a multiple of `replicas` times the alignment.
+  // number among the replicas. The rank then holds only its own shards of every quantity up to `last`. A bucket's count
+  // must be a multiple of `replicas` times the alignment.
   void share(int replicas, int replica, Quantity last, std::vector<FlatBucket> of_parameters);
-  // Whether this rank holds only its shards of a quantity; shares(Quantity::states): whether it updates only these.
+  // Whether this rank holds only its shards of a quantity; shares(Quantity::states): whether it updates only its
+  // shards.
   bool shares(Quantity quantity) const { return replicas_ > 1 && quantity <= last_shared_; }
 
   // Elements that this rank holds of a quantity: of each optimizer state, or of trainable parameters or gradients.
@@ -129,7 +131,7 @@ class ParameterLayout {
 
   // Number of elements of all optimizer states and moving averages of a trainable parameter.
   std::int64_t kept_of(const FlatEntry& entry) const;
-  // The offset of a gradient or a sum from the start of its slot, in elements, and its slot.
+  // The offset of a gradient or a sum from the start of its slot, in elements; and the number of its slot.
   std::int64_t gradient_offset(TensorId tensor) const;
   int gradient_slot(TensorId tensor) const;
 

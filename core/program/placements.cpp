@@ -51,7 +51,7 @@ class AxisWalk {
     }
   }
 
-  // The placement of a tensor before the step; empty if an op of the step writes it first.
+  // The placement of a tensor before the step; empty if an op of the step writes the tensor before any op reads it.
   std::optional<Placement> start_of(TensorId id) const {
     if (id == program_.step.stop_request) return varying;
     switch (tensor(id).role) {
@@ -133,7 +133,8 @@ class AxisWalk {
       const auto of_member = [&](std::vector<TensorId> ids) {
         for (TensorId& id : ids) {
           if (!members_.is_bucket(id)) continue;
-          require(members_.of(id).size() == count, format("{} works on buckets with equal members", op.def->kind()));
+          require(members_.of(id).size() == count,
+                  format("{} reads buckets with different numbers of members", op.def->kind()));
           id = members_.of(id)[m];
         }
         return ids;
@@ -172,7 +173,8 @@ class AxisWalk {
     const OutputPlacements result =
         op.def->placements({axis_, given, input_types, output_types, held, input_names, output_names});
     if (!result.problem.empty()) fail(op, result.problem);
-    require(result.outputs.size() == outputs.size(), format("{} places each of its outputs", op.def->kind()));
+    require(result.outputs.size() == outputs.size(),
+            format("{} does not return a placement for each of its outputs", op.def->kind()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (inputs.empty()) {
         write_declared(outputs[i], result.outputs[i]);
@@ -182,8 +184,8 @@ class AxisWalk {
     }
   }
 
-  // The placement that the strategy set on the tensor, or `otherwise` if it set none. For outputs of ops without inputs
-  // or from another rank, whose placement follows from no input.
+  // The placement that the strategy set on the tensor, or `otherwise` if it set none. Used for outputs of ops without
+  // inputs and for outputs from another rank, since no input determines their placement.
   Placement declared(TensorId id, const Placement& otherwise) const {
     const auto axis = static_cast<std::size_t>(axis_);
     const std::vector<Placement>& placements = tensor(id).placements;

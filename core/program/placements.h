@@ -21,15 +21,15 @@ void check_placements(Program& program, const Mesh& mesh);
 // Whether the strategy declared that the tensor is split along the axis.
 bool declared_split(const Tensor& tensor, MeshAxis axis);
 
-// Whether this rank is the first along the tensor axis that holds these elements of a parameter or running statistic:
-// if the tensor is not split along the axis, all ranks hold a copy.
+// Whether this rank is the first rank along the tensor axis that holds these elements of a parameter or running
+// statistic. If the tensor is not split along the axis, all ranks hold a copy.
 bool is_first_holder(const Tensor& tensor, const MeshRank& rank);
-// Whether this rank is the first along the pipeline and tensor axes that holds these elements of a parameter, which
-// several stages may hold.
+// Whether this rank is the first rank along the pipeline and tensor axes that holds these elements of a parameter.
+// Several stages may hold the parameter.
 bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry);
 
-// The config line of an op for errors. If the op has none, the line of a tensor that it reads or writes, or of a member
-// of such a tensor; unknown if none has a line.
+// The config line of an op for errors. If the op has no line, returns the line of a tensor that it reads or writes, or
+// of a member of such a tensor; unknown if these have no line.
 SourceLocation location_of(const Program& program, const Op& op);
 
 }  // namespace trainctl

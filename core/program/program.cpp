@@ -22,7 +22,7 @@ std::string_view name_of(Phase phase, Variant variant) {
     case Phase::copies:
       return "copies";
   }
-  require(false, "a segment of a known phase");
+  require(false, "a segment has an unknown phase");
   return {};
 }
 

@@ -21,10 +21,10 @@ namespace trainctl {
 // pipeline, or adds the values of replicas and compute streams; `copies` makes compute copies of parameters.
 enum class Phase { forward, backward, exchange, update, copies };
 
-// The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
-// `last` replaces either at the last micro-batch if that micro-batch needs other ops (reducing each gradient as soon as
-// it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. Segments of other
-// phases only have the variant `first`.
+// The micro-batches that a backward segment is for: `first` overwrites the gradients, and `accumulate` adds to them.
+// `last` replaces either variant at the last micro-batch if that micro-batch needs other ops (reducing each gradient as
+// soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. Segments of
+// other phases only have the variant `first`.
 enum class Variant { first, accumulate, last, empty };
 
 // A list of ops that run in order.
@@ -34,7 +34,7 @@ struct Segment {
   std::vector<Op> ops;
 };
 
-// "forward", "backward", "backward_accumulate", ..., as dumps and messages print them.
+// Returns the name that dumps and messages print, such as "forward", "backward" or "backward_accumulate".
 std::string_view name_of(Phase phase, Variant variant);
 inline std::string_view name_of(const Segment& segment) { return name_of(segment.phase, segment.variant); }
 
@@ -42,11 +42,12 @@ inline std::string_view name_of(const Segment& segment) { return name_of(segment
 // flight.
 struct ScheduleItem {
   int segment = 0;
-  int micro_batch = 0;  // Program::micro_batches: the smaller one (rest_samples); -1: one without samples
+  int micro_batch =
+      0;  // Program::micro_batches: the smaller micro-batch (rest_samples); -1: a micro-batch without samples
   int slot = 0;
-  // Number of the compute stream (Program::streams): items of one stream run in order, items of different streams side
-  // by side. An item that waits, and all items after it, start when all items before it have run. Between two waiting
-  // items, items are ordered by stream, from the highest to stream 0.
+  // Number of the compute stream (Program::streams): items of one stream run in order, items of different streams run
+  // at the same time. An item that waits, and all items after it, start when all items before it have run. Between two
+  // waiting items, items are ordered by stream, from the highest to stream 0.
   int stream = 0;
   bool waits = false;
 };
@@ -63,12 +64,12 @@ struct StepTensors {
   TensorId count = no_tensor;    // float32, reduced, read by the host: divisor of the sums of losses and gradients
   TensorId samples = no_tensor;  // float32, reduced: number of samples, the divisor of the sums of statistics; may be
                                  // `count`
-  std::vector<TensorId> losses;  // float32, reduced, read by the host: by output, the sum of weighted losses
+  std::vector<TensorId> losses;  // float32, reduced, read by the host: for each output, the sum of weighted losses
   // Float32, reduced, read by the host: sums of metrics by output, in the order of the config, then the sum of the
   // weights, which is their divisor.
   std::vector<TensorId> metrics;
-  std::vector<TensorId> predictions;  // by output: float32 predictions, for eval and predict; no_tensor if unused
-  TensorId gradients = no_tensor;     // the whole region; only in training programs, as `states`
+  std::vector<TensorId> predictions;  // for each output: float32 predictions, for eval and predict; no_tensor if unused
+  TensorId gradients = no_tensor;     // the whole region; `gradients` and `states` exist only in training programs
   TensorId sums = no_tensor;  // evaluation only: the region of the sums, which follows the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
@@ -88,7 +89,7 @@ struct Program {
   std::string name;                      // "train 64", "train 32 (last)", "evaluate 100"
   std::int64_t micro_batch_samples = 0;  // samples of one micro-batch on this rank
   int micro_batches = 1;
-  std::int64_t rest_samples = 0;  // samples of a smaller micro-batch after the others; 0: there is none
+  std::int64_t rest_samples = 0;  // samples of a smaller micro-batch after the others; 0: no such micro-batch
   std::vector<Tensor> tensors;
   std::vector<Segment> segments;
   std::vector<ScheduleItem> schedule;
@@ -99,11 +100,12 @@ struct Program {
   BatchTensors batch;
   BatchTensors rest;  // tensors of the micro-batch of rest_samples
   ShardedStep shards;
-  std::map<std::string, Penalty> penalties;  // by name of trainable parameter; only on the first stage that holds it
+  std::map<std::string, Penalty>
+      penalties;  // key: name of a trainable parameter; only on the first stage that holds it
   std::vector<TargetEncoding> target_encodings;  // encodings of batch.targets; equal in all programs of a run
   std::vector<MetricResult> results;             // results computed from the sums of step.losses and step.metrics
   std::vector<std::string> warnings;             // likely mistakes in the network
-  double chance_loss = 0;                        // expected loss before any training: ln(classes); 0: not known
+  double chance_loss = 0;                        // expected loss before any training: ln(classes); 0: unknown
   std::vector<LayerLine> layers;                 // one line for each layer that the user wrote
   std::set<std::string> blocks;                  // paths of residual blocks and of the bodies of repeats
 

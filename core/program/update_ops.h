@@ -30,8 +30,8 @@ struct UpdateSpec {
 // The optimizer updates this rank's shard of each bucket, bucket by bucket; the bucket's own ops follow its update.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares);
 
-// Throws Error{config} with the optimizer's line if it needs norms of whole parameters and ranks hold only shards of
-// some.
+// Throws Error{config} with the optimizer's line if the optimizer needs norms of whole parameters, but ranks hold only
+// shards of some parameters.
 void require_whole_parameters(const Program& program, const UpdateSpec& update);
 
 }  // namespace trainctl
