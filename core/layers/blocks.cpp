@@ -39,7 +39,8 @@ Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs
 
 Keys<RepeatOptions> RepeatOptions::keys() {
   using O = RepeatOptions;
-  return layer_keys<O>("repeat", "The same layers several times in a row, each time with parameters of their own.")
+  return layer_keys<O>("repeat",
+                       "The same layers several times in a row, with separate parameters for each repetition.")
       .required("times", &O::times, "Number of repetitions.", between(1, 10000))
       .required("layers", &O::layers, "The layers that are repeated.")
       .check(check_layers<O>);

@@ -9,14 +9,14 @@ namespace trainctl {
 bool is_image(Layer& layer, const Feature& input) {
   const Shape x = layer.shape(input);
   if (x.rank() == 3) return true;
-  layer.error(format("input {} is no image (height, width, channels)", to_string(x)), input);
+  layer.error(format("input {} is not an image (height, width, channels)", to_string(x)), input);
   return false;
 }
 
 bool is_sequence(Layer& layer, const Feature& input) {
   const Shape x = layer.shape(input);
   if (x.rank() == 2) return true;
-  layer.error(format("input {} is no sequence (steps, channels)", to_string(x)), input);
+  layer.error(format("input {} is not a sequence (steps, channels)", to_string(x)), input);
   return false;
 }
 

@@ -66,7 +66,7 @@ const ChoiceTable& initializer_choices() {
 
 namespace {
 
-// Turns variance_scaling into the normal or uniform initializer that it means for the parameter's fans.
+// Replaces variance_scaling by the equivalent normal or uniform initializer for the parameter's fans.
 void scale_variance(const InitializerOptions& options, Initializer& initializer) {
   const double fan = options.mode == FanMode::fan_in    ? initializer.fan_in
                      : options.mode == FanMode::fan_out ? initializer.fan_out

@@ -1,4 +1,4 @@
-// The base of all layers: the options that a user writes, and their expansion into ops.
+// The base of all layers: the options that a user writes, and the expansion of layers into ops.
 #pragma once
 
 #include <map>
@@ -57,7 +57,7 @@ struct ChainedLayer : LayerOptions {
   }
 };
 
-// The keys that all layers share; a layer adds its own.
+// The keys that all layers share; a layer adds its own keys.
 template <class T>
 Keys<T> layer_keys(std::string kind, std::string meaning) {
   Keys<T> keys(std::move(kind), std::move(meaning));
@@ -96,8 +96,8 @@ class Layer {
   DType compute() const;                                 // dtype of activations
   Shape batch_of(const Shape& sample) const;
 
-  // Reports "conv2d 'c3': <message> (from 'pool2' at 33:5)", where `cause` is the feature of 'pool2'; returns an
-  // unknown feature.
+  // Reports an error such as "conv2d 'c3': <message> (from 'pool2' at 33:5)", if `cause` is the feature of 'pool2';
+  // returns an unknown feature.
   Feature error(const std::string& message, const Feature& cause) const;
 
   // Returns the layer's float32 parameter `path/name`; the layer's first use adds it. `decay`: whether weight decay may
@@ -117,7 +117,7 @@ class Layer {
   std::vector<TensorId> dropout_inputs();
   // Returns the feature of a tensor that this layer produces.
   Feature output(TensorId tensor) const { return {tensor, path_, location_}; }
-  // Expands layers under `path`, which is the path of this layer or begins with it. No layer may have a name in
+  // Expands layers under `path`, which is the path of this layer or begins with that path. No layer may have a name in
   // `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
@@ -138,7 +138,7 @@ class Layer {
   int output_;
   bool frozen_;
   std::vector<TensorId> tensors_;     // outputs of the layer's ops
-  std::map<std::string, int> kinds_;  // by kind of op: the number of the layer's ops
+  std::map<std::string, int> kinds_;  // key: kind of op; value: number of the layer's ops of this kind
   LayerLine line_;                    // sums over the layer's ops and parameters so far
   bool is_other_shape_ = false;       // whether a different shape of its weights was reported
 };

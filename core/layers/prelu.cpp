@@ -1,4 +1,4 @@
-// prelu: a ReLU whose slope below 0 is a parameter alpha, of the shape of a sample or (1, ..., 1, channels).
+// prelu: a ReLU with a parameter alpha as its slope below 0. alpha has the shape of a sample or (1, ..., 1, channels).
 #include "core/graph/ops/elementwise/prelu.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The table of layers; table.cpp has one line for each.
+// The table of layers; table.cpp has one line for each layer.
 #pragma once
 
 #include "core/spec/values.h"

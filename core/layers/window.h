@@ -28,9 +28,9 @@ using Padding = std::variant<PaddingMode, Size2d>;
 // sums of them, in 32 bits.
 inline constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
-// Sets the padding of `window`, whose other members are set, for images of size `input` (height, width); `valid` leaves
-// the window's padding unchanged. Returns the problem ("kernel 5 exceeds input 4" if `what` is "kernel"), or no value
-// if there is none.
+// Sets the padding of `window` for images of size `input` (height, width). The other members of `window` must be set;
+// `valid` leaves the window's padding unchanged. Returns the problem ("kernel 5 exceeds input 4" if `what` is
+// "kernel"), or no value if there is none.
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what);
 

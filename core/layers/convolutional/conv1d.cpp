@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// The padding of sequences. causal: zeros in front only, enough that no output depends on a later step.
+// The padding of sequences. causal: zeros at the front only, so that no output depends on a later step.
 enum class SequencePadding { valid, same, causal };
 
 template <>

@@ -27,7 +27,7 @@ struct Conv2dTransposeOptions final : LinearLayer {
     return checked_add(size, std::max<std::int64_t>(span - strides[axis], 0));
   }
 
-  // Computes the input gradient of a convolution with this window that maps the output's shape to the input's.
+  // Computes the input gradient of a convolution with this window that maps the output's shape to the input's shape.
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_image(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]), y{enlarged(x[0], 0), enlarged(x[1], 1), filters};

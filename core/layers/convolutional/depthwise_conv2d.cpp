@@ -97,7 +97,8 @@ void add_keys(Keys<O>& keys) {
            "same, valid, or the number of zeros at each border (above and below, left and right).", at_least(0))
       .key("dilation_rate", &O::dilation_rate, "Distance between the window's elements in pixels.", at_least(1))
       .key("depth_multiplier", &O::depth_multiplier,
-           "Number of output channels for each input channel; those of channel c begin at c * depth_multiplier.",
+           "Number of output channels for each input channel; the output channels of channel c begin at c * "
+           "depth_multiplier.",
            between(1, max_channels))
       .key("activation", &O::activation, "Activation of the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")

@@ -30,7 +30,7 @@ Feature combined(Layer& layer, std::shared_ptr<const OpDef> def, const Feature& 
   return layer.output(layer.op(std::move(def), {a.tensor, b.tensor})[0]);
 }
 
-// Whether `shape` has one position and the same channels as the shape `of`.
+// Whether `shape` has a single position and the same number of channels as the shape `of`.
 bool is_of_channels(const Shape& shape, const Shape& of) {
   return shape.rank() == of.rank() && shape.rank() > 1 && shape.back() == of.back() && shape.rows() == 1;
 }

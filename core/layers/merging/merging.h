@@ -1,4 +1,4 @@
-// Layers that merge the outputs of several layers: add and concatenate; arithmetic.cpp has the others.
+// Layers that merge the outputs of several layers: add and concatenate. The other merging layers are in arithmetic.cpp.
 #pragma once
 
 #include "core/layers/layer.h"

@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// The paths in which a name is looked up: that of the layer's own list, then those of the lists around it.
+// The paths in which a name is looked up: the path of the layer's own list, then the paths of the lists around it.
 std::vector<std::string> scopes_of(std::string path) {
   std::vector<std::string> scopes{path};
   while (!path.empty()) {
@@ -223,8 +223,8 @@ std::vector<std::string> Expansion::visible_from(const std::string& path) const 
   return names;
 }
 
-// Names the layer's output and adds its line to the table of layers. A block whose output is that of one of its own
-// layers gets no line.
+// Names the layer's output and adds its line to the table of layers. A block gets no line if its output is the output
+// of one of its own layers.
 void Expansion::finish(Layer& layer, const Feature& output) {
   if (output.layer != layer.path()) return;
   Tensor& tensor = graph.tensors[static_cast<std::size_t>(output.tensor)];

@@ -40,32 +40,32 @@ class Expansion {
   friend class Layer;
 
   void add_input(const ModelInput& input);
-  // Finds the layers that the model's `outputs` name; if a layer has several uses, the last one.
+  // Finds the layers that the model's `outputs` name; if a layer has several uses, finds its last use.
   void find_outputs(const std::vector<std::string>& inputs);
   // The number of the model's output that a layer produces; `otherwise` if the model's `outputs` do not name the layer.
   int output_of(const std::string& path, int otherwise) const;
   bool resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                std::vector<Feature>& inputs);
-  // Whether the layer may have this path: it is the first with this name, or has the same options as the first. Reports
-  // an error if the options differ.
+  // Whether the layer may have this path: it is the first layer with this name, or has the same options as the first
+  // layer. Reports an error if the options differ.
   bool admit(const Choice& choice, const Layer& layer);
-  // Whether `freeze` names the layer with this path, or a block around it.
+  // Whether `freeze` names the layer with this path, or a block that contains the layer.
   bool freezes(const std::string& path);
-  // Returns the feature that a name means for the layers under a path: the last use so far if there are several. Null
-  // if no feature has that name.
+  // Returns the feature that a name refers to in the layers under a path: the last use so far if there are several
+  // uses. Null if no feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
   // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.
   Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
   void finish(Layer& layer, const Feature& output);
-  // Reports outputs whose softmax or sigmoid the loss takes over although other layers read that output, too.
+  // Reports an output if the loss takes over its softmax or sigmoid although other layers read the output, too.
   void check_logits();
 
-  std::map<std::string, Feature> features_;          // by path
-  std::map<std::string, const Choice*> first_uses_;  // by path of a layer's weights
-  std::map<std::string, TensorId> weights_;          // parameters and running statistics by name
+  std::map<std::string, Feature> features_;          // key: path
+  std::map<std::string, const Choice*> first_uses_;  // key: path of a layer's weights
+  std::map<std::string, TensorId> weights_;          // parameters and running statistics; key: name
   std::vector<std::string> output_paths_;            // paths of the model's `outputs`
-  std::set<std::string> read_layers_;                // paths of layers whose output another layer reads
+  std::set<std::string> read_layers_;                // paths of layers that another layer reads
   std::size_t expanded_ = 0;                         // number of layers that were expanded so far
   std::set<std::string> freezing_;                   // patterns of `freeze` that name a layer
   bool too_large_ = false;                           // whether the network was reported as too large

@@ -10,7 +10,8 @@
 
 namespace trainctl {
 
-// The layers of a list with their names; none if they cannot be read, which is reported when the section is read.
+// The layers of a list with their names. It is empty if the layers cannot be read; this error is reported when the
+// section is read.
 struct NamedLayers {
   std::vector<Choice> layers;
   std::vector<std::string> names;
@@ -20,11 +21,12 @@ struct NamedLayers {
   bool may_have_weights(std::size_t layer) const;
 };
 
-// Returns the value of a key for changes; null if there is none.
+// Returns the value of a key, which the caller may change; null if the map does not have the key.
 Node* find_in(Node& map, const std::string& key);
 void erase_key(Node& map, const std::string& key);
 
-// Turns the section's `weights`, which may be just the name of a file, into a map. Returns false if they name no file.
+// Turns the section's `weights`, which may be just the name of a file, into a map. Returns false if `weights` names no
+// file.
 bool expand_weights(Node& weights);
 // Adds patterns for the layers' tensors to `weights.skip` of the section.
 void skip_weights(Node& model, const std::set<std::string>& layers);

@@ -27,8 +27,8 @@ struct BuildOptions {
   bool training = true;
   DType compute = DType::float32;  // dtype of activations: float32 or bfloat16
   std::uint64_t seed = 0;          // seed of dropout
-  // By output: whether the softmax or sigmoid at its end is left out because the loss takes logits. Empty: left out for
-  // no output.
+  // For each output: whether the softmax or sigmoid at its end is left out because the loss reads logits. Empty: left
+  // out for no output.
   std::vector<bool> logits;
 };
 
@@ -39,10 +39,10 @@ struct BuiltModel {
 };
 
 // Expands the layers into a graph. Invalid shapes and references are reported to the reader, each with the config lines
-// of the layer and of the layer that produces its input. The result is usable only if nothing was reported.
+// of the layer and of the layer that produces its input. The result is usable only if no error was reported.
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
-// The names of the model's inputs and outputs in the config; {""} for a single one without a name.
+// The names of the model's inputs and outputs in the config; {""} for a single input or output without a name.
 std::vector<std::string> input_names(const ModelOptions& model);
 std::vector<std::string> output_names(const ModelOptions& model);
 

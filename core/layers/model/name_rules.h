@@ -18,7 +18,7 @@ class NameRule {
   // Throws Error{config} that explains the problem if the text is not a rule.
   explicit NameRule(const std::string& text);
 
-  // Returns the name with its first match replaced; the name itself if nothing matches.
+  // Returns the name with its first match replaced; returns the name itself if there is no match.
   std::string apply(const std::string& name) const;
 
  private:

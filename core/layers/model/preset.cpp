@@ -101,7 +101,7 @@ void add_names(Node& weights, const Node& names) {
 
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) {
   const Node* preset = model.find("preset");
-  if (!preset || model.find("layers")) return model;  // where both are given, the section itself reports it
+  if (!preset || model.find("layers")) return model;  // if both are given, reading the section reports an error
   const std::size_t before = reader.count();
   if (!preset->is_scalar()) {
     reader.error(preset->location, format("preset must be a name or a path, not {}", describe(*preset)));

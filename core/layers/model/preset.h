@@ -18,10 +18,10 @@ namespace trainctl {
 // base_directory. Returns null after reporting a file that is missing or is not YAML.
 using PresetLoader = std::function<Node(const Node& preset, Reader& reader)>;
 
-// Returns a `model` section with `preset` and `with` replaced by the preset's `layers`, and the preset's `names` in
-// `weights`, unless that has its own; without a preset, the section itself. Every value keeps its source location, in
-// `with` or in the preset's file. Unknown, missing and surplus parameters are reported, and the section is then
-// returned unchanged.
+// Returns a `model` section with `preset` and `with` replaced by the preset's `layers`. The preset's `names` are added
+// to `weights`, unless `weights` has `names` of its own. Without a preset, returns the section itself. Every value
+// keeps its source location, in `with` or in the preset's file. Unknown, missing and surplus parameters are reported,
+// and the section is then returned unchanged.
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader);
 
 }  // namespace trainctl

@@ -34,8 +34,8 @@ Keys<WeightsOptions> WeightsOptions::keys() {
       .key("names", &WeightsOptions::names,
            "For each program, a list of rules that turn paths of layers into its names: `stage{s}/{n}/ -> "
            "layer{s}.{n+1}.` replaces its first match; braces match numbers, ^ and $ mean the ends of the name. The "
-           "program whose rules find the most tensors is chosen. A preset has rules of its own; without rules the "
-           "layers have the same names in the file. PyTorch's recurrent layers are named rnn_l0, rnn_l1, ... or "
+           "program with the rules that find the most tensors is chosen. A preset has rules of its own; without rules "
+           "the layers have the same names in the file. PyTorch's recurrent layers are named rnn_l0, rnn_l1, ... or "
            "rnn_l0_reverse for the tensors rnn.weight_ih_l0, ...; rnn alone is rnn_l0.")
       .check(check_rules);
 }

@@ -14,7 +14,8 @@ struct WeightsOptions {
   Located<Path> file;
   std::vector<Reference> skip;  // patterns of names
   bool allow_missing = false;
-  // By program: rules that turn paths of layers into its names (core/layers/model/name_rules.h). A preset has its own.
+  // For each program: rules that turn paths of layers into the program's names (core/layers/model/name_rules.h). A
+  // preset has its own rules.
   std::map<std::string, std::vector<Reference>> names;
 
   static Keys<WeightsOptions> keys();

@@ -53,7 +53,7 @@ void check_lengths(const NormalizationOptions& options, const Node& node, Reader
 Section rescaling() {
   return layer_keys<RescalingOptions>("rescaling", "x * scale + offset.")
       .required("scale", &RescalingOptions::scale, "The factor.")
-      .key("offset", &RescalingOptions::offset, "What is added to the product.")
+      .key("offset", &RescalingOptions::offset, "The summand that is added to the product.")
       .shorthand("scale");
 }
 
@@ -61,9 +61,9 @@ Section normalization() {
   return layer_keys<NormalizationOptions>("normalization",
                                           "(x - mean) / sqrt(variance), for each channel: Keras' layer after `adapt`. "
                                           "batch_normalization learns its statistics.")
-      .required("mean", &NormalizationOptions::mean, "One mean for each channel, or one for all.")
-      .required("variance", &NormalizationOptions::variance, "One variance for each channel, or one for all.",
-                at_least(0))
+      .required("mean", &NormalizationOptions::mean, "One mean for each channel, or one mean for all channels.")
+      .required("variance", &NormalizationOptions::variance,
+                "One variance for each channel, or one variance for all channels.", at_least(0))
       .check(check_lengths);
 }
 

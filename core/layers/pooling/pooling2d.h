@@ -34,8 +34,8 @@ using GlobalAveragePooling2dOptions = GlobalPooling2dOptions<PoolMode::average>;
 // reporting that the window does not fit.
 TensorId pool(Layer& layer, const Feature& input, TensorId images, PoolMode mode, Window window,
               const Padding& padding);
-// Returns the largest value or the mean of each channel of such images, [N, C]; no_tensor after reporting that they are
-// too large.
+// Returns the largest value or the mean of each channel of such images, [N, C]; no_tensor after reporting that the
+// images are too large.
 TensorId pool_globally(Layer& layer, const Feature& input, TensorId images, PoolMode mode);
 
 }  // namespace trainctl

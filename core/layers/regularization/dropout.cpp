@@ -20,7 +20,8 @@ Feature drop(Layer& layer, const Feature& input, double rate, DropoutUnit unit) 
   return layer.output(layer.op(op, operands)[0]);
 }
 
-// Returns the unit that one value of a mask of this shape covers, in samples of shape x; empty if it is no unit.
+// Returns the unit that one value of a mask of this shape covers, in samples of shape x; empty if the shape corresponds
+// to no unit.
 std::optional<DropoutUnit> unit_of(std::vector<std::int64_t> mask, const Shape& x) {
   if (mask.size() != x.sizes().size()) return {};
   for (std::size_t k = 0; k < mask.size(); ++k) {

@@ -17,7 +17,7 @@ struct Cropping2dOptions final : ChainedLayer {
     for (std::size_t axis = 0; axis < 2; ++axis) {
       const std::int64_t pixels = x[static_cast<std::int64_t>(axis)];
       if (checked_add(cropping[axis][0], cropping[axis][1]) < pixels) continue;
-      return layer.error(format("cropping {} and {} leaves nothing of {} {}", cropping[axis][0], cropping[axis][1],
+      return layer.error(format("cropping {} and {} removes all of the {} {}", cropping[axis][0], cropping[axis][1],
                                 pixels, axis == 0 ? "rows" : "columns"),
                          inputs[0]);
     }

@@ -43,10 +43,10 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
        "m.yaml:2:5: max_pooling2d 'max_pooling2d': padding 2 leaves windows of 2 pixels empty (from the input)"},
       {"layers:\n  - conv2d: {filters: 4, kernel_size: 1}",
        {64},
-       "m.yaml:2:5: conv2d 'conv2d': input 64 is no image (height, width, channels) (from the input)"},
+       "m.yaml:2:5: conv2d 'conv2d': input 64 is not an image (height, width, channels) (from the input)"},
       {"layers:\n  - global_average_pooling2d",
        {64},
-       "m.yaml:2:5: global_average_pooling2d 'global_average_pooling2d': input 64 is no image (height, width, "
+       "m.yaml:2:5: global_average_pooling2d 'global_average_pooling2d': input 64 is not an image (height, width, "
        "channels) "
        "(from the input)"},
       {"layers:\n  - embedding: {input_dim: 5, output_dim: 2}\n  - dense: 4",

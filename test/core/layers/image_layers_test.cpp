@@ -166,12 +166,12 @@ TEST_CASE("an input or option that does not fit these layers is one error") {
        {"depthwise_conv2d: {kernel_size: 3}", "separable_conv2d: {filters: 2, kernel_size: 3}",
         "conv2d_transpose: {filters: 2, kernel_size: 3}", "upsampling2d", "cropping2d", "global_max_pooling2d"}) {
     CHECK(error(layer, {8, 3}) ==
-          at(layer.substr(0, layer.find(':')), "input 8x3 is no image (height, width, channels)"));
+          at(layer.substr(0, layer.find(':')), "input 8x3 is not an image (height, width, channels)"));
   }
   for (const std::string layer : {"conv1d: {filters: 2, kernel_size: 3}", "max_pooling1d", "average_pooling1d",
                                   "global_max_pooling1d", "global_average_pooling1d"}) {
     CHECK(error(layer, {8, 8, 3}) ==
-          at(layer.substr(0, layer.find(':')), "input 8x8x3 is no sequence (steps, channels)"));
+          at(layer.substr(0, layer.find(':')), "input 8x8x3 is not a sequence (steps, channels)"));
   }
   CHECK(error("depthwise_conv2d: {kernel_size: 5}", {4, 8, 3}) == at("depthwise_conv2d", "kernel 5 exceeds input 4"));
   CHECK(error("depthwise_conv2d: {kernel_size: 1, depth_multiplier: 2000000000}", {4, 8, 3}) ==
@@ -184,9 +184,9 @@ TEST_CASE("an input or option that does not fit these layers is one error") {
         at("max_pooling1d", "a window of 1x300 has more than 256 elements"));
   CHECK(error("average_pooling1d: {pool_size: 9}", {8, 3}) == at("average_pooling1d", "window 9 exceeds input 8"));
   CHECK(error("cropping2d: {cropping: [[3, 5], [0, 0]]}", {8, 9, 3}) ==
-        at("cropping2d", "cropping 3 and 5 leaves nothing of 8 rows"));
+        at("cropping2d", "cropping 3 and 5 removes all of the 8 rows"));
   CHECK(error("cropping2d: {cropping: [1, 9]}", {8, 9, 3}) ==
-        at("cropping2d", "cropping 9 and 9 leaves nothing of 9 columns"));
+        at("cropping2d", "cropping 9 and 9 removes all of the 9 columns"));
   CHECK(error("upsampling2d: {size: [1, 4000000]}", {8, 9, 3}) ==
         at("upsampling2d", "input 9 enlarged by 4000000 is more than 16777216 pixels"));
   CHECK(error("conv2d_transpose: {filters: 1, kernel_size: 1, strides: [4000000, 1]}", {8, 9, 3}) ==

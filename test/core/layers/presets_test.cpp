@@ -83,7 +83,7 @@ TEST_CASE("a preset in a file of the user is read and checked") {
   // Errors of shapes have locations in the preset's file.
   write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
   CHECK(messages("{}") ==
-        file + ":3:5: conv2d 'conv2d': input 8 is no image (height, width, channels) (from 'flatten' at 2:5)");
+        file + ":3:5: conv2d 'conv2d': input 8 is not an image (height, width, channels) (from 'flatten' at 2:5)");
   std::filesystem::remove_all(folder);
 }
 

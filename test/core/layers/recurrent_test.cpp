@@ -83,7 +83,7 @@ TEST_CASE("options that recurrent layers do not support are errors") {
   const auto says = [](const std::string& layer, Shape sample, const std::string& text) {
     return errors("layers: [" + layer + "]", std::move(sample)).find(text) != std::string::npos;
   };
-  CHECK(says("{lstm: 3}", {5}, "lstm 'lstm': input 5 is no sequence (steps, channels)"));
+  CHECK(says("{lstm: 3}", {5}, "lstm 'lstm': input 5 is not a sequence (steps, channels)"));
   CHECK(says("{lstm: {units: 3, activation: relu}}", {5, 4}, "activation relu is not supported: use tanh"));
   CHECK(says("{gru: {units: 3, recurrent_activation: hard_sigmoid}}", {5, 4},
              "recurrent_activation hard_sigmoid is not supported: use sigmoid"));
