@@ -33,7 +33,7 @@ class Attendance {
   virtual std::string name(const std::vector<int>& ranks) const;
 
   // Throws Error{peer} for a wait that has missed its deadline, or that cannot succeed because has_ended(). `what`
-  // names the operation that waited, and `awaited` holds the world ranks that it waited for (empty: not known). These
+  // names the operation that waited, and `awaited` holds the world ranks that it waited for (empty: unknown). These
   // ranks may themselves be waiting for others, so the error names the absent() ranks, and `awaited` only if all ranks
   // answer.
   [[noreturn]] void report_missing(std::string_view what, const std::vector<int>& awaited = {});

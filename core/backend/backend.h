@@ -113,7 +113,7 @@ class Backend {
   // Allocates zeroed device memory. Throws Error{resource}, with the requested and the available bytes, if there is too
   // little.
   virtual Memory allocate(std::int64_t bytes) = 0;
-  // The bytes that can still be allocated; 0 if the number is not known.
+  // The bytes that can still be allocated; 0 if the number is unknown.
   virtual std::int64_t free_memory() const = 0;
   // Allocates zeroed host memory from and to which the device copies asynchronously (page-locked on CUDA).
   virtual Memory allocate_host(std::int64_t bytes) = 0;

@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Means, totals and the peak of a GPU's readings since its monitor was started. NaN means not known. Trivially
+// Means, totals and the peak of a GPU's readings since its monitor was started. NaN means unknown. Trivially
 // copyable, so that ranks can exchange it.
 struct GpuTotals {
   double utilization = GpuReading::unknown;  // mean, 0 to 1

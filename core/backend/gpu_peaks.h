@@ -9,7 +9,7 @@ namespace trainctl {
 
 // Returns the peak FLOP/s of dense matrix products with operands of the dtype and float32 accumulators; with `tf32`,
 // float32 products run on tensor cores. `model` is the GPU's name in CUDA, or a fingerprint that begins with this name
-// and a comma. Returns 0 if the model is not known or does not compute in the dtype.
+// and a comma. Returns 0 if the model is unknown or does not compute in the dtype.
 double datasheet_flops(std::string_view model, DType dtype, bool tf32);
 
 }  // namespace trainctl

@@ -19,7 +19,7 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr std::int64_t workspace_limit = 32 << 20;
-constexpr int most_candidates = 8;
+constexpr int max_candidates = 8;
 constexpr std::uint32_t alignment = 16;  // of all matrices and vectors, in bytes
 
 cudaDataType_t cuda_type(DType dtype) {
@@ -101,11 +101,11 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
                       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     prefer(matrix, alignment);
   }
-  std::vector<cublasLtMatmulHeuristicResult_t> results(most_candidates);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(max_candidates);
   int count = 0;
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(device.blas(), d.operation.get(), d.a.get(), d.b.get(), d.c.get(), d.c.get(),
-                                     preference.get(), most_candidates, results.data(), &count);
+                                     preference.get(), max_candidates, results.data(), &count);
   // cuBLASLt does not document which of the two it returns for an unsupported combination of types and epilogue.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
     count = 0;

@@ -26,10 +26,10 @@ void Descriptor::finalize() { check(cudnnBackendFinalize(get()), "cudnnBackendFi
 
 bool Descriptor::can_finalize() { return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS; }
 
-std::int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
+std::int64_t Descriptor::get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t max_count,
                              void* values) const {
   std::int64_t count = 0;
-  const cudnnStatus_t status = cudnnBackendGetAttribute(get(), name, type, most, &count, values);
+  const cudnnStatus_t status = cudnnBackendGetAttribute(get(), name, type, max_count, &count, values);
   if (status != CUDNN_STATUS_SUCCESS) check(status, format("cudnnBackendGetAttribute {}", static_cast<int>(name)));
   return count;
 }
@@ -39,11 +39,11 @@ std::int64_t Descriptor::count(cudnnBackendAttributeName_t name, cudnnBackendAtt
 }
 
 std::vector<Descriptor> Descriptor::children(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
-                                             std::int64_t most) const {
+                                             std::int64_t max_count) const {
   std::vector<Descriptor> children;
   std::vector<cudnnBackendDescriptor_t> pointers;
-  for (std::int64_t i = 0; i < most; ++i) pointers.push_back(children.emplace_back(type).get());
-  const std::int64_t filled = most == 0 ? 0 : get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, pointers.data());
+  for (std::int64_t i = 0; i < max_count; ++i) pointers.push_back(children.emplace_back(type).get());
+  const std::int64_t filled = max_count == 0 ? 0 : get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, max_count, pointers.data());
   while (static_cast<std::int64_t>(children.size()) > filled) children.pop_back();
   return children;
 }

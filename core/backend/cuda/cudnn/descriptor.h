@@ -58,11 +58,11 @@ class Descriptor {
   void finalize();
   bool can_finalize();
 
-  // The values of the attribute, at most `most` of them.
+  // The values of the attribute, at most `max_count` of them.
   template <class T>
-  std::vector<T> values(cudnnBackendAttributeName_t name, std::int64_t most) const {
-    std::vector<T> values(static_cast<std::size_t>(most));
-    values.resize(static_cast<std::size_t>(get(name, attribute_type(T{}), most, values.data())));
+  std::vector<T> values(cudnnBackendAttributeName_t name, std::int64_t max_count) const {
+    std::vector<T> values(static_cast<std::size_t>(max_count));
+    values.resize(static_cast<std::size_t>(get(name, attribute_type(T{}), max_count, values.data())));
     return values;
   }
   template <class T>
@@ -80,13 +80,13 @@ class Descriptor {
   }
   // The number of values of the attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  // Descriptors that cuDNN fills in, at most `most`.
+  // Descriptors that cuDNN fills in, at most `max_count`.
   std::vector<Descriptor> children(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
-                                   std::int64_t most) const;
+                                   std::int64_t max_count) const;
 
  private:
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values);
-  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
+  std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t max_count,
                    void* values) const;
 
   OwnedDescriptor descriptor_;

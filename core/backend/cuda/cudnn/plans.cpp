@@ -12,7 +12,7 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_threads = 32;  // limited since each handle of cuDNN holds GPU memory
+constexpr int max_threads = 32;  // limited since each handle of cuDNN holds GPU memory
 
 // Runs work(0) on this thread and work(1), ... on threads that block all signals. Rethrows one exception of work().
 void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -40,7 +40,7 @@ void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& w
 }  // namespace
 
 Plans::Plans(const GraphTarget& target, int threads)
-    : target_(target), threads_(static_cast<std::size_t>(std::clamp(threads, 1, most_threads))) {
+    : target_(target), threads_(static_cast<std::size_t>(std::clamp(threads, 1, max_threads))) {
   if (target.handle != nullptr) check(cudaGetDevice(&device_), "cudaGetDevice");
 }
 

@@ -25,10 +25,10 @@ struct ChannelGrid {
   std::int64_t least_groups = 1, longer_stripes = 0;
   std::int64_t last_stripe = 0;  // the stripe with the last group, which may be incomplete
 
-  // `element` is the size of a value in bytes. The grid has at most `most` blocks, and each thread at least `least`
-  // rows if the matrix has enough.
-  ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
-              std::int64_t least)
+  // `element` is the size of a value in bytes. The grid has at most `max_blocks` blocks, and each thread at least
+  // `min_rows` rows if the matrix has enough.
+  ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element,
+              std::int64_t max_blocks, std::int64_t min_rows)
       : rows(row_count), channels(channel_count), width(pack) {
     const std::int64_t packs = channels / width;
     tile = std::min(widest_tile, static_cast<int>(128 / (width * element)));
@@ -37,7 +37,7 @@ struct ChannelGrid {
       tile = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::min<std::int64_t>(packs, 32))));
     tiles = static_cast<int>((packs + tile - 1) / tile);
     groups = (rows + lanes() - 1) / lanes();
-    stripes = std::clamp<std::int64_t>(std::min(groups / least, most / tiles), 1, 1 << 15);
+    stripes = std::clamp<std::int64_t>(std::min(groups / min_rows, max_blocks / tiles), 1, 1 << 15);
     least_groups = groups / stripes;
     longer_stripes = groups % stripes;
     last_stripe = (groups - 1) % stripes;

@@ -16,10 +16,10 @@ namespace trainctl::cuda {
 
 inline constexpr int block_threads = 256;
 
-// The number of blocks for independent elements, at most `most` (several waves on any GPU).
-inline int blocks_for(std::int64_t elements, std::int64_t per_thread = 1, std::int64_t most = 1 << 14) {
+// The number of blocks for independent elements, at most `max_blocks` (several waves on any GPU).
+inline int blocks_for(std::int64_t elements, std::int64_t per_thread = 1, std::int64_t max_blocks = 1 << 14) {
   const std::int64_t per_block = block_threads * per_thread;
-  return static_cast<int>(std::clamp<std::int64_t>((elements + per_block - 1) / per_block, 1, most));
+  return static_cast<int>(std::clamp<std::int64_t>((elements + per_block - 1) / per_block, 1, max_blocks));
 }
 
 // This thread's first element, and the distance to its next one.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int tile = 32;
 constexpr int rows_at_once = block_threads / tile;
-constexpr std::int64_t most_blocks = 65535;  // in the grid's y dimension
+constexpr std::int64_t max_blocks = 65535;  // in the grid's y dimension
 
 template <class From, class To>
 __global__ void transpose_tiles(const From* from, std::int64_t rows, std::int64_t columns, To* to, bool accumulate) {
@@ -39,7 +39,7 @@ void transpose(DType from_dtype, const void* from, std::int64_t rows, std::int64
                bool accumulate, cudaStream_t stream) {
   const auto tiles = [](std::int64_t count) { return (count + tile - 1) / tile; };
   const dim3 grid(static_cast<unsigned>(tiles(columns)),
-                  static_cast<unsigned>(std::min<std::int64_t>(tiles(rows), most_blocks)));
+                  static_cast<unsigned>(std::min<std::int64_t>(tiles(rows), max_blocks)));
   const auto run = [&](auto source, auto target) {
     using From = decltype(source);
     using To = decltype(target);

@@ -6,8 +6,8 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_ranges = 8;                          // ranges of one launch
-constexpr std::int64_t most_unaligned_bytes = 1 << 16;  // size of a range that the kernel copies byte by byte
+constexpr int max_ranges = 8;                          // ranges of one launch
+constexpr std::int64_t max_unaligned_bytes = 1 << 16;  // size of a range that the kernel copies byte by byte
 
 using Word = std::uint32_t;
 constexpr std::int64_t pack_bytes = widest<Word> * sizeof(Word);
@@ -16,8 +16,8 @@ __host__ __device__ bool has_packs(const CopyRange& range) { return is_aligned(r
 
 // Range i is copied by the blocks from first_block[i] on, up to, but not including, first_block[i + 1].
 struct CopyTable {
-  CopyRange ranges[most_ranges];
-  int first_block[most_ranges + 1];
+  CopyRange ranges[max_ranges];
+  int first_block[max_ranges + 1];
 };
 
 __global__ void copy_blocks(CopyTable table) {
@@ -48,7 +48,7 @@ void copy_ranges(std::span<const CopyRange> ranges, cudaStream_t stream) {
   };
   for (const CopyRange& range : ranges) {
     if (range.bytes == 0) continue;
-    if (!has_packs(range) && range.bytes > most_unaligned_bytes) {
+    if (!has_packs(range) && range.bytes > max_unaligned_bytes) {
       check(cudaMemcpyAsync(range.to, range.from, static_cast<std::size_t>(range.bytes), cudaMemcpyDefault, stream),
             "cudaMemcpyAsync");
       continue;
@@ -56,7 +56,7 @@ void copy_ranges(std::span<const CopyRange> ranges, cudaStream_t stream) {
     table.ranges[count] = range;
     table.first_block[count + 1] =
         table.first_block[count] + blocks_for(range.bytes / (has_packs(range) ? pack_bytes : 1));
-    if (++count == most_ranges) start();
+    if (++count == max_ranges) start();
   }
   start();
 }

@@ -23,9 +23,9 @@ struct ConfusionMatrix {
     if (loss.targets == LossTargets::values || (yes_or_no && loss.values > 1)) {
       return std::string(name) + " needs classes or one yes-or-no answer, for example with a cross-entropy";
     }
-    if (loss.values * loss.values > most_counted_outputs) {
+    if (loss.values * loss.values > max_counted_outputs) {
       return std::string(name) + " has a sum for each pair of classes, and there are more than " +
-             std::to_string(most_counted_outputs) + " with " + std::to_string(loss.values) + " classes";
+             std::to_string(max_counted_outputs) + " with " + std::to_string(loss.values) + " classes";
     }
     classes = yes_or_no ? 2 : static_cast<int>(loss.values);
     return "";

@@ -65,7 +65,7 @@ struct OutcomeMetric {
     if (loss.targets == LossTargets::values) {
       return std::string(name) + " needs classes or yes-or-no answers, for example with a cross-entropy";
     }
-    if (loss.values > most_counted_outputs) return too_many_outputs(name, loss.values);
+    if (loss.values > max_counted_outputs) return too_many_outputs(name, loss.values);
     outputs = static_cast<int>(loss.values);
     return "";
   }

@@ -23,7 +23,7 @@ struct R2Score {
     if (loss.targets == LossTargets::class_numbers) {
       return "r2_score needs target values, but the targets of the loss are class numbers";
     }
-    if (loss.values > most_counted_outputs) return too_many_outputs(name, loss.values);
+    if (loss.values > max_counted_outputs) return too_many_outputs(name, loss.values);
     outputs = static_cast<int>(loss.values);
     return "";
   }

@@ -109,10 +109,10 @@ struct ValueMetric : MeanMetric {
 };
 
 // The maximum number of outputs of a metric that has sums for each output: all ranks exchange these sums in every step.
-inline constexpr std::int64_t most_counted_outputs = 10000;
+inline constexpr std::int64_t max_counted_outputs = 10000;
 inline std::string too_many_outputs(const char* name, std::int64_t outputs) {
   return std::string(name) + " has sums for each output, and " + std::to_string(outputs) + " outputs are more than " +
-         std::to_string(most_counted_outputs);
+         std::to_string(max_counted_outputs);
 }
 
 }  // namespace trainctl

@@ -42,8 +42,8 @@ struct Lars {
   }
   // The factor of the parameter's learning rate; 1 if either norm is 0, so that a parameter that is initialized to zero
   // can change.
-  TRAINCTL_KERNEL_FUNCTION float ratio(bool spared, float decay, float weight_norm, float gradient_norm) const {
-    if (spared || !(weight_norm > 0 && gradient_norm > 0)) return 1.0f;
+  TRAINCTL_KERNEL_FUNCTION float ratio(bool no_decay, float decay, float weight_norm, float gradient_norm) const {
+    if (no_decay || !(weight_norm > 0 && gradient_norm > 0)) return 1.0f;
     return trust_coefficient * weight_norm / (gradient_norm + decay * weight_norm);
   }
   TRAINCTL_KERNEL_FUNCTION void apply(const float*, float rate, float decay, float gradient, float& weight,

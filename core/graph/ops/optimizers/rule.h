@@ -19,7 +19,7 @@
 // States that are not kept are 0 before each call and discarded after it. A rule with by_parameter has three functions:
 //
 //   direction(factors, decay, gradient, weight, states)      updates the states; returns the element of the direction
-//   ratio(spared, decay, weight_norm, direction_norm)        the factor of the parameter's learning rate; `spared`:
+//   ratio(no_decay, decay, weight_norm, direction_norm)      the factor of the parameter's learning rate; `no_decay`:
 //                                                            whether the parameter has no weight decay
 //   apply(factors, rate, decay, gradient, weight&, states)   updates the weight; `rate` includes that factor
 //

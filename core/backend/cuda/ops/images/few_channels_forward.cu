@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
     convolve_few_channels(FewChannels s, const T* __restrict__ x, const T* __restrict__ kernel,
                           const float* __restrict__ bias, bool relu, T* __restrict__ y) {
   constexpr int lane_channels = 2 * channel_tiles, pack = lane_channels < 8 ? lane_channels : 8;
-  __shared__ uint2 patch[most_pixels];
-  __shared__ uint4 kernels[most_steps * channel_tiles / 2 * 32];  // by step, pair of products, lane
+  __shared__ uint2 patch[max_patch_pixels];
+  __shared__ uint4 kernels[max_window_steps * channel_tiles / 2 * 32];  // by step, pair of products, lane
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int group = lane / 4, in_group = lane % 4;
   const int first_channel = static_cast<int>(blockIdx.y) * channel_tile * channel_tiles;
@@ -107,8 +107,9 @@ std::string name_of_tiles(int count) { return "own, " + std::to_string(count * p
 template <class T, int pixel_tiles, int channel_tiles>
 auto forward_of(const LowerContext& context, const FewChannels& s, DType dtype, std::int64_t pixels, bool bias,
                 const ActivationFunction& function) {
-  const auto most = static_cast<std::uint32_t>(context.device.processors() * resident_blocks(pixel_tiles));
-  const dim3 blocks(std::min(s.tiles, most), static_cast<unsigned>(s.out_channels / (channel_tile * channel_tiles)));
+  const auto max_tile_blocks = static_cast<std::uint32_t>(context.device.processors() * resident_blocks(pixel_tiles));
+  const dim3 blocks(std::min(s.tiles, max_tile_blocks),
+                    static_cast<unsigned>(s.out_channels / (channel_tile * channel_tiles)));
   return [=](const Buffers& p) {
     const bool relu = function.kind == ActivationKind::relu;
     launch(convolve_few_channels<T, pixel_tiles, channel_tiles>, blocks, tile_threads, p.stream, s, p.in<T>(0),

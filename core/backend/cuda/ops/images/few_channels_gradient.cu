@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
     sum_few_channels(FewChannels s, WarpGroups warps, const T* __restrict__ x, const T* __restrict__ dy,
                      float* __restrict__ partials) {
   constexpr int channels = channel_tile * channel_tiles, pitch = channels + 8;  // rows in different banks
-  __shared__ uint2 patch[most_pixels];
+  __shared__ uint2 patch[max_patch_pixels];
   __shared__ uint4 gradient_packs[tile_rows * gradient_columns * pitch / 8];
   T* const gradients = reinterpret_cast<T*>(gradient_packs);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -139,8 +139,8 @@ template <class T, int channel_tiles>
 Candidate gradient_of(const LowerContext& context, const FewChannels& s, bool accumulate) {
   constexpr int channels = channel_tile * channel_tiles;
   const WarpGroups warps(s.steps);
-  const auto most = static_cast<std::uint32_t>(context.device.processors() * gradient_blocks);
-  const dim3 blocks(std::min(s.tiles, most), static_cast<unsigned>(s.out_channels / channels));
+  const auto max_tile_blocks = static_cast<std::uint32_t>(context.device.processors() * gradient_blocks);
+  const dim3 blocks(std::min(s.tiles, max_tile_blocks), static_cast<unsigned>(s.out_channels / channels));
   const int parts = static_cast<int>(blocks.x) * warps.rows;
   const int count = s.kernel_rows * s.kernel_columns * s.channels * s.out_channels;
   Candidate candidate;

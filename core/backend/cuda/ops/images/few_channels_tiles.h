@@ -16,8 +16,8 @@ namespace trainctl::cuda {
 
 constexpr int tile_threads = 128, tile_rows = tile_threads / 32;
 constexpr int step_columns = 4, step_values = 4 * step_columns;
-constexpr int most_steps = 14;                    // steps of a window; a window of 7x7 has 14
-constexpr int most_pixels = 1792;                 // pixels of an image in shared memory
+constexpr int max_window_steps = 14;              // steps of a window; a window of 7x7 has 14
+constexpr int max_patch_pixels = 1792;            // pixels of an image in shared memory
 constexpr int channel_tile = 8, pixel_tile = 16;  // output channels and pixels of one product
 
 struct FewChannels {
@@ -52,7 +52,7 @@ struct FewChannels {
         by_down(tile_count(out_height, tile_rows)),
         by_patch_columns(patch_columns) {}
 
-  bool fits() const { return steps <= most_steps && patch_rows * patch_columns <= most_pixels; }
+  bool fits() const { return steps <= max_window_steps && patch_rows * patch_columns <= max_patch_pixels; }
 
  private:
   static std::int64_t tile_count(int size, int tile) { return (size + tile - 1) / tile; }

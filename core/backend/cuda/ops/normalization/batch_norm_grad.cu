@@ -32,7 +32,7 @@ Candidate gradient_candidate(const LowerContext& context) {
   return candidate;
 }
 
-constexpr std::int64_t least_timed = 1 << 20;  // number of elements below which candidates are not worth timing
+constexpr std::int64_t min_timed_elements = 1 << 20;  // number of elements below which candidates are not worth timing
 
 template <class T, int width>
 Candidate gradient_candidate(const LowerContext& context) {
@@ -55,7 +55,7 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
   const auto names = [&] {
     std::vector<std::string> names;
     for (int width : widths) names.push_back(name_of_width(width));
-    if (context.input(1).shape.count() < least_timed) names.resize(1);
+    if (context.input(1).shape.count() < min_timed_elements) names.resize(1);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {

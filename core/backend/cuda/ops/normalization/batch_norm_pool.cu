@@ -115,11 +115,11 @@ struct Alternative {
 // The recorded alternative, or else the fastest one; the first one if none is recorded and x is too small to be worth
 // timing.
 Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
-  constexpr std::int64_t least_timed = 1 << 20;  // elements
+  constexpr std::int64_t min_timed_elements = 1 << 20;  // elements
   const std::string key = choice_key(context);
   std::vector<std::string> names;
   for (const Alternative& alternative : alternatives) names.push_back(alternative.name);
-  if (x.count() < least_timed && !context.choices.find(key)) context.choices.record(key, names.front());
+  if (x.count() < min_timed_elements && !context.choices.find(key)) context.choices.record(key, names.front());
   const std::size_t chosen = choose(context, key, context.label(), names,
                                     [&](std::size_t i) { return measure_op(context, alternatives[i].lower()); });
   Lowering lowering = alternatives[chosen].lower();

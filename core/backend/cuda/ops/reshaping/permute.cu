@@ -7,12 +7,12 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_loops = 8;
+constexpr int max_loops = 8;
 
 struct Loops {
   int count = 0;
-  std::uint32_t sizes[most_loops];
-  std::int64_t strides[most_loops];  // of x, in packs
+  std::uint32_t sizes[max_loops];
+  std::int64_t strides[max_loops];  // of x, in packs
 };
 
 template <class T, int width>
@@ -30,7 +30,7 @@ __global__ void permute(const T* x, T* y, std::uint32_t packs, Loops loops) {
 
 // The loops over packs of `width` elements: the innermost loop is over neighbours in x if packs have several elements.
 Loops in_packs(const PermutedLoops& loops, int width) {
-  require(loops.sizes.size() <= most_loops, "a permutation has more than 8 dimensions");
+  require(loops.sizes.size() <= max_loops, "a permutation has more than 8 dimensions");
   Loops result;
   result.count = static_cast<int>(loops.sizes.size());
   for (int k = 0; k < result.count; ++k) {

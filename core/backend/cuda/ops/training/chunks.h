@@ -30,7 +30,7 @@ struct Chunk {
 // The chunks [begin, end) of a parameter, and whether the parameter is exempt from weight decay.
 struct ChunkRange {
   int begin, end;
-  bool spared;
+  bool no_decay;
 };
 
 // The chunks of all ranges; those of range i end at ends[i]. `outputs` are the addresses of the op's outputs.

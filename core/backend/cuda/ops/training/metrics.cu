@@ -248,12 +248,12 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     };
     return own_kernel(context, run, rows * static_cast<std::int64_t>(sizeof(Share)));
   } else if constexpr (Rule::over == MetricOver::outputs) {
-    constexpr std::int64_t most_sums = 1 << 18, most_blocks = 1024;  // limits for all teams together
+    constexpr std::int64_t max_sums = 1 << 18, max_blocks = 1024;  // limits for all teams together
     RowGrid grid(rows, values);
     if (values > 128) grid.team = block_threads;
     const int teams_each = block_threads / grid.team;
-    grid.blocks = blocks_for(rows * grid.team, 1,
-                             std::clamp<std::int64_t>(most_sums / (rule.sums() * teams_each), 1, most_blocks));
+    grid.blocks =
+        blocks_for(rows * grid.team, 1, std::clamp<std::int64_t>(max_sums / (rule.sums() * teams_each), 1, max_blocks));
     const auto run = [=, counter = make_counters(1)](const Buffers& p) {
       launch(sum_outputs<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate,
              rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),

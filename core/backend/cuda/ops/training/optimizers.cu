@@ -100,7 +100,7 @@ __global__ void apply_directions(StepScalars scalars, Rule rule, float clip_norm
   __shared__ float ratio;
   const Squares sum = sum_of(range, of_chunks);
   if (threadIdx.x == 0) {
-    ratio = rule.ratio(range.spared, chunk.decay, static_cast<float>(sqrt(sum.weights)),
+    ratio = rule.ratio(range.no_decay, chunk.decay, static_cast<float>(sqrt(sum.weights)),
                        static_cast<float>(sqrt(sum.directions)));
   }
   __syncthreads();

@@ -8,13 +8,13 @@ namespace trainctl::cuda {
 namespace {
 
 // The number of values that may be on the stack: more than a tree of 256 summands has levels.
-constexpr int most_waiting = 18;
-constexpr int most_inputs = 32;
+constexpr int max_stack = 18;
+constexpr int max_inputs = 32;
 
 // The argument of the kernel: the inputs, and for each summand its input, its part of that input, and the number of
 // additions after it.
 struct Summands {
-  const float* inputs[most_inputs];
+  const float* inputs[max_inputs];
   std::uint8_t input[max_summands];
   std::uint8_t merges[max_summands];
   std::uint16_t part[max_summands];
@@ -23,7 +23,7 @@ struct Summands {
 
 __global__ void tree_sum(const Summands x, std::int64_t count, float* y) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    float stack[most_waiting] = {};
+    float stack[max_stack] = {};
     int depth = 0;
     for (int s = 0; s < x.count; ++s) {
       stack[depth++] = x.inputs[x.input[s]][x.part[s] * count + i];
@@ -42,7 +42,7 @@ Lowering lower_tree_sum(const LowerContext& context) {
   const auto& def = context.op.as<TreeSum>();
   const std::int64_t count = context.output(0).shape.count();
   const std::size_t inputs = context.op.inputs.size();
-  require(inputs <= most_inputs, "tree_sum: more than 32 inputs");
+  require(inputs <= max_inputs, "tree_sum: more than 32 inputs");
   Summands x;
   for (const Summand& summand : def.summands) {
     x.input[x.count] = static_cast<std::uint8_t>(summand.input);

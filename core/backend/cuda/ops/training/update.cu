@@ -11,8 +11,8 @@ namespace {
 
 // The losses that agree() reads.
 struct LossSums {
-  static constexpr std::size_t most = 16;
-  const float* of[most];
+  static constexpr std::size_t max_losses = 16;
+  const float* of[max_losses];
   std::size_t count;
 };
 
@@ -136,8 +136,8 @@ __global__ void norm_of_squares(const float* squares, const float* count, float*
 
 // The gaps that one launch zeroes, as an argument of the kernel.
 struct Gaps {
-  static constexpr std::size_t most = 128;
-  ZeroGaps::Gap of[most];
+  static constexpr std::size_t max_gaps = 128;
+  ZeroGaps::Gap of[max_gaps];
 };
 
 // Each block zeroes one gap.
@@ -163,8 +163,8 @@ Lowering lower_zero_gaps(const LowerContext& context) {
       check(cudaMemcpyAsync(y, p.in<float>(0), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, p.stream),
             "cudaMemcpyAsync");
     }
-    for (std::size_t first = 0; first < all.size(); first += Gaps::most) {
-      const std::size_t count = std::min(Gaps::most, all.size() - first);
+    for (std::size_t first = 0; first < all.size(); first += Gaps::max_gaps) {
+      const std::size_t count = std::min(Gaps::max_gaps, all.size() - first);
       Gaps gaps;
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(first), count, gaps.of);
       launch(zero_gaps, static_cast<int>(count), block_threads, p.stream, gaps, y);
@@ -181,7 +181,7 @@ Lowering lower_zero_input(const LowerContext& context) {
 
 Lowering lower_agree(const LowerContext& context) {
   const std::size_t count = context.op.inputs.size() - 1;
-  require(count <= LossSums::most, "agree: more than 16 losses");
+  require(count <= LossSums::max_losses, "agree: more than 16 losses");
   return own_kernel(context, [count](const Buffers& p) {
     LossSums losses{{}, count};
     for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
