@@ -1,4 +1,4 @@
-// The errors that name missing ranks, and the end of waits.
+// Throws the errors that name missing ranks, and ends waits.
 #include "core/backend/attendance.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ void Attendance::report(std::string_view what, const std::vector<int>& ranks, st
   throw Error(ErrorKind::peer,
               format("{}: {} did not arrive within {} s{}", what, ranks.empty() ? "some rank" : name(ranks),
                      static_cast<double>(deadline_.count()) / 1000, more),
-              ranks.empty()       ? "find out which rank is stuck or gone, and why"
-              : ranks.size() == 1 ? "find out on that rank's host why it is stuck or gone"
-                                  : "find out on the hosts of these ranks why they are stuck or gone");
+              ranks.empty()       ? "find out which rank hangs or has ended, and why"
+              : ranks.size() == 1 ? "find out on that rank's host why it hangs or has ended"
+                                  : "find out on the hosts of these ranks why they hang or have ended");
 }
 
 void Attendance::report_missing(std::string_view what, const std::vector<int>& awaited) {

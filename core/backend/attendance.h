@@ -22,12 +22,12 @@ class Attendance {
 
   std::chrono::milliseconds deadline() const { return deadline_; }
 
-  // Tells the ranks that ask for an answer that this rank is running. Returns at once. Every wait for other ranks calls
-  // this repeatedly.
+  // Tells the ranks that ask for an answer that this rank is running. Returns immediately. Every wait for other ranks
+  // calls this function repeatedly.
   virtual void answer() {}
   // Asks all ranks for an answer, waits for roll_call_time() at most, and returns the world ranks that have not
-  // answered. A rank that waits for others answers; one that is stopped, stuck or gone does not. Later calls return the
-  // same ranks.
+  // answered. A rank that waits for others answers; a rank that is stopped, hangs or has ended does not. Later calls
+  // return the same ranks.
   virtual std::vector<int> absent() { return {}; }
   // The ranks as text for messages: "rank 3", "ranks 2, 3", or "rank 3 on node2" if the ranks run on several hosts.
   virtual std::string name(const std::vector<int>& ranks) const;

@@ -19,7 +19,7 @@ namespace trainctl {
 struct Op;
 struct Program;
 
-// The logical layout of a type.
+// Returns the logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }
 
 // Rounds the bytes of a section of a workspace up to a multiple of 256, so that the next section is aligned for every
@@ -71,7 +71,7 @@ class Marks {
   virtual void hold(Stream& stream) = 0;
   // The time at which the device last reached the mark, in seconds of the device's clock.
   virtual double seconds(int mark) const = 0;
-  // The mark that the device reached last; -1 for none.
+  // The mark that the device reached last; -1 if it has reached no mark.
   virtual int last() const = 0;
 };
 
@@ -88,7 +88,7 @@ struct BackendOptions {
   int local_rank = 0;          // index of the rank on its host, which selects one of the visible GPUs
   bool tf32 = false;           // compute float32 products and convolutions on tensor cores, with 10 bits of mantissa
   bool deterministic = false;  // produce the same bits on the same device in every run; false may be faster
-  bool record = true;          // record work and replay it, if the device can
+  bool record = true;          // record work and replay it, if the device supports this
   bool timing = true;          // choose kernels by timing, else by the libraries' heuristics
   bool split_threads = false;  // on the CPU, compute one micro-batch per thread; threads do not share kernels
 };
@@ -122,11 +122,11 @@ class Backend {
   // Copies `rows` rows of `width` bytes within the device's memory; the strides are the bytes from one row to the next.
   virtual void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride,
                          std::int64_t width, std::int64_t rows, Stream& stream) = 0;
-  // Queues several copies as one piece of work. No copy may write to memory that another one reads or writes, and host
+  // Queues several copies as one piece of work. No copy may write to memory that another copy reads or writes, and host
   // memory must come from allocate_host().
   virtual void copy_all(std::span<const CopyRange> ranges, Stream& stream) = 0;
 
-  virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs work at once on the calling thread
+  virtual std::unique_ptr<Stream> compute_stream() = 0;  // on the CPU: runs work immediately, on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: runs work on a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
   // The number of micro-batches that may be computed at the same time, each on its own stream.
@@ -150,7 +150,7 @@ class Backend {
   // Whether the backend's optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
   virtual bool updates_copies() const = 0;
   // Whether the backend's convolutions can add the gradient with respect to the input to another gradient
-  // (Conv2dGradInput::accumulate). If they cannot, core lowers the gradient and the sum as two ops.
+  // (Conv2dGradInput::accumulate). Otherwise, core lowers the gradient and the sum as two ops.
   virtual bool adds_gradients() const = 0;
 };
 

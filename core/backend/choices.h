@@ -46,7 +46,7 @@ class KernelChoices {
   void add(std::string_view text);
 
   // The contents of a file: a line with a checksum, then text(). add_file() adds the choices of such contents; it
-  // throws Error{data} and adds nothing if the checksum does not match.
+  // throws Error{data} and adds no choice if the checksum does not match.
   std::string file_text() const;
   void add_file(std::string_view text);
 

@@ -21,7 +21,7 @@ enum class Reduction { sum, minimum, maximum };
 
 class Communicator {
  public:
-  virtual ~Communicator() = default;  // frees local resources only: no collective, no exception
+  virtual ~Communicator() = default;  // frees local resources only; calls no collective and throws no exception
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
@@ -30,7 +30,7 @@ class Communicator {
   virtual bool recordable() const = 0;
 
   // Allocates zeroed memory in which this communicator reduces fastest, such as a window that the ranks of a host
-  // share. Collective: every rank must ask for the same number of bytes. Throws Error{resource}.
+  // share. All ranks must call this function, with the same number of bytes. Throws Error{resource}.
   virtual Memory allocate(std::int64_t bytes) = 0;
 
   // Reduces data over the ranks, in place. The order of a sum depends on the rank numbers alone, so that all ranks get
@@ -38,7 +38,7 @@ class Communicator {
   virtual void all_reduce(View data, Reduction reduction, Stream& stream) = 0;
   // data holds size() equal shards; afterwards shard rank() holds the reduced values, the other shards are unspecified.
   virtual void reduce_scatter(View data, Reduction reduction, Stream& stream) = 0;
-  // data holds size() equal shards, of which shard rank() is this rank's; afterwards every rank holds all shards.
+  // data holds size() equal shards, and shard rank() is the shard of this rank; afterwards every rank holds all shards.
   virtual void all_gather(View data, Stream& stream) = 0;
   // send and receive hold size() equal shards each; shard i of send goes to rank i.
   virtual void all_to_all(View send, View receive, Stream& stream) = 0;
@@ -52,7 +52,8 @@ class Communicator {
   // computation. 0: all messages are exchanged on a separate thread.
   virtual std::int64_t bytes_in_turn() const { return 0; }
 
-  // Ranks with the same color form a new communicator, ordered by key, that shares this one's attendance. Collective.
+  // Ranks with the same color form a new communicator, ordered by key, which shares the attendance of this
+  // communicator. All ranks must call this function.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
   // The deadline of this communicator's waits, and the check of which ranks still answer.

@@ -12,8 +12,8 @@ namespace trainctl {
 inline constexpr const char* driver_library = "libcuda.so.1";
 
 // The existing folders that are searched after the loader's own, in order: CUDA_HOME, the toolkit's usual folder,
-// nvidia/*/lib of the active Python environment, of those in PATH, of the user's packages and of the system's packages,
-// and the folders where containers mount the driver's libraries.
+// nvidia/*/lib of the active Python environment, of the Python environments in PATH, of the user's packages and of the
+// system's packages, and the folders where containers mount the driver's libraries.
 std::vector<std::filesystem::path> cuda_library_folders();
 
 // Opens a library by the loader's own search, then from cuda_library_folders(). The library stays loaded, so that

@@ -28,7 +28,8 @@ class DecomposedKernel final : public Kernel {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-// `offsets` are the workspace offsets of the tensors between the sub-ops, and `bytes` that of the shared workspace.
+// `offsets` are the workspace offsets of the tensors between the sub-ops, and `bytes` is the workspace offset of the
+// shared workspace.
 std::unique_ptr<Kernel> bind_sub_ops(const std::vector<LoweredSubOp>& sub_ops, const std::vector<std::int64_t>& offsets,
                                      std::int64_t bytes, const Binding& binding) {
   std::vector<Address> buffers = binding.inputs;

@@ -45,14 +45,16 @@ struct CudaModule {
   // Makes the backend for the GPU of the local rank. Throws Error{resource} if no GPU can be used.
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 
-  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Allocates no GPU memory and throws nothing.
+  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Allocates no GPU memory and throws no
+  // exception.
   VisibleGpus (*gpus)();
 
-  // Why this process cannot use NCCL; "" if it can.
+  // Returns the reason why this process cannot use NCCL; "" if it can use NCCL.
   std::string (*why_no_nccl)();
 
-  // Makes an NCCL communicator between the GPUs of the ranks of `host`. It owns `host` from then on and shares its
-  // attendance. Collective. Throws Error{peer} if a rank does not join, Error{resource} if NCCL fails.
+  // Makes an NCCL communicator between the GPUs of the ranks of `host`. The new communicator owns `host` and shares its
+  // attendance. All ranks must call this function. Throws Error{peer} if a rank does not join, Error{resource} if NCCL
+  // fails.
   std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend);
 
   // The versions of the driver, CUDA's runtime, cuBLASLt, cuDNN, NVRTC and NCCL.

@@ -1,4 +1,4 @@
-// The stream that runs each task at once.
+// The stream that runs each task immediately.
 #include "core/backend/immediate_stream.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// A stream that runs each task at once on the calling thread: the CPU's compute stream, and on every device the stream
-// of collectives on host memory.
+// A stream that runs each task immediately, on the calling thread: the CPU's compute stream, and on every device the
+// stream of collectives on host memory.
 #pragma once
 
 #include <exception>

@@ -33,7 +33,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // Queues the op on the stream, with the tensors of this slot. Allocates nothing and takes no lock.
+  // Queues the op on the stream, with the tensors of this slot. Allocates no memory and takes no lock.
   virtual void run(Stream& stream, const Slot& slot) = 0;
 };
 

@@ -123,8 +123,8 @@ Nvml::~Nvml() { calls_->shutdown(); }
 
 namespace {
 
-// Calls a function of NVML whose last argument is the address of its result. Returns false if the function is missing
-// or fails.
+// Calls a function of NVML that has the address of its result as the last argument. Returns false if the function is
+// missing or fails.
 template <class T, class Result, class... Arguments, class... Given>
 bool ask(T& value, Result (*call)(Arguments...), Given... arguments) {
   return call != nullptr && call(arguments..., &value) == 0;

@@ -42,17 +42,17 @@ class Nvml {
   // A handle of a GPU, valid for as long as this object lives; null for no GPU.
   using Device = void*;
 
-  // Loads the library by open_cuda_library(). Throws Error{resource}, which says what is wrong with the driver.
+  // Loads the library by open_cuda_library(). Throws Error{resource} that describes the problem with the driver.
   explicit Nvml(const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
   std::string driver_version() const;
-  // All GPUs that this process may read, whatever CUDA_VISIBLE_DEVICES says.
+  // All GPUs that this process may read, independently of CUDA_VISIBLE_DEVICES.
   std::vector<Device> devices() const;
-  // The GPU with this UUID, or null. The prefixes "GPU-" and "MIG-" are interchangeable, since CUDA does not tell them
-  // apart.
+  // The GPU with this UUID, or null. The prefixes "GPU-" and "MIG-" are interchangeable, since CUDA does not
+  // distinguish them.
   Device find(const std::string& uuid) const;
 
   GpuIdentity identify(Device device) const;

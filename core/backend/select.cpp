@@ -11,7 +11,7 @@
 namespace trainctl {
 
 FoundGpus find_gpus(std::string_view device) {
-  if (device == "cpu") return {nullptr, {}, "the CPU was asked for", ""};
+  if (device == "cpu") return {nullptr, {}, "the CPU was requested", ""};
   std::string why;
   // Loading CUDA's libraries takes a tenth of a second, which a run without a driver saves by this check.
   if (device == "auto" && open_cuda_library(driver_library, why) == nullptr) {

@@ -10,9 +10,9 @@
 
 namespace trainctl {
 
-// The GPUs that are visible to a process whose config names this device. There are none for cpu, nor for auto without
-// an NVIDIA driver; no module is loaded then. If there are none, `why` holds the reason, and `remedy`, which may be
-// empty, says what to do.
+// The GPUs that are visible to a process, for the device that its config names. The list is empty for cpu, and for auto
+// without an NVIDIA driver; in both cases no module is loaded. If the list is empty, `why` holds the reason, and
+// `remedy`, which may be empty, says what to do.
 struct FoundGpus {
   const CudaModule* module = nullptr;
   std::vector<Gpu> gpus;
@@ -20,7 +20,7 @@ struct FoundGpus {
 };
 FoundGpus find_gpus(std::string_view device);
 
-// Throws Error{resource} because a GPU was asked for and none can be used. `Failure` is CollectiveError if all ranks
+// Throws Error{resource} because a GPU was requested, but no GPU can be used. `Failure` is CollectiveError if all ranks
 // throw it.
 template <class Failure = Error>
 [[noreturn]] void refuse_without_gpu(const FoundGpus& found) {

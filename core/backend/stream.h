@@ -9,8 +9,8 @@ struct HostTask {
   void* context = nullptr;
 };
 
-// A queue of work executed in order. On the CPU the compute stream runs each task at once on the calling thread, and an
-// asynchronous stream runs tasks on a thread of its own; on CUDA a stream is a cudaStream_t.
+// A queue of work executed in order. On the CPU the compute stream runs each task immediately on the calling thread,
+// and an asynchronous stream runs tasks on a thread of its own; on CUDA a stream is a cudaStream_t.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -18,11 +18,11 @@ class Stream {
   // Queues host work. The next synchronize() rethrows an exception of the task.
   virtual void enqueue(HostTask task) = 0;
 
-  // Returns when everything queued so far has run; rethrows what a task threw.
+  // Returns when all work queued so far has run; rethrows the exception of a task.
   virtual void synchronize() = 0;
 };
 
-// A mark in one stream that another can wait for. Reusable.
+// A mark in one stream that another stream can wait for. Reusable.
 class Event {
  public:
   virtual ~Event() = default;
@@ -31,7 +31,7 @@ class Event {
   virtual void record(Stream& stream) = 0;
   // Later work on `stream` runs after the marked work.
   virtual void wait(Stream& stream) = 0;
-  // Returns when the marked work has run; throws what the stream's synchronize() would.
+  // Returns when the marked work has run; throws the same exceptions as the stream's synchronize().
   virtual void synchronize() = 0;
 };
 

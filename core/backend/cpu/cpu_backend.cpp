@@ -52,7 +52,7 @@ class CpuBackend final : public Backend {
     void* memory = left > 0 && size > left ? nullptr : std::aligned_alloc(alignment, static_cast<std::size_t>(size));
     if (memory == nullptr) {
       throw Error(ErrorKind::resource,
-                  format("memory: {:.1f} MB were asked for, {:.1f} MB are free", 1e-6 * static_cast<double>(size),
+                  format("memory: {:.1f} MB were requested, {:.1f} MB are free", 1e-6 * static_cast<double>(size),
                          1e-6 * static_cast<double>(left)),
                   "use a smaller batch, fewer ranks on this host, or a smaller network");
     }
@@ -123,7 +123,7 @@ class CpuBackend final : public Backend {
 }  // namespace cpu
 
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
-  require(options.threads >= 1, "a CPU backend without compute threads");
+  require(options.threads >= 1, "the CPU backend has no compute threads");
   return std::make_unique<cpu::CpuBackend>(options);
 }
 

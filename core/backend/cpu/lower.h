@@ -79,7 +79,7 @@ Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspa
 template <class Make>
 Lowering with_type(DType dtype, const Make& make) {
   if (dtype == DType::float32) return make(float{});
-  require(dtype == DType::bfloat16, "a CPU kernel for a dtype other than float32 and bfloat16");
+  require(dtype == DType::bfloat16, "a CPU kernel was requested for a dtype other than float32 and bfloat16");
   return make(Bf16{});
 }
 

@@ -38,7 +38,7 @@ class CudaBackend final : public Backend {
     if (size > available || cudaMalloc(&memory, size) != cudaSuccess) {
       cudaGetLastError();
       throw Error(ErrorKind::resource,
-                  format("GPU memory: {} were asked for, {} of {} are free", byte_text(bytes),
+                  format("GPU memory: {} were requested, {} of {} are free", byte_text(bytes),
                          byte_text(static_cast<std::int64_t>(available)), byte_text(static_cast<std::int64_t>(total))),
                   "use a smaller batch, gradient_accumulation, or a smaller network");
     }

@@ -31,7 +31,7 @@ struct Buffers : OpBuffers {
   cudaStream_t stream;
 };
 
-// Queues a copy of an input to output 0, to which the op then adds. Queues nothing if the op runs in place, that is, if
+// Queues a copy of an input to output 0, to which the op then adds. Queues no copy if the op runs in place, that is, if
 // the input and the output have the same address.
 void copy_unless_in_place(const Buffers& buffers, std::size_t input, std::int64_t bytes);
 
@@ -70,7 +70,7 @@ Lowering bound_kernel(const LowerContext& context, Make make) {
   return lowering;
 }
 
-// A bound_kernel() whose body does not depend on the bound addresses.
+// A bound_kernel() with a body that does not depend on the bound addresses.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = bound_kernel(context, [body = std::move(body)](const Binding&) { return body; });
@@ -80,7 +80,7 @@ Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspa
 
 using LowerFunction = Lowering (*)(const LowerContext&);
 
-// The function that lowers ops of this kind; null if there is none.
+// The function that lowers ops of this kind; null if CUDA has no kernel for the kind.
 LowerFunction find_lowering(std::string_view kind);
 // Lowers the context's op for its inputs' layouts. Throws Error{config} if CUDA has no kernel for the op.
 Lowering lower_op(const LowerContext& context);

@@ -52,7 +52,7 @@ TEST_CASE("memory is zeroed and aligned, and an allocation that is too large is 
     backend->allocate(std::int64_t{1} << 50);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::resource);
-    CHECK(std::string(error.what()).find("1125899906.8 MB were asked for") != std::string::npos);
+    CHECK(std::string(error.what()).find("1125899906.8 MB were requested") != std::string::npos);
   }
 }
 

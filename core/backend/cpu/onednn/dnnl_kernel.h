@@ -32,7 +32,7 @@ class OneDnn {
   // A Layout for the format. Its name is "" for the logical layout; other names include every property, so that equal
   // names mean equal layouts.
   Layout layout(const Format& format);
-  // The format to which layout() gave this name. Throws Error{internal} if there is none.
+  // The format to which layout() gave this name. Throws Error{internal} if no format has the name.
   const Format& find(const std::string& name) const;
 
  private:
@@ -79,7 +79,7 @@ class PrimitiveCall {
 };
 
 // Returns the seconds of the fastest of up to 5 calls. If the first call takes at least twice as long as `best_so_far`,
-// there is no second one.
+// there is no second call.
 double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
 
 // Returns the seconds of a primitive on random data, measured by best_seconds().

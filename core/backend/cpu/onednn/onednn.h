@@ -29,8 +29,9 @@ struct Blocking {
   Dims strides, padded, inner_blocks, inner_indices;
 };
 
-// In the following functions an empty descriptor of the bias means that there is none. The functions for convolutions
-// return all implementations; `forward`, the hint that backward convolutions need, is used only during the call.
+// In the following functions an empty descriptor of the bias means that there is no bias. The functions for
+// convolutions return all implementations; `forward`, the hint that backward convolutions need, is used only during the
+// call.
 #if DNNL_VERSION_MAJOR >= 3
 
 // Returns all implementations that oneDNN offers, its preferred one first. next_impl() changes the object that all

@@ -36,11 +36,12 @@ struct Product {
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(desc.scratchpad_desc().get_size()); }
 };
 
-// The layouts for the kernel input of a product: plain is the parameter's, packed that of a copy for the product.
+// The layouts for the kernel input of a product: `plain` is the layout of the parameter, `packed` the layout of a copy
+// that is made for the product.
 constexpr std::string_view plain = "plain";
 constexpr std::string_view packed = "packed";
 
-// Chooses between the plain kernel and a packed copy, which the update has to write once a step. Without timing the
+// Chooses between the plain kernel and a packed copy, which the update has to write in every step. Without timing the
 // plain kernel is chosen: for kernels of 1024 to 2048 rows the packed copy saves a tenth of the time of a product of
 // 128 rows, which is less than writing the copy takes. In bfloat16 the kernel is always a copy, which is then packed.
 template <class Make>

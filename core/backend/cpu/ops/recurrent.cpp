@@ -14,8 +14,8 @@
 namespace trainctl::cpu {
 namespace {
 
-// The number of samples whose steps a thread computes together, so that they share the cached values of the recurrent
-// kernel.
+// The number of samples for which a thread computes the steps together, so that the samples share the cached values of
+// the recurrent kernel.
 constexpr std::int64_t block = 48;
 
 struct Sizes : RecurrentSizes {
@@ -23,7 +23,7 @@ struct Sizes : RecurrentSizes {
 
   // The row of x, as [N * T, columns], that holds a step of a sample.
   std::int64_t row(std::int64_t sample, std::int64_t step) const { return sample * steps + position_in_x(step); }
-  // The row of y or dy that holds a step of a sample, or -1 if there is none.
+  // The row of y or dy that holds a step of a sample; -1 if y does not hold the step.
   std::int64_t row_of_y(std::int64_t sample, std::int64_t step) const {
     return has_y(step) ? sample * (a.sequences ? steps : 1) + position_in_y(step) : -1;
   }

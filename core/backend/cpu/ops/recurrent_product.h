@@ -20,7 +20,7 @@ class PackedProduct {
   // The numbers of float32 values of packed b, and of the scratch memory for a row of a.
   std::int64_t packed_values() const { return depth_ * vectors_ * vector; }
   std::int64_t scratch_values() const { return in_pairs_ ? depth_ : 0; }
-  // Packs b, whose element (k, column) has the offset k * inner_step + column * column_step. All threads share the
+  // Packs b. The element (k, column) of b has the offset k * inner_step + column * column_step. All threads share the
   // work.
   void pack(const float* b, std::int64_t inner_step, std::int64_t column_step, float* packed) const;
   // Computes c on the calling thread alone. The rows of a are contiguous; `scratch` holds `rows` * scratch_values()

@@ -1,4 +1,4 @@
-// Converts rows of tensors to float32 and back, for kernels that compute in float32 whatever the tensors' dtype is.
+// Converts rows of tensors to float32 and back, for kernels that compute in float32 for any dtype of the tensors.
 #pragma once
 
 #include <bit>

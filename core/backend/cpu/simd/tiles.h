@@ -1,4 +1,4 @@
-// Loops over channels in tiles whose widths are known to the compiler, so that a tile's accumulators stay in registers.
+// Loops over channels in tiles with widths that the compiler knows, so that a tile's accumulators stay in registers.
 #pragma once
 
 #include <cstdint>

@@ -85,8 +85,8 @@ class Bench {
   std::vector<std::vector<Layout>> layouts_;  // the different layouts of inputs; Result::inputs is an index into them
 };
 
-// The rule by which a candidate is chosen: the first that can be made; the first that runs and is not outvoted by the
-// others; or the fastest that is not outvoted.
+// The rule for the choice of a candidate: the first candidate that can be made; the first candidate that runs and is
+// not outvoted by the others; or the fastest candidate that is not outvoted.
 enum class Pick { first, first_right, fastest };
 
 // The chosen candidate and its name; no value if no candidate can be made.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t workspace_limit = 32 << 20;
 constexpr int max_candidates = 8;
-constexpr std::uint32_t alignment = 16;  // of all matrices and vectors, in bytes
+constexpr std::uint32_t alignment = 16;  // alignment of all matrices and vectors, in bytes
 
 cudaDataType_t cuda_type(DType dtype) {
   if (dtype == DType::bfloat16) return CUDA_R_16BF;

@@ -12,7 +12,8 @@ namespace trainctl::cuda {
 enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
 
 // c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] if transposed; b is [inner,
-// columns], or [columns, inner] if transposed. a and b share `operand`; sums are float32. All are aligned to 16 bytes.
+// columns], or [columns, inner] if transposed. a and b share `operand`; sums are float32. All matrices are aligned to
+// 16 bytes.
 struct ProductShape {
   std::int64_t rows = 0, columns = 0, inner = 0;
   bool transpose_a = false, transpose_b = false;
@@ -23,7 +24,7 @@ struct ProductShape {
   std::string text() const;
 };
 
-// A product with its algorithm. run() queues the product, allocates nothing and returns the same bits every time.
+// A product with its algorithm. run() queues the product, allocates no memory, and computes the same bits every time.
 class Product {
  public:
   // Uses the recorded algorithm. If none is recorded, times the algorithms that cuBLASLt's heuristics offer on random
@@ -32,7 +33,7 @@ class Product {
   Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& label);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
-  // "cublasLt algo 66 tile 20 stages 24".
+  // Returns text such as "cublasLt algo 66 tile 20 stages 24".
   std::string implementation() const;
 
   // `vector` is the bias [columns] in the dtype of the result, or receives the bias gradient [columns] (sums of b over

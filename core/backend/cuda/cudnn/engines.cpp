@@ -10,9 +10,9 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr std::int64_t max_configs = 64;  // of one mode of the heuristics
-constexpr int max_variants = 12;          // of one engine in the list
-constexpr int max_compiled = 3;           // engines that are compiled at run time, which takes about a second for each
+constexpr std::int64_t max_configs = 64;  // maximum number of configurations of one mode of the heuristics
+constexpr int max_variants = 12;          // maximum number of variants of one engine in the list
+constexpr int max_compiled = 3;  // maximum number of engines that are compiled at run time, in about a second each
 
 // The configurations of engines that one mode of the heuristics returns.
 std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& target, cudnnBackendHeurMode_t mode) {
@@ -55,7 +55,7 @@ bool is_compiled(const Descriptor& engine) {
   return std::find(notes.begin(), notes.end(), CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes.end();
 }
 
-// "62:2=4,13=0": the engine's number, then the types and values of its knobs.
+// Returns text such as "62:2=4,13=0": the engine's number, then the types and values of its knobs.
 std::string text_of(const Descriptor& configuration, const Descriptor& engine) {
   std::string text = format("{}:", engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   const auto knobs = configuration.children(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,

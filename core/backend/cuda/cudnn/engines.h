@@ -16,7 +16,7 @@ struct EngineRules {
   bool deterministic = true;
   bool tensor_cores = true;  // if false, float32 products are not rounded to TF32
   std::int64_t max_workspace_bytes = std::int64_t{256} << 20;
-  int max_engines = 14;  // in the list; each variant of an engine counts
+  int max_engines = 14;  // maximum length of the list; each variant of an engine counts
 };
 
 // The engines for a finalized graph, each as text: "62:2=4,13=0" is engine 62 with knob 2 set to 4 and knob 13 set to

@@ -41,7 +41,7 @@ class Graph {
   void sum(int x, int sums);
   void statistics(int x, int sums, int squares);
 
-  // Ends the graph: nothing may be added afterwards. Returns false if cuDNN does not support the graph.
+  // Ends the graph: no tensor or operation may be added afterwards. Returns false if cuDNN does not support the graph.
   bool finalize(const GraphTarget& target);
 
   const Descriptor& get() const { return graph_; }

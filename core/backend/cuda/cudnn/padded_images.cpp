@@ -113,7 +113,7 @@ Lowering lower_gradient(const LowerContext& context) {
   return lowering;
 }
 
-// The ops that read the images, each op once. Empty if any op reads them other than a convolution that can read padded
+// The ops that read the images, each op once. Empty if one of these ops is not a convolution that can read padded
 // images.
 std::vector<const Op*> readers_of(const Program& program, TensorId images) {
   std::vector<const Op*> readers;

@@ -1,6 +1,6 @@
 // Images with 3 or 4 channels, padded to 8 channels for a network's first convolution.
 //
-// In half precision cuDNN's convolutions read 8 channels at once: they pad images with 3 or 4 channels into their
+// In half precision cuDNN's convolutions read 8 channels together: they pad images with 3 or 4 channels into their
 // workspace, in the forward pass and again for the gradient of the kernel. If padded images are faster, `normalize`
 // writes them.
 #pragma once
@@ -23,7 +23,7 @@ bool is_padded(const Layout& layout);
 bool writes_padded(const LowerContext& context, const std::function<Lowering(bool padded)>& lower);
 
 // Lowers a convolution, or the gradient of its kernel, on padded images, as a convolution with 8 channels: its kernel
-// is padded with zeros, and of its gradient the values for the added channels are dropped.
+// is padded with zeros, and the values for the added channels are removed from the gradient of the kernel.
 Lowering lower_on_padded(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -58,7 +58,7 @@ struct Fastest {
   std::string why;  // the reason why there is no time
 };
 
-constexpr std::chrono::seconds time_limit(5);  // after it no further engine of a pattern is tried, once one has run
+constexpr std::chrono::seconds time_limit(5);  // no further engine of a pattern is tried after it, if one has run
 
 // Times the graph's engines. `tensors` are the types of the tensors in memory, in the graph's order.
 Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,

@@ -1,6 +1,6 @@
 // Grids over matrices [rows, channels] in which each thread always processes the same channels, and sums over the rows.
 //
-// A block processes `lanes` rows at once, in a tile of neighbouring packs of channels that is at most a cache line
+// A block processes `lanes` rows together, in a tile of neighbouring packs of channels that is at most a cache line
 // wide. A stripe consists of all rows that a block processes. Sums over lanes are added in a fixed order.
 #pragma once
 
@@ -53,7 +53,7 @@ struct ChannelGrid {
   dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
 };
 
-// What a thread of such a grid processes: the rows first, first + step, ... below `rows`, and `width` channels from
+// The work of a thread of a ChannelGrid: the rows first, first + step, ... below `rows`, and `width` channels from
 // `channel` on.
 struct ChannelThread {
   std::int64_t first, step, channel;
@@ -110,7 +110,7 @@ __device__ inline void read_channels(const float* vector, std::int64_t channel, 
   for (int k = 0; k < width; ++k) values[k] = vector[channel + k];
 }
 
-// The channel whose sums the thread holds after sum_lanes(), or -1.
+// The channel of the sums that the thread holds after sum_lanes(); -1 if it holds no sums.
 __device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x;
   return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
@@ -128,7 +128,7 @@ __device__ inline std::int64_t joined_step(const ChannelGrid& grid) { return cha
 
 // Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` is the number of packs in
 // a tile. Thread t < tile * width gets the sums of value t % width of pack t / width. All threads of the block must
-// call it.
+// call this function.
 template <int quantities, int width, class T>
 __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[quantities]) {
   constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // avoids bank conflicts
@@ -156,8 +156,8 @@ __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[qu
   }
 }
 
-// Images x [N, H, W, C] whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images
-// y, y + gridDim.y, ...
+// Images x [N, H, W, C] with their pixels as the rows of a ChannelGrid: block (x, y) processes tile x of the images y,
+// y + gridDim.y, ...
 struct ImageGrid {
   ChannelGrid grid;
   std::int64_t images;

@@ -24,7 +24,7 @@ class Divisor {
   __host__ __device__ std::uint32_t quotient(std::uint32_t number) const {
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(number) * factor_ >> shift_);
   }
-  // The remainder of the division whose quotient() is `quotient`.
+  // The remainder of the division of `number`, given its `quotient` from quotient().
   __host__ __device__ std::uint32_t remainder(std::uint32_t number, std::uint32_t quotient) const {
     return number - quotient * divisor_;
   }

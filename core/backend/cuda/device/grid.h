@@ -22,7 +22,7 @@ inline int blocks_for(std::int64_t elements, std::int64_t per_thread = 1, std::i
   return static_cast<int>(std::clamp<std::int64_t>((elements + per_block - 1) / per_block, 1, max_blocks));
 }
 
-// This thread's first element, and the distance to its next one.
+// This thread's first element, and the distance to its next element.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -49,7 +49,7 @@ __device__ inline __half store<__half>(float value) {
 }
 
 // The sum over the threads of a block, in a fixed order, returned to all threads. `shared` has 32 values. All threads
-// must call it.
+// of the block must call this function.
 template <class T>
 __device__ inline T block_sum(T value, T* shared) {
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);

@@ -1,5 +1,5 @@
-// Support for kernels whose last block combines the results of all blocks, so that sums over blocks need no further
-// launch.
+// Support for kernels in which the last block combines the results of all blocks, so that sums over blocks need no
+// further launch.
 //
 // Which block is last differs from run to run, but it sums in the order of the blocks, so that the result has the same
 // bits every time.

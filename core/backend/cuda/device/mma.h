@@ -13,7 +13,7 @@
 
 namespace trainctl::cuda {
 
-// sum += A B, for matrices of T, __nv_bfloat16 or __half. All lanes of the warp must call it.
+// sum += A B, for matrices of T, __nv_bfloat16 or __half. All lanes of the warp must call this function.
 template <class T>
 __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   if constexpr (std::is_same_v<T, __half>) {

@@ -6,8 +6,8 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int max_ranges = 8;                          // ranges of one launch
-constexpr std::int64_t max_unaligned_bytes = 1 << 16;  // size of a range that the kernel copies byte by byte
+constexpr int max_ranges = 8;                          // maximum number of ranges of one launch
+constexpr std::int64_t max_unaligned_bytes = 1 << 16;  // maximum size of a range that the kernel copies byte by byte
 
 using Word = std::uint32_t;
 constexpr std::int64_t pack_bytes = widest<Word> * sizeof(Word);

@@ -1,4 +1,4 @@
-// The GPU of a rank: which one it is, and the libraries' handles for it.
+// The GPU of a rank: its index and properties, and the libraries' handles for it.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ class CudaEvent final : public Event {
   void wait(Stream& stream) override {
     check(cudaStreamWaitEvent(stream_of(stream), event_.get(), 0), "cudaStreamWaitEvent");
   }
-  void synchronize() override {  // returns at once if the event was never recorded
+  void synchronize() override {  // returns immediately if the event was never recorded
     waits_->await([](void* event) { return cudaEventQuery(static_cast<cudaEvent_t>(event)); }, event_.get(),
                   "cudaEventSynchronize");
     waits_->rethrow();

@@ -8,12 +8,12 @@
 namespace trainctl::cuda {
 namespace {
 
-// 13000 -> "13.0"; "" for 0.
+// Returns text such as "13.0" for 13000; "" for 0.
 std::string runtime_text(int version) {
   return version == 0 ? "" : format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// 91900 -> "9.19.0".
+// Returns text such as "9.19.0" for 91900.
 std::string library_text(std::size_t version) {
   return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }

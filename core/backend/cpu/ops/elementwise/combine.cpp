@@ -25,7 +25,8 @@ Lowering lower_map(const LowerContext& context, Operand operand) {
   });
 }
 
-// Whether a is the extreme value of a and b. Equal values: a. NaN is extreme; if both are NaN: b.
+// Whether a is the extreme value of a and b; true for equal values. NaN is extreme; the result is false if both values
+// are NaN.
 template <Extreme which>
 TRAINCTL_INLINE inline bool is_extreme(float a, float b) {
   return which == Extreme::largest ? !(b > a) && b == b : !(b < a) && b == b;
@@ -68,7 +69,7 @@ Lowering lower_channels(const LowerContext& context) {
   });
 }
 
-constexpr std::int64_t run = 64;  // number of channels whose sums a thread computes at once
+constexpr std::int64_t run = 64;  // number of channels that a thread sums together
 
 // Adds up the positions of a sample in order, for runs of channels.
 template <class T>

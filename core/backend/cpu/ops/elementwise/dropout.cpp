@@ -58,8 +58,8 @@ Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
   const Shape& x_shape = context.input(0).shape;
   const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
-  // Elements are dropped in runs, whose elements have consecutive numbers: a whole sample, or, for a column range, each
-  // row of it. If channels are dropped, the runs are rows that all have the same numbers.
+  // Elements are dropped in runs of elements with consecutive numbers: a whole sample or, for a column range, each row
+  // of a sample. If channels are dropped, the runs are rows that all have the same numbers.
   const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
   const std::int64_t run = def.columns || by_channel ? x_shape.back() : count,
                      first = def.columns ? def.columns->first : 0;

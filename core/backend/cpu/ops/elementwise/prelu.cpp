@@ -1,4 +1,4 @@
-// Parametric ReLU and its gradients. The tensor is a matrix whose columns have an alpha each; rows are positions or
+// Parametric ReLU and its gradients. The tensor is a matrix in which each column has an alpha; rows are positions or
 // samples.
 #include "core/graph/ops/elementwise/prelu.h"
 

@@ -57,10 +57,10 @@ int rank_by_rule(const Desc& desc) {
   return name.starts_with("brg") && name.find("amx") == std::string_view::npos ? 1 : 0;
 }
 
-// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or without timing the one
-// that rank_by_rule() puts first. Reference implementations are chosen only if there are no others. operands(desc)
-// returns the arguments of a call without scratch memory. `*seconds` is set to the time of the chosen implementation if
-// it was timed.
+// Chooses among the implementations that oneDNN offers: the recorded implementation, otherwise the fastest or, without
+// timing, the implementation that rank_by_rule() puts first. Reference implementations are chosen only if there are no
+// other implementations. operands(desc) returns the arguments of a call without scratch memory. `*seconds` is set to
+// the time of the chosen implementation if it was timed.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
             double* seconds = nullptr) {
@@ -115,7 +115,7 @@ class PrimitiveKernel final : public CpuKernel {
   PrimitiveCall call_;
 };
 
-// Completes a lowering to one primitive, whose arguments are operands(desc, binding).
+// Completes a lowering to one primitive. Its arguments are operands(desc, binding).
 template <class Primitive, class Desc, class Operands>
 void lower_to(const LowerContext& context, const Desc& desc, const Operands& operands, Lowering& lowering) {
   lowering.workspace_bytes = scratch_bytes(desc);
@@ -210,7 +210,7 @@ Lowering lower_conv2d(const LowerContext& context) {
 
 Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradInput>();
-  require(!def.accumulate, "the CPU does not add gradients: core lowers the sum as an op of its own");
+  require(!def.accumulate, "the CPU backend cannot add the gradient to another gradient");
   const DType dtype = context.input(0).dtype;
   const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
@@ -232,8 +232,8 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
 // Returns the implementations that oneDNN offers for the gradient of the kernel, without jit_1x1 for shapes for which
 // it writes out of bounds. In float32 jit_1x1, the 1x1 convolution with strides, first gathers the pixels of x that it
 // uses into scratch memory with space for C channels each, but writes a whole vector per pixel. If C is less than the
-// vector's length (8 or 16), oneDNN 2.6 writes past the end of that memory, further for larger images, and with several
-// threads each one writes into the memory of the next.
+// vector's length (8 or 16), oneDNN 2.6 writes past the end of that memory, further for larger images. With several
+// threads, each thread writes into the memory of the next thread.
 std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
                                                                                  const Convolution& g, DType dtype) {
   const auto hint = forward_hint(context, g, dtype);

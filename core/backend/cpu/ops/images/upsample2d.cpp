@@ -41,7 +41,7 @@ struct Upsampling {
         columns(how, x[2], factors[1]) {}
 };
 
-// The number of rows of `values` values each that a thread processes at once.
+// The number of rows of `values` values each that a thread processes together.
 std::int64_t grain_of(std::int64_t values) { return std::max<std::int64_t>(1, element_grain / values); }
 
 // Nearest-neighbour upsampling: writes a row of the output, and copies it to the rows that repeat it.

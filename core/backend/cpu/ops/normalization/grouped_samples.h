@@ -1,5 +1,5 @@
-// The loops of group normalisation over samples. Each sample is a matrix [positions, channels], whose columns are
-// summed in chunks of rows. The order of a sample's sums depends on its shape only.
+// The loops of group normalisation over samples. Each sample is a matrix [positions, channels]; its columns are summed
+// in chunks of rows. The order of a sample's sums depends on its shape only.
 #pragma once
 
 #include <cstddef>

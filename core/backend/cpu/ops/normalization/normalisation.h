@@ -81,7 +81,7 @@ void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, f
 struct Factors {
   const float *mean, *scale, *beta;
 
-  // Computes the factors from statistics and the optional gamma and beta. `means` may be null: they are zero then.
+  // Computes the factors from statistics and the optional gamma and beta. If `means` is null, the means are zero.
   Factors(const BatchNormAttributes& a, const ChannelShape& shape, const float* means, const float* variances,
           const float* gamma, const float* betas, float* constants)
       : mean(constants), scale(constants + shape.columns()), beta(constants + 2 * shape.columns()) {
@@ -100,9 +100,9 @@ struct Factors {
   }
 };
 
-inline constexpr std::int64_t masked_values = 2048;  // number of values whose mask is written at once
+inline constexpr std::int64_t masked_values = 2048;  // number of values for which the mask is written together
 
-// y = f((x - mean) * scale + beta [+ residual]), and its mask where `mask` is not null.
+// y = f((x - mean) * scale + beta [+ residual]), and its mask if `mask` is not null.
 template <class T, bool with_residual, bool relu>
 void normalise(const ChannelShape& shape, const T* x, const T* residual, const Factors& factors, T* y,
                std::uint8_t* mask) {
@@ -125,7 +125,7 @@ void normalise(const ChannelShape& shape, const T* x, const T* residual, const F
     });
   };
   if (mask == nullptr) return parallel_ranges(shape.folded_rows(), grain, rows);
-  const std::int64_t block = std::max<std::int64_t>(1, masked_values / columns);  // rows whose values stay in the cache
+  const std::int64_t block = std::max<std::int64_t>(1, masked_values / columns);  // rows that stay in the cache
   parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin; first < end; first += block) {
       const std::int64_t last = std::min(first + block, end);

@@ -74,7 +74,7 @@ struct LossRow {
   }
 };
 
-// A rank's shard of a row of classes, with the class sums of all `ranks` that have shards of it.
+// A rank's shard of a row of classes, with the class sums of all `ranks` that hold shards of the row.
 template <class T>
 struct RowShard {
   LossRow<T> own;
@@ -312,7 +312,7 @@ Lowering lower_class_sums(const LowerContext& context) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
           if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.columns, rule);
-          require(false, "class_sums of a loss that is not over classes");
+          require(false, "class_sums: the loss is not over classes");
           return {};
         },
         def.rule);

@@ -9,7 +9,7 @@
 
 namespace trainctl::cpu {
 
-// The scalars that all elements of a step share. If `apply` is false, the step must change nothing.
+// The scalars that all elements of a step share. If `apply` is false, the step must not change any value.
 template <class Rule>
 struct Step {
   bool apply = false;
@@ -33,7 +33,7 @@ struct Squares {
   double weights = 0, directions = 0;
 };
 
-// Lowers the step of an optimizer whose states are factors of a matrix.
+// Lowers the step of an optimizer with states that are factors of a matrix.
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule);
 
 }  // namespace trainctl::cpu

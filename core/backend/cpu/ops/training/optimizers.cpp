@@ -32,7 +32,7 @@ struct Regions {
     float* const weights = weight;
     // Three variables instead of an array, since compilers do not keep the elements of an array in vector registers.
     float *const first = state(0), *const second = state(1), *const third = state(2);
-// Not `omp simd`, which would turn every local variable whose address is taken into an array of lanes.
+// This is not `omp simd`, which would turn a local variable into an array of lanes if its address is taken.
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
       float values[3] = {};
@@ -89,7 +89,7 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
 }
 
 constexpr std::int64_t direction_chunk = element_grain;  // number of elements in a partial sum of a norm
-constexpr std::int64_t direction_block = 512;            // number of elements whose directions stay in the cache
+constexpr std::int64_t direction_block = 512;            // number of elements that have their directions in the cache
 
 // Updates the states of [begin, end) and returns the sums of the squares of weights and of directions.
 template <unsigned kept, class Rule>

@@ -1,4 +1,4 @@
-// Sums of tensors whose additions have the order of a binary tree.
+// Sums of tensors with additions in the order of a binary tree.
 #include "core/graph/ops/training/tree_sum.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace trainctl::cpu {
 namespace {
 
 constexpr std::int64_t leaf = 256;
-// The capacity of the stack: more than the levels of a balanced tree of 256 summands need.
+// The capacity of the stack, which is larger than the number of levels of a balanced tree of 256 summands.
 constexpr std::size_t max_stack = 18;
 
 // The summands of a sum: their addresses, and the number of additions after each.

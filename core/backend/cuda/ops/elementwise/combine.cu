@@ -11,7 +11,7 @@ struct Product {
   __device__ float operator()(float a, float b) const { return a * b; }
 };
 
-// Whether a is the extreme value of a and b, as it is if they are equal. NaN counts as extreme.
+// Whether a is the extreme value of a and b; true for equal values. NaN counts as extreme.
 __device__ bool is_extreme(Extreme which, float a, float b) {
   return which == Extreme::largest ? !(b > a) && b == b : !(b < a) && b == b;
 }

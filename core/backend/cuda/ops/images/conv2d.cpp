@@ -24,7 +24,7 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr const char *engine_prefix = "engine ", *fused_prefix = "fused ";
-constexpr std::int64_t alignment = 256;  // of the ranges of the workspace, in bytes
+constexpr std::int64_t alignment = 256;  // alignment of the ranges of the workspace, in bytes
 
 EngineRules rules_of(const LowerContext& context, DType dtype) {
   const DeviceOptions& options = context.device.options();
@@ -43,7 +43,7 @@ std::optional<DenseShape> dense_shape(const ConvolutionShape& s) {
 struct OpGraphs {
   Plans::GraphPointer plain, fused;
 
-  // The plan with this name; empty if the name is not that of an engine.
+  // The plan with this name; empty if the name does not name an engine.
   std::optional<Plans::Wanted> wanted(std::string_view name) const {
     const auto with_prefix = [&](std::string_view prefix,
                                  const Plans::GraphPointer& graph) -> std::optional<Plans::Wanted> {

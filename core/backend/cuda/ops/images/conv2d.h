@@ -8,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// The plan of the convolution's recorded candidate; empty if nothing is recorded, if the record is not a plan, and for
-// other ops. Does not read the context's layouts.
+// The plan of the convolution's recorded candidate; empty if no candidate is recorded, if the record is not a plan, and
+// for other ops. Does not read the context's layouts.
 std::optional<Plans::Wanted> recorded_plan(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The number of blocks that a multiprocessor can run at the same time, which their registers limit.
+// The number of blocks that a multiprocessor can run at the same time, which is limited by their registers.
 constexpr int resident_blocks(int pixel_tiles) { return pixel_tiles == 2 ? 4 : 2; }
 
 // The values of the kernel, [out, height, width, in], that an output channel multiplies with values k and k + 1 of a
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
                           const float* __restrict__ bias, bool relu, T* __restrict__ y) {
   constexpr int lane_channels = 2 * channel_tiles, pack = lane_channels < 8 ? lane_channels : 8;
   __shared__ uint2 patch[max_patch_pixels];
-  __shared__ uint4 kernels[max_window_steps * channel_tiles / 2 * 32];  // by step, pair of products, lane
+  __shared__ uint4 kernels[max_window_steps * channel_tiles / 2 * 32];  // order: step, pair of products, lane
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int group = lane / 4, in_group = lane % 4;
   const int first_channel = static_cast<int>(blockIdx.y) * channel_tile * channel_tiles;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(tile_threads, resident_blocks(pixel_tiles))
   }
 }
 
-// The possible numbers of pixel tiles of a warp, after which the kernels are named.
+// The possible numbers of pixel tiles of a warp. The names of the kernels contain these numbers.
 constexpr int all_pixel_tiles[] = {4, 2};
 std::string name_of_tiles(int count) { return "own, " + std::to_string(count * pixel_tile) + " columns"; }
 

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(tile_threads, gradient_blocks)
   const T* const matrices = gradients + (lane / 8 % 2 * 8 + lane % 8) * pitch + lane / 16 * channel_tile;
   const auto* const values = reinterpret_cast<const std::uint16_t*>(patch);
   const int next = s.column_stride * 4, far = 8 * next;  // values to the window of the next pixel, and of the eighth
-  int offsets[warp_steps];  // of the lane's values in a step; steps that do not exist are computed and dropped
+  int offsets[warp_steps];  // offsets of the lane's values by step; missing steps are computed and dropped
 #pragma unroll
   for (int m = 0; m < warp_steps; ++m) {
     const int step = min(first_step + m * warps.groups, s.steps - 1);

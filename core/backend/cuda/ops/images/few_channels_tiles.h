@@ -16,14 +16,14 @@ namespace trainctl::cuda {
 
 constexpr int tile_threads = 128, tile_rows = tile_threads / 32;
 constexpr int step_columns = 4, step_values = 4 * step_columns;
-constexpr int max_window_steps = 14;              // steps of a window; a window of 7x7 has 14
-constexpr int max_patch_pixels = 1792;            // pixels of an image in shared memory
+constexpr int max_window_steps = 14;              // maximum number of steps of a window; a window of 7x7 has 14
+constexpr int max_patch_pixels = 1792;            // maximum number of pixels of an image in shared memory
 constexpr int channel_tile = 8, pixel_tile = 16;  // output channels and pixels of one product
 
 struct FewChannels {
   int height, width, channels, out_height, out_width, out_channels;
   int kernel_rows, kernel_columns, row_stride, column_stride, top, left;  // top, left: padding
-  int row_steps, steps;           // of a row of the window, and of the whole window
+  int row_steps, steps;           // number of steps of a row of the window, and of the whole window
   int columns;                    // columns of the output in a tile
   int patch_rows, patch_columns;  // size of the part of an image under a tile
   std::uint32_t tiles;
@@ -92,8 +92,8 @@ struct TileOrigin {
   }
 };
 
-// Reads the part of the image under a tile, many pixels at once. Channels and pixels that the image does not have are
-// zeros.
+// Reads the part of the image under a tile, many pixels in parallel. Channels and pixels that the image does not have
+// are zeros.
 template <class T>
 __device__ void read_patch(const FewChannels& s, const TileOrigin& tile, const T* __restrict__ x, uint2* patch) {
   constexpr int batch = 8;

@@ -16,15 +16,15 @@ struct Winner {
   std::int32_t pixel = std::numeric_limits<std::int32_t>::max();
 
   // Whether this value precedes another one: NaN precedes all values, the larger value precedes the smaller one, and of
-  // equal values the first pixel's precedes.
+  // equal values, the value of the first pixel precedes.
   __device__ bool beats(const Winner& other) const {
     if (isnan(value) || isnan(other.value)) return isnan(value) && (!isnan(other.value) || pixel < other.pixel);
     return value > other.value || (value == other.value && pixel < other.pixel);
   }
 };
 
-// Images whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y, ...
-// winners may be null.
+// Images with their pixels as the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y,
+// and so on. `winners` may be null.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     find_maxima(ChannelGrid grid, std::int64_t images, const T* __restrict__ x, T* __restrict__ y,

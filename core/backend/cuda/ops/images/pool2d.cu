@@ -43,8 +43,8 @@ __global__ void average_pool(PoolShape s, const T* __restrict__ x, T* __restrict
   }
 }
 
-// Computes dx for each input pixel: from the winners or, if `winners` is null, as an equal share of each output whose
-// window contains the pixel.
+// Computes dx for each input pixel: from the winners or, if `winners` is null, as an equal share of each output that
+// has the pixel in its window.
 template <class T, int width>
 __global__ void pool_gradient(PoolShape s, const T* __restrict__ dy, const std::uint8_t* __restrict__ winners,
                               T* __restrict__ dx) {
@@ -60,7 +60,8 @@ __global__ void pool_gradient(PoolShape s, const T* __restrict__ dy, const std::
   }
 }
 
-// Images whose pixels are the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y, ...
+// Images with their pixels as the rows of a ChannelGrid: block (x, y) processes tile x of the images y, y + gridDim.y,
+// ...
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     global_average_pool(ChannelGrid grid, std::int64_t images, const T* __restrict__ x, T* __restrict__ y) {

@@ -42,7 +42,7 @@ struct Axis {
   }
   // Whether each position is in the windows of at most two outputs.
   bool has_pairs() const { return dilation == 1 && size <= 2 * stride; }
-  // The outputs whose windows may contain a position: [first, last].
+  // The outputs that may have a position in their windows: [first, last].
   __device__ int first_holder(int position) const {
     const int start = position + before - (size - 1) * dilation;
     return start <= 0 ? 0 : divided(by_stride, start + stride - 1);
@@ -59,9 +59,9 @@ struct Axis {
   }
 };
 
-// The two outputs whose windows may contain a position, if Axis::has_pairs(), and the indices of the position within
-// their windows. If a window does not contain the position, its index is `none` and its output is 0, which exists and
-// can be read.
+// The two outputs that may have a position in their windows, if Axis::has_pairs(), and the indices of the position
+// within their windows. If a window does not contain the position, its index is `none` and its output is 0, which
+// exists and can be read.
 struct HolderPair {
   static constexpr int none = -1;
   int outputs[2], indices[2];
@@ -169,10 +169,10 @@ struct Maxima {
   }
 };
 
-// Sums the gradient of pack i of the input over the outputs whose windows contain the pack: term(pack of dy at an
+// Sums the gradient of pack i of the input over the outputs that have the pack in their windows: term(pack of dy at an
 // offset, that offset, the index within the window, row and column of the output, sums) adds an output's contribution
-// to the sums. Indices within the window ascend. The loops are not unrolled: in the number of their rounds,
-// max(max(-a, b), c), ptxas 13.0 drops the sign of a on sm_90 (scripts/check-kernels looks for such code).
+// to the sums. Indices within the window ascend. The loops are not unrolled: in the number of their rounds, max(max(-a,
+// b), c), ptxas 13.0 drops the sign of a on sm_90 (scripts/check-kernels looks for such code).
 template <int width, class T, class Term>
 __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_t i, const Term& term) {
   const Spot at = input_spot(s, i, width);
@@ -196,7 +196,8 @@ __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_
   return pack;
 }
 
-// gathered_by_winners() for windows with pairs: reads the four outputs whose windows may contain the pack at once.
+// gathered_by_winners() for windows with pairs: reads together the four outputs that may have the pack in their
+// windows.
 template <int width, class T>
 __device__ Pack<T, width> gathered_by_pairs(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                             std::uint32_t i) {
@@ -225,7 +226,8 @@ __device__ Pack<T, width> gathered_by_pairs(const PoolShape& s, const T* dy, con
   return pack;
 }
 
-// The gradient of max pooling at pack i of the input: the sum of dy over the outputs whose maximum it is.
+// The gradient of max pooling at pack i of the input: the sum of dy over the outputs for which the pack holds the
+// maximum.
 template <int width, class T>
 __device__ Pack<T, width> gathered_by_winners(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                               std::uint32_t i) {

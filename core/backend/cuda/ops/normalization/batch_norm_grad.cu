@@ -7,7 +7,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// A candidate whose threads process `width` channels, with the mask from the source `mask`.
+// A candidate in which each thread processes `width` channels, with the mask from the source `mask`.
 template <class T, int width, ReluMask mask>
 Candidate gradient_candidate(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();

@@ -13,7 +13,7 @@ constexpr DType dtype_of(float) { return DType::float32; }
 constexpr DType dtype_of(__nv_bfloat16) { return DType::bfloat16; }
 constexpr DType dtype_of(__half) { return DType::float16; }
 
-// The tensors of a backward pass; those that the op does not have are null.
+// The tensors of a backward pass; a pointer is null if the op does not have the tensor.
 template <class T>
 struct Backward {
   const T* dy;
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   });
 }
 
-// The numbers of channels per thread, of which each is a candidate for a gradient; the most promising first. In float32
-// the factors of 8 channels would not fit into a thread's registers.
+// The possible numbers of channels per thread; each number is a candidate for a gradient. The most promising number
+// comes first. In float32 the factors of 8 channels would not fit into a thread's registers.
 inline std::vector<int> gradient_widths(const TensorType& x) {
   const std::int64_t channels = x.shape.back();
   if (channels % 8 == 0 && x.dtype != DType::float32) return {4, 8};

@@ -115,7 +115,7 @@ struct Alternative {
 // The recorded alternative, or else the fastest one; the first one if none is recorded and x is too small to be worth
 // timing.
 Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
-  constexpr std::int64_t min_timed_elements = 1 << 20;  // elements
+  constexpr std::int64_t min_timed_elements = 1 << 20;  // number of elements below which alternatives are not timed
   const std::string key = choice_key(context);
   std::vector<std::string> names;
   for (const Alternative& alternative : alternatives) names.push_back(alternative.name);

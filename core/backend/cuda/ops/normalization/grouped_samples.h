@@ -32,11 +32,11 @@ struct GroupedSamples {
 // The two quantities of a column in a stripe, [sample][stripe][channel].
 using Partials = float2*;
 
-// The pack width of the passes over elements, whose threads keep several factors of each channel in registers.
+// The pack width of the passes over elements. Their threads keep several factors of each channel in registers.
 template <int widest_pack>
 constexpr int elements_width = widest_pack == 1 ? 1 : 4;
 
-// The grids of a sample: for sums, whose threads have several rows each, and for the pass over elements.
+// The grids of a sample: one for sums, in which each thread has several rows, and one for the pass over elements.
 template <class T, int width>
 struct GroupedGrids {
   ChannelGrid sums, elements;

@@ -1,8 +1,8 @@
 // Device functions, kernels and grids that the ops of batch normalisation share: statistics, the factors of a channel,
 // and the pass over elements.
 //
-// Statistics are computed by stripes of rows, relative to the stripe's first row (shifted sums), and the stripes' means
-// and sums of squares are combined in float64, so that a large mean does not make the variance less precise. The passes
+// Statistics are computed by stripes of rows, relative to the stripe's first row (shifted sums). The stripes' means and
+// sums of squares are combined in float64, so that a large mean does not make the variance less precise. The passes
 // after the sums process the rows in reverse order, since the rows that the sums read last may still be in the cache.
 #pragma once
 
@@ -141,8 +141,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   });
 }
 
-// The grids of an op: one for its sums, whose blocks all run at the same time and whose results one block adds up, and
-// one for the pass over elements after the sums.
+// The grids of an op: one for its sums, and one for the pass over elements after the sums. All blocks of the first grid
+// run at the same time, and one of them adds up the results of all blocks.
 struct Grids {
   ChannelGrid sums, elements;
 

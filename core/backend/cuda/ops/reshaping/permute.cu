@@ -12,7 +12,7 @@ constexpr int max_loops = 8;
 struct Loops {
   int count = 0;
   std::uint32_t sizes[max_loops];
-  std::int64_t strides[max_loops];  // of x, in packs
+  std::int64_t strides[max_loops];  // strides of x, in packs
 };
 
 template <class T, int width>

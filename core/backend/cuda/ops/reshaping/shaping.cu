@@ -9,7 +9,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Each thread converts four neighbouring values at once if both sides are aligned; parameters may be unaligned.
+// Each thread converts four neighbouring values together if both sides are aligned; parameters may be unaligned.
 template <class From, class To>
 __global__ void convert(const From* __restrict__ from, To* __restrict__ to, std::int64_t count) {
   constexpr int width = 4;

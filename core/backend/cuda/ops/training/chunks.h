@@ -1,5 +1,5 @@
 // The chunk that one thread block of an optimizer kernel updates: a range of the flat regions, or a tile of a parameter
-// whose compute copy is transposed.
+// with a transposed compute copy.
 #pragma once
 
 #include <span>
@@ -42,7 +42,7 @@ std::vector<ChunkRange> ranges_of_chunks(const OptimizerUpdate& update, const st
 // Returns the lowering of an optimizer with the layouts that its compute copies must have.
 Lowering with_copies(const LowerContext& context, Lowering lowering);
 
-// Four neighbouring elements of a chunk's row, of which those in [from, to) belong to the chunk. The regions of the
+// Four neighbouring elements of a chunk's row. The elements in [from, to) belong to the chunk. The regions of the
 // optimizer's states may be unaligned.
 struct Vec4 {
   int row;

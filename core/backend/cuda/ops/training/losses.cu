@@ -61,7 +61,7 @@ struct LossRow {
   }
 };
 
-// A rank's range of a row of classes, and the class sums of all ranks that have parts of the row.
+// A rank's range of a row of classes, and the class sums of all ranks that hold ranges of the row.
 template <class T>
 struct PartOfRow {
   const LossRow<T>& own;
@@ -102,7 +102,7 @@ struct PartOfRow {
 template <class T>
 struct SampleRow {
   LossRow<T> own;
-  const float* weights;  // of positions; null if all positions weigh 1
+  const float* weights;  // weights of the positions; null if all positions have weight 1
   int each;              // number of values of a position
 
   __device__ bool trains() const { return own.trains(); }
@@ -161,8 +161,8 @@ __device__ float row_loss(const Rule& rule, const R& row, int values, const Loss
   }
 }
 
-// dx is null in evaluation, `count` if another loss counts the samples, `of_all` if predictions are of all classes. A
-// row of weight 0 may hold any values. A label outside of the classes makes the loss NaN.
+// dx is null in evaluation, `count` is null if another loss counts the samples, and `of_all` is null if predictions are
+// for all classes. A row of weight 0 may hold any values. A label outside of the classes makes the loss NaN.
 template <class T, class Rule>
 __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange range, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights,
@@ -298,7 +298,7 @@ Lowering lower_class_sums(const LowerContext& context) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
           if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.columns, rule);
-          require(false, "class_sums of a loss that is not over classes");
+          require(false, "class_sums: the loss is not over classes");
           return {};
         },
         def.rule);

@@ -30,8 +30,8 @@ struct StepScalars {
   }
 };
 
-// The rule's factors, which depend on the step alone. Each block computes them once, in float64. All threads must call
-// it.
+// The rule's factors, which depend on the step alone. Each block computes them once, in float64. All threads of the
+// block must call this function.
 template <class Rule>
 __device__ const float* factors_of(const Rule& rule, const StepScalars& scalars) {
   if constexpr (Rule::factors == 0) {
@@ -50,13 +50,13 @@ struct Squares {
   double weights, directions;
 };
 
-// The sums over a block's threads. All threads must call it.
+// The sums over a block's threads. All threads of the block must call this function.
 __device__ inline Squares block_squares(double weights, double directions) {
   __shared__ double of_weights[32], of_directions[32];
   return {block_sum(weights, of_weights), block_sum(directions, of_directions)};
 }
 
-// The sums over a parameter's chunks. All threads must call it.
+// The sums over a parameter's chunks. All threads of the block must call this function.
 __device__ inline Squares sum_of(const ChunkRange& range, const Squares* of_chunks) {
   double weights = 0, directions = 0;
   for (int c = range.begin + static_cast<int>(threadIdx.x); c < range.end; c += static_cast<int>(blockDim.x)) {
@@ -66,7 +66,7 @@ __device__ inline Squares sum_of(const ChunkRange& range, const Squares* of_chun
   return block_squares(weights, directions);
 }
 
-// Lowers a step of an optimizer whose states are factors of matrices.
+// Lowers a step of an optimizer with states that are factors of matrices.
 Lowering lower_factored(const LowerContext& context, const Adafactor& rule);
 
 }  // namespace trainctl::cuda

@@ -80,7 +80,7 @@ struct InputChunk {
   int input = 0;
 };
 
-constexpr int chunk_inputs = 256;  // inputs of one launch
+constexpr int chunk_inputs = 256;  // maximum number of inputs of one launch
 struct ChunkInputs {
   const float* values[chunk_inputs];
 };
