@@ -34,7 +34,7 @@ TEST_CASE("a run that fits, or whose limit is not known, is accepted") {
 }
 
 TEST_CASE("a run that needs more memory than any machine has is refused even if free memory is not known") {
-  const std::string text = message(plan_of(most_memory, 900), 0, {64, 1, 64});
+  const std::string text = message(plan_of(max_memory, 900), 0, {64, 1, 64});
   CAPTURE(text);
   CHECK(holds(text, "no machine has more than 140.7 TB"));
 }

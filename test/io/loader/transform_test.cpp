@@ -227,7 +227,7 @@ TEST_CASE("samples without resize and padding stay bytes, and have the same valu
   std::mt19937 random(4);
   std::vector<std::uint8_t> pixels(9 * 8 * 3);
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
-  const ImageView image = as_image(pixels.data(), DType::uint8, {9, 8, 3}).slice(1, 1, 7, 6);
+  const ImageView image = as_image(pixels.data(), DType::uint8, {9, 8, 3}).crop(1, 1, 7, 6);
   const Affine affine{{0.5, 2, 3}, {1, -1, 0.25}};
   const Transform floats({9, 8, 3}, DType::uint8, fixed, augment, affine);
   const Transform bytes({9, 8, 3}, DType::uint8, fixed, augment, {});
