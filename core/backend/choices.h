@@ -1,5 +1,5 @@
-// KernelChoices: the record of which implementation was chosen for which computation. Rank 0 times a choice once; all
-// ranks and later runs reuse it.
+// KernelChoices: records the implementation that was chosen for each computation. Rank 0 times a choice once; all ranks
+// and later runs reuse it.
 #pragma once
 
 #include <functional>

@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// A control group, as a folder whose files hold its limits.
+// A control group: a folder with files that hold its limits.
 struct ControlGroup {
   std::string folder;
   int version = 2;  // version of the cgroup interface, 1 or 2, which decides the names of the files
@@ -23,8 +23,8 @@ std::vector<ControlGroup> control_groups(std::string_view controller, const std:
 // The integer in a group's file; empty if the file is missing or holds no integer (for example "max").
 std::optional<std::int64_t> number_in(const ControlGroup& group, const std::string& file);
 
-// The number after a key in a group's file whose lines are "KEY NUMBER", such as memory.stat; empty if the key is
-// missing.
+// The number after a key in a group's file with lines of the form "KEY NUMBER", such as memory.stat; empty if the key
+// is missing.
 std::optional<std::int64_t> number_of_key(const ControlGroup& group, const std::string& file, std::string_view key);
 
 }  // namespace trainctl

@@ -12,14 +12,14 @@ namespace trainctl {
 
 struct Failure {
   int exit_code = 0;
-  std::string message = {};             // for the user; empty after success
+  std::string message = {};             // message for the user; empty after success
   std::vector<Diagnostic> errors = {};  // the single messages, with their locations where known
 
   bool operator==(const Failure&) const = default;
 };
 
 // Converts an exception to a failure. An exception caused by the user's files or numbers, the disk, the memory or a
-// limit is never reported as an internal error, whatever its type.
+// limit is never reported as an internal error, regardless of its type.
 Failure failure_of(const std::exception_ptr& exception);
 
 // The text of what() without the location at its beginning.

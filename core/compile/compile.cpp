@@ -1,4 +1,4 @@
-// Compiles programs with a backend's kernels, or with assumed ones.
+// Compiles programs with a backend's kernels, or with assumed kernels.
 #include "core/compile/compile.h"
 
 #include "core/compile/lower.h"

@@ -16,7 +16,7 @@
 namespace trainctl {
 namespace {
 
-// A block of memory for a chain of lifetimes, each of which continues the previous one.
+// A block of memory for a chain of lifetimes. Each lifetime continues the previous lifetime.
 struct Block {
   std::int64_t bytes = 0;  // rounded up to the alignment
   int first = 0;
@@ -72,7 +72,7 @@ Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
     int first = 0, last = 0;
   };
   Placed result{std::vector<std::int64_t>(blocks.size()), 0};
-  std::vector<Taken> by_offset;  // blocks placed so far; a vector, since each new block is compared with all of them
+  std::vector<Taken> by_offset;  // blocks placed so far; a vector, since each new block is compared with all blocks
   for (int b : order) {
     const Block& block = blocks[static_cast<std::size_t>(b)];
     if (block.bytes == 0) continue;

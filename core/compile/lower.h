@@ -5,7 +5,7 @@
 
 namespace trainctl {
 
-// Chooses the kernels of ops: those of a backend, or assumed ones without a device.
+// Chooses the kernels of ops: kernels of a backend, or assumed kernels without a device.
 class Kernels {
  public:
   virtual ~Kernels() = default;

@@ -66,10 +66,11 @@ struct ComputeCopy {
 };
 
 struct PlacedProgram {
-  // Its tensors include those of lowering (compute copies, reordered activations); its list of segments is empty.
+  // Its tensors include the tensors that lowering adds (compute copies, reordered activations); its list of segments is
+  // empty.
   Program program;
   std::vector<PlacedSegment> segments;  // the program's segments with reorders, and the copies segment
-  std::vector<PlacedTensor> tensors;    // by TensorId
+  std::vector<PlacedTensor> tensors;    // index: TensorId
   std::vector<ComputeCopy> copies;
   int copies_segment = -1;  // runs after the update, and before a program that has stale copies; -1: none
 

@@ -126,7 +126,8 @@ class SlotPlanner {
     }
   }
 
-  // The tensor whose memory this one uses: itself or the tensor that it aliases; no_tensor if it is not in the slot.
+  // The tensor that owns the memory of the tensor `id`: itself or the tensor that it aliases; no_tensor if it is not in
+  // the slot.
   TensorId owner(TensorId id) const {
     while (id != no_tensor && placed_.program.tensor(id).alias_of != no_tensor)
       id = placed_.program.tensor(id).alias_of;

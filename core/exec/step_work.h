@@ -46,7 +46,7 @@ class StepWork {
  public:
   // All references must outlive the work. `buffers` is the number of step buffers that may hold the host's values. With
   // `long_ops`, ops that take long get marks, too, so that reached() can name the op at which a peer was lost.
-  // `threads` are asynchronous streams for the compute streams after stream 0; missing ones are added.
+  // `threads` are asynchronous streams for the compute streams after stream 0; missing streams are added.
   StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
            const PlacedProgram& program, int buffers, bool long_ops);
 
@@ -81,7 +81,7 @@ class StepWork {
   struct Range {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // for each buffer: one without marks, one with marks
+    std::vector<std::unique_ptr<Recording>> recordings;  // for each buffer: one recording without marks, one with marks
   };
   // A mark, set before the unit of this number.
   struct Mark {
@@ -120,7 +120,8 @@ class StepWork {
   void make_side_streams();
   static void run_side_stream(void* side_stream);
   void join_side_streams();
-  // Runs the units of all streams; the units of stream 0 run on this thread. `seconds` is that of run_timed(), or null.
+  // Runs the units of all streams; the units of stream 0 run on this thread. `seconds` is the argument of run_timed(),
+  // or null.
   void run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds);
   void run(const Section& section, const StepSources& sources, PhaseSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);

@@ -24,7 +24,7 @@ class Differentiator {
   virtual bool accumulate() const = 0;
   // The tensor for the gradient of a trainable parameter.
   virtual TensorId parameter_gradient(TensorId parameter) = 0;
-  // Appends a backward op of `forward` whose outputs are new activations; returns the outputs.
+  // Appends a backward op of `forward` with new activations as its outputs; returns the outputs.
   virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                      const Op& forward) = 0;
   // Appends a backward op of `forward` that writes the tensors `outputs`, with a new activation for each no_tensor;

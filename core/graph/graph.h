@@ -25,7 +25,7 @@ struct Initializer {
   double minimum = -0.05, maximum = 0.05;  // uniform
   double gain = 1;                         // orthogonal, identity
   double fan_in = 0, fan_out = 0;          // set by the layer: input and output connections of one unit
-  // Elements [ones_begin, ones_end) are 1, whatever the initializer: the bias of the forget gate of an LSTM.
+  // Elements [ones_begin, ones_end) are 1 with every initializer: the bias of the forget gate of an LSTM.
   std::int64_t ones_begin = 0, ones_end = 0;
 };
 

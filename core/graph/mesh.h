@@ -27,7 +27,7 @@ struct Mesh {
     int tensor = 0;
 
     int along(MeshAxis axis) const;
-    // Returns a copy of this position whose coordinate along the axis is `along`.
+    // Returns a copy of this position with the coordinate `along` on the axis.
     Position with(MeshAxis axis, int along) const;
     bool operator==(const Position&) const = default;
   };
@@ -55,7 +55,7 @@ struct MeshRank {
   bool operator==(const MeshRank&) const = default;
 };
 
-// The position of a replica in a mesh whose only axis is data.
+// The position of a replica in a mesh with only the data axis.
 inline MeshRank replica(int rank, int ranks) { return MeshRank(Mesh{.data = ranks}, rank); }
 
 }  // namespace trainctl

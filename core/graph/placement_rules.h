@@ -44,7 +44,7 @@ std::string samples(const TensorType& type);
 // Returns letters for the first and the last dimension and "." for the others, such as "a..c".
 std::string samples_and_channels(const TensorType& type);
 
-// The placements of an elementwise op whose inputs have the same shape. The op is linear in the inputs `linear` taken
+// The placements of an elementwise op on inputs of the same shape. The op is linear in the inputs `linear` taken
 // together: either all of these inputs and the output are partial, or no tensor is.
 OutputPlacements place_elementwise(const PlacementQuery& query, const std::vector<std::size_t>& linear = {});
 // The placements of an op with one input whose last dimension must not be split; `linear` tells whether the op is

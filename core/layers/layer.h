@@ -36,7 +36,7 @@ inline constexpr int no_output = -1;
 struct LayerOptions : Options {
   Auto<std::string> name;
 
-  // The layers whose outputs are the inputs of this layer; empty: the previous layer.
+  // The layers that produce the inputs of this layer; empty: the previous layer.
   virtual std::vector<Reference> references() const = 0;
   // Appends the layer's ops to the graph. `inputs` has at least one feature; all are known. Returns the output, or an
   // unknown feature after reporting an error.
@@ -128,7 +128,7 @@ class Layer {
   friend class Expansion;
 
   // Returns the layer's parameter or statistic of this name, and whether it is new. Reports an error if its shape
-  // differs from that of the layer's first use.
+  // differs from its shape at the layer's first use.
   std::pair<TensorId, bool> weights(const std::string& name, const Shape& shape, Role role);
 
   Expansion& expansion_;

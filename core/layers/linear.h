@@ -34,7 +34,7 @@ struct LinearLayer : ChainedLayer {
   }
 };
 
-// Adds the keys of a LinearLayer, which follow those of the layer itself.
+// Adds the keys of a LinearLayer, which follow the keys of the layer itself.
 template <class O>
 Keys<O> linear_keys(Keys<O>&& keys) {
   return std::move(keys)

@@ -22,7 +22,7 @@ struct LossOptions : Options {
 // A loss, resolved against the network's output.
 struct ResolvedLoss {
   LossRule rule;
-  // The activation at the end of the network that is left out in training because the loss op takes logits
+  // The activation at the end of the network that is left out in training because the loss op reads logits
   // (BuildOptions::logits). Applied to the op's input, it returns the predictions that users and some metrics need.
   FinalActivation folded = FinalActivation::none;
   SourceLocation location;

@@ -82,9 +82,9 @@ std::vector<TensorId> matched(const Program& rest, Program& program) {
   return in_program;
 }
 
-// Appends the passes of the last micro-batch of the training program `rest` to those of `program`. Both programs belong
-// to one network and have neither been distributed nor finished. They share parameters, gradients, statistics, sums and
-// scalars, which are matched by name.
+// Appends the passes of the last micro-batch of the training program `rest` to the passes of `program`. Both programs
+// belong to one network and have neither been distributed nor finished. They share parameters, gradients, statistics,
+// sums and scalars, which are matched by name.
 Program with_rest(Program program, const Program& rest) {
   const std::vector<TensorId> tensors = matched(rest, program);
   const auto translate = [&](TensorId& id) {

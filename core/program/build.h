@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The micro-batches that a rank's samples are cut into: equal ones, and possibly a smaller one after them.
+// The micro-batches that a rank's samples are cut into: equal micro-batches, and possibly a smaller one at the end.
 struct MicroBatches {
   std::int64_t samples = 0;  // samples of each of the equal micro-batches
   int count = 1;             // number of equal micro-batches
@@ -31,11 +31,11 @@ MicroBatches cut_equally(std::int64_t samples, std::int64_t largest);
 // Builds the training step of a rank. Its samples are cut into these micro-batches, and the gradients of the
 // micro-batches are summed. Segments: forward; backward, which starts with loss, metrics and sums and overwrites the
 // gradients; backward_accumulate for later micro-batches, which adds to the gradients; update. A rank without samples
-// contributes zeros: its backward begins with ZeroGradients. The collectives are those of the parallelism and of the
-// agreement. Lowering adds the compute copies of parameters (core/compile). The flat layout is the same for every
-// number of samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of several
-// ranks, this function and those below set and check the placements of all tensors and throw the Error{internal} of
-// check_placements() (placements.h).
+// contributes zeros: its backward begins with ZeroGradients. The program contains the collectives of the parallelism
+// and of the agreement. Lowering adds the compute copies of parameters (core/compile). The flat layout is the same for
+// every number of samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of
+// several ranks, this function and those below set and check the placements of all tensors and throw the
+// Error{internal} of check_placements() (placements.h).
 //
 // `max_micro_batches`: the largest number of micro-batches of any rank in the step. It is only used if all ranks need
 // the same number (Parallelism::equal_micro_batches, or collectives of the data axis in the cut graph): this rank's

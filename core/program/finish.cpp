@@ -20,7 +20,7 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 }
 
 // Makes the sums the last members of the bucket that the update reduces last over the data axis. If it reduces no
-// bucket, the sums become a bucket of their own, whose reduction is appended to `reductions`. `sums` does not contain
+// bucket, the sums become a bucket of their own, and its reduction is appended to `reductions`. `sums` does not contain
 // sums that the strategy reduces.
 void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
@@ -113,8 +113,8 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
   if (shared) reductions.push_back(local_squares(program, rank, squares, axes));
   if (rank.size(MeshAxis::data) > 1) reduce_sums(program, sums, reductions);
   if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
-  // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
-  // finite: the agreement's flags are reduced over it too.
+  // Ranks along the tensor axis have equal sums, but only some of these ranks may have a stop request or a loss that is
+  // not finite: the agreement's flags are reduced over it too.
   if (rank.size(MeshAxis::tensor) > 1) reductions.push_back(reduce(MeshAxis::tensor, program.step.agree, "agree"));
   if (by_chunk) {
     std::ranges::move(squares_by_chunk(program, rank, squares, axes), std::back_inserter(reductions));

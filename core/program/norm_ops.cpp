@@ -18,7 +18,7 @@ std::vector<LocalExtent> counted_extents(const Program& program, const MeshRank&
   return extents;
 }
 
-// The ranges of the buckets' gradients of which this rank adds up the squares; InputRange::input is the number of the
+// The ranges of the buckets' gradients for which this rank adds up the squares; InputRange::input is the number of the
 // bucket. The gaps between parameters are left out if they may contain values other than zero, as in sums of shards.
 std::vector<InputRange> norm_ranges(const Program& program, const MeshRank& rank) {
   const bool gaps_are_zero = !program.flat.shares(Quantity::states);

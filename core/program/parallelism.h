@@ -15,7 +15,7 @@ struct Parallelism {
   // micro-batch's backward pass overwrites them, and `distribute` adds them up.
   bool keeps_gradients = true;
   // Whether micro-batches contain collectives, so that all ranks must run the same number of micro-batches; a rank with
-  // fewer runs its last ones without samples.
+  // fewer micro-batches runs its last micro-batches without samples.
   bool equal_micro_batches = false;
   // Makes this rank's forward graph from the whole graph: splits weights, cuts stages. Fusion and differentiation
   // follow, so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.

@@ -78,7 +78,7 @@ struct Value<ByName<T>> {
 // Whether all names need a value.
 enum class Coverage { all, some };
 
-// Reports entries whose names are not among `names`, a value without a name if there are several names, and with
+// Reports entries with names that are not among `names`, a value without a name if there are several names, and with
 // Coverage::all names without a value. `names` is {""} if the model's only input or output has no name; then any entry
 // with a name is reported. `what` is the noun for messages: "input" or "output".
 template <class T>

@@ -22,7 +22,7 @@ class TensorExtent {
  public:
   enum class Kind { whole, box, range, box_range };
 
-  TensorExtent() = default;  // the whole tensor, whatever its shape
+  TensorExtent() = default;  // the whole tensor, for any shape
 
   // Elements [offsets[i], offsets[i] + sizes[i]) along every dimension i, all within the shape.
   static TensorExtent box(const Shape& shape, std::vector<std::int64_t> offsets, std::vector<std::int64_t> sizes);

@@ -110,7 +110,7 @@ Share share_of(std::int64_t batch, const BatchDivision& division);
 // Returns the division of evaluation batches for a division of training batches: the same division or, with logical
 // shards, one shard for each replica.
 BatchDivision evaluation_division(BatchDivision training);
-// The number of samples of an evaluation batch, given that of a training batch.
+// The number of samples of an evaluation batch, given the number of samples of a training batch.
 std::int64_t evaluation_batch(std::int64_t training_batch, const BatchDivision& division);
 
 // The number of samples of the largest share of a batch: no share of a smaller batch has more.

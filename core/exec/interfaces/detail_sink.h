@@ -27,7 +27,7 @@ class DetailSink {
 
   // Writes the distribution of a tensor's values ("weights/conv1/kernel") after `step` steps.
   virtual void histogram(std::int64_t step, const std::string& name, const Histogram& values) = 0;
-  // Writes the samples after an evaluation, always the same ones, in the order of their numbers.
+  // Writes the samples after an evaluation, always the same samples, in the order of their numbers.
   virtual void samples(std::int64_t step, std::span<const JudgedSample> judged) = 0;
 };
 

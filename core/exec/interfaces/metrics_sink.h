@@ -42,7 +42,7 @@ struct StartEvent {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
-  double flops_per_sample = 0;  // FLOPs of a training step's layers: three times those of the forward pass
+  double flops_per_sample = 0;  // FLOPs of a training step's layers: three times the FLOPs of the forward pass
   double peak_flops = 0;        // FLOP/s of all ranks' GPUs according to their data sheets; 0: unknown
   std::string monitor;  // such as "val_accuracy", which determines the best checkpoint; empty: no metric is monitored
   bool monitor_maximum = true;                                    // whether larger values are better

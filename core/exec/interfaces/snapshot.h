@@ -89,7 +89,7 @@ struct SnapshotFile {
 // A checkpoint that is being written, under a temporary name until it is complete.
 struct SnapshotTarget {
   std::string path;        // its final name, for messages
-  std::string address;     // where sinks find it on every rank: for a folder the absolute path
+  std::string address;     // the address by which sinks find it on every rank: for a folder, its absolute path
   std::int64_t bytes = 0;  // bytes of all tensors together
 };
 

@@ -1,9 +1,9 @@
 // Collectives: ops that all ranks along one axis of the mesh execute together, in the same order.
 //
-// Shapes are those of one rank's tensors. all_gather, reduce_scatter and all_to_all divide dimension 0 into consecutive
-// shards. The gradient of a collective is a collective, too (for tensor parallelism: Narayanan et al., 2021): an op
-// that sums over ranks in the forward pass copies in the backward pass and vice versa, because the loss counts once, no
-// matter how many ranks compute it.
+// All shapes are the shapes of one rank's tensors. all_gather, reduce_scatter and all_to_all divide dimension 0 into
+// consecutive shards. The gradient of a collective is a collective, too (for tensor parallelism: Narayanan et al.,
+// 2021): an op that sums over ranks in the forward pass copies in the backward pass and vice versa, because the loss
+// counts once, no matter how many ranks compute it.
 #pragma once
 
 #include "core/graph/op.h"
@@ -171,8 +171,8 @@ struct Receive final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Ops after a Wait run after the asynchronous collective whose output is the input of the Wait. Inputs: that output.
-// Outputs: an alias of that output, or the same tensor.
+// Waits for an asynchronous collective: ops after the Wait run after the collective. Inputs: the output of the
+// collective. Outputs: an alias of the input, or the same tensor.
 struct Wait final : OpDef {
   std::string_view kind() const override { return "wait"; }
   OpTrait trait() const override { return OpTrait::collective; }

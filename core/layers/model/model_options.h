@@ -21,7 +21,7 @@ struct ModelOptions {
   std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer reads
   std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
-  // Names of layers, each of which means the last use of the layer; empty: the last layer is the only output.
+  // Names of layers; a name refers to the last use of the layer. Empty: the last layer is the only output.
   std::vector<Reference> outputs;
 
   static Keys<ModelOptions> keys();

@@ -30,7 +30,7 @@ struct NormLayer : ChainedLayer {
   }
 };
 
-// Adds the keys of a NormLayer, which follow those of the layer itself.
+// Adds the keys of a NormLayer, which follow the keys of the layer itself.
 template <class O>
 Keys<O> norm_keys(Keys<O>&& keys) {
   return std::move(keys)

@@ -1,5 +1,5 @@
 // The steps of recurrent layers, forward and backward. A thread computes all steps of a few samples, without waiting
-// for other threads. Steps are computed in float32, whatever the dtype of the tensors is.
+// for other threads. Steps are computed in float32 for any dtype of the tensors.
 #include "core/graph/ops/recurrent.h"
 
 #include <algorithm>

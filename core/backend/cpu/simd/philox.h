@@ -11,8 +11,8 @@ namespace trainctl::cpu {
 inline constexpr int drawn_blocks = 16;               // Philox blocks that are drawn together
 inline constexpr int drawn_words = 4 * drawn_blocks;  // random words of these blocks
 
-// Writes the words of `drawn_blocks` consecutive blocks from block `index` on, by vectorised loops. The words equal
-// those of RandomKey::block().
+// Writes the words of `drawn_blocks` consecutive blocks from block `index` on, by vectorised loops. The words equal the
+// words of RandomKey::block().
 TRAINCTL_INLINE inline void draw_words(const RandomKey& key, std::uint64_t sample, std::uint32_t index,
                                        std::uint32_t* target) {
   const PhiloxBlock start = key.counter(sample, index);

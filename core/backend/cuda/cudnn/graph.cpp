@@ -100,7 +100,7 @@ int Graph::tensor(const Shape& shape, DType dtype) { return add_tensor(shape, dt
 
 int Graph::intermediate(const Shape& shape) { return add_tensor(shape, DType::float32, false); }
 
-// cuDNN orders dimensions as [n, channels, height, width], whatever their order in memory.
+// cuDNN orders dimensions as [n, channels, height, width], independently of their order in memory.
 int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
   const std::array<std::int64_t, 4> sizes{s[0], s[3], s[1], s[2]};
   const std::array<std::int64_t, 4> strides{s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]};

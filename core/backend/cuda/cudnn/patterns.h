@@ -11,7 +11,7 @@
 
 namespace trainctl::cuda {
 
-// Convolutions that represent those of ResNet-50, all without strides.
+// Convolutions that represent the convolutions of ResNet-50, all without strides.
 inline std::vector<ConvolutionShape> pattern_shapes(std::int64_t images, DType dtype) {
   const auto shape = [&](std::int64_t side, std::int64_t in, std::int64_t out, std::int64_t size) {
     const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};

@@ -1,5 +1,4 @@
-// Pads rows of channels with zeros, and removes the padding. The rows are those of a convolution's kernel, which is
-// small.
+// Pads rows of channels with zeros, and removes the padding. The rows belong to a convolution's kernel, which is small.
 #include "core/backend/cuda/device/channel_padding.h"
 
 #include "core/backend/cuda/device/grid.h"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int tile = 32;
 constexpr int rows_at_once = block_threads / tile;
-constexpr std::int64_t max_blocks = 65535;  // in the grid's y dimension
+constexpr std::int64_t max_blocks = 65535;  // maximum number of blocks in the grid's y dimension
 
 template <class From, class To>
 __global__ void transpose_tiles(const From* from, std::int64_t rows, std::int64_t columns, To* to, bool accumulate) {

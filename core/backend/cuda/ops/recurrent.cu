@@ -47,8 +47,8 @@ struct StepGrid {
         by_units(s.units) {}
 };
 
-// The tensors of a forward step; each address is that of the first sample's step. These are null: y if it does not hold
-// the step, `bias` if there is none, `product` at the first step, and gates, memories and before outside training.
+// The tensors of a forward step; each address belongs to the step of the first sample. These are null: y if it does not
+// hold the step, `bias` if there is none, `product` at the first step, and gates, memories and before outside training.
 template <class T>
 struct ForwardStep {
   const T* x;

@@ -8,7 +8,7 @@
 
 namespace trainctl::cuda {
 
-// The index of the GPU on which this rank computes, among the visible ones (CUDA_VISIBLE_DEVICES): its local rank
+// The index of the GPU on which this rank computes, among the visible GPUs (CUDA_VISIBLE_DEVICES): its local rank
 // modulo their number. Throws Error{resource} if there is no GPU, or the module has no kernels for it.
 int device_of(int local_rank);
 
@@ -19,7 +19,7 @@ VisibleGpus visible_gpus();
 struct DeviceOptions {
   bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
   bool deterministic = false;  // use only kernels that return the same bits every time
-  bool timing = true;          // choose the fastest kernels by timing; else the first ones of the libraries' heuristics
+  bool timing = true;  // choose the fastest kernels by timing; else the first kernels of the libraries' heuristics
 
   // The options as text for the keys of kernel choices: "", " tf32", " deterministic", ...
   std::string text() const;

@@ -1,4 +1,4 @@
-// Implements core's streams and events by those of CUDA.
+// Implements core's streams and events by CUDA's streams and events.
 #pragma once
 
 #include <atomic>

@@ -28,7 +28,7 @@ class Waits {
   void add(Watch& watch);
   void remove(Watch& watch);
 
-  // Waits until query(object) no longer returns cudaErrorNotReady. Throws as check() and the watches do.
+  // Waits until query(object) no longer returns cudaErrorNotReady. Throws the errors of check() and of the watches.
   void await(cudaError_t (*query)(void* object), void* object, std::string_view call);
 
   // Called on any thread: keeps the first exception of host work until rethrow() throws it.

@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Inputs: x [N, H, W, C], [gamma], [beta]. Outputs: y [N, H', W', C], mean [C], variance [C], the winners (uint8, like
-// y). The outputs are bitwise equal to those of BatchNorm, with ReLU and without a residual, followed by Pool2d.
+// y). The outputs are bitwise equal to the outputs of BatchNorm, with ReLU and without a residual, followed by Pool2d.
 struct BatchNormPool final : OpDef {
   BatchNormAttributes a;
   Window window;
@@ -25,8 +25,8 @@ struct BatchNormPool final : OpDef {
 };
 
 // Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
-// [dbeta] (float32 [C], sums over samples). The outputs equal those of Pool2dGrad followed by BatchNormGrad, except for
-// the order of additions in sums.
+// [dbeta] (float32 [C], sums over samples). The outputs equal the outputs of Pool2dGrad followed by BatchNormGrad,
+// except for the order of additions in sums.
 struct BatchNormPoolGrad final : OpDef {
   BatchNormAttributes a;
   Window window;

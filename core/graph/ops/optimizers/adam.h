@@ -1,4 +1,4 @@
-// Adam (Kingma and Ba, 2015) with bias correction, and AdamW (Loshchilov and Hutter, 2019), whose weight decay is
+// Adam (Kingma and Ba, 2015) with bias correction, and AdamW (Loshchilov and Hutter, 2019), with weight decay that is
 // decoupled from the gradient: w -= rate m_hat / (sqrt(v_hat) + epsilon), with m_hat = m / (1 - beta_1^t) and v_hat = v
 // / (1 - beta_2^t) in the t-th step. Keras adds epsilon to sqrt(v) instead: epsilon_hat.
 #pragma once

@@ -1,4 +1,4 @@
-// Nadam (Dozat, 2016), by Keras' formula: Adam with Nesterov's momentum, whose momentum grows with the step t = 1, 2,
+// Nadam (Dozat, 2016), by Keras' formula: Adam with Nesterov's momentum. The momentum grows with the step t = 1, 2,
 // ...: u_t = beta_1 (1 - 0.5 0.96^t), and P_t is the product of u_1 to u_t.
 // m_hat = u_(t+1) m / (1 - P_(t+1)) + (1 - u_t) g / (1 - P_t); w -= rate m_hat / (sqrt(v_hat) + epsilon).
 #pragma once

@@ -6,7 +6,7 @@
 namespace trainctl {
 
 // average = momentum * average + (1 - momentum) * parameter, computed after the optimizer's step. In step 0 the average
-// is set to the parameter, as in Keras. Inputs: parameters, of which the first `count` are averaged, step (int64
+// is set to the parameter, as in Keras. Inputs: parameters (the first `count` elements are averaged), step (int64
 // scalar, from 0), agree flags, gradient norm. Outputs: the averages [count]. As with optimizers, the averages do not
 // change if the flag agree_not_finite is set or the norm is not finite.
 struct MovingAverage final : OpDef {

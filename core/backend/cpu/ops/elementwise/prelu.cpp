@@ -102,7 +102,7 @@ Lowering lower_prelu_grad(const LowerContext& context) {
                           }
                         }
                       });
-      const std::int64_t terms = shape.chunks * shape.fold;  // of a channel; partials are [chunk][fold][channel]
+      const std::int64_t terms = shape.chunks * shape.fold;  // terms of a channel; partials are [chunk][fold][channel]
       const std::int64_t grain = std::max<std::int64_t>(1, element_grain / terms);
       parallel_ranges(shape.channels, grain, [=, &shape](std::int64_t begin, std::int64_t end) {
         for (std::int64_t c = begin; c < end; ++c) {

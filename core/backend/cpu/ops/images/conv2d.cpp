@@ -47,7 +47,7 @@ struct Convolution {
   }
 };
 
-// Without timing the implementation with the lowest rank is chosen, and among equal ones the first that oneDNN offers.
+// Without timing the implementation with the lowest rank is chosen; among equal ranks, the first that oneDNN offers.
 // oneDNN's batched small products (brgconv) rank after its direct convolutions unless they use AMX. On a processor with
 // AVX-512 and without AMX both take about the same time for most shapes of common networks, but for few channels or
 // pixels the products take 1.4 to 4 times as long.

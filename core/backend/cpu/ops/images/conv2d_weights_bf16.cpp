@@ -54,7 +54,7 @@ struct TileSum {
 
 #if defined(__x86_64__)
 
-// Packs those of 16 channels that are in the masks, of two positions.
+// Packs 16 channels of two positions; reads only the channels that are in the masks.
 [[TRAINCTL_AVX512_BF16]] inline void pack_pair(const Bf16* first, const Bf16* second, std::uint16_t first_mask,
                                                std::uint16_t second_mask, Bf16* to) {
   alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -64,8 +64,9 @@ struct TileSum {
                                                    _mm512_castsi256_si512(odd)));
 }
 
-// Packs `pairs` pairs of positions (first, first + 1), (first + 2, first + 3), ..., of those of 16 channels that are in
-// the mask. Positions outside [0, count) become zeros. Consecutive positions are `step` values apart.
+// Packs 16 channels of `pairs` pairs of positions (first, first + 1), (first + 2, first + 3), ...; reads only the
+// channels that are in the mask. Positions outside [0, count) become zeros. Consecutive positions are `step` values
+// apart.
 [[TRAINCTL_AVX512_BF16]] void pack_row(const Bf16* source, std::int64_t step, std::int64_t count, std::int64_t first,
                                        std::int64_t pairs, std::uint16_t mask, Bf16* to) {
   const auto mask_at = [&](std::int64_t position) {

@@ -187,7 +187,7 @@ struct Gradient {
   }
 };
 
-// Adds up the samples' terms of dgamma and dbeta, either of which may be null.
+// Adds up the samples' terms of dgamma and dbeta. Both pointers may be null.
 void sum_samples(const GroupedSamples& shape, std::byte* memory, bool accumulate, float* dgamma, float* dbeta) {
   const std::int64_t grain =
       std::max<std::int64_t>(widest_tile, element_grain / std::max<std::int64_t>(1, shape.count));

@@ -275,7 +275,7 @@ inline void parameter_gradients(const BatchNormAttributes& a, std::int64_t chann
 }
 
 // Writes dx. mean(i) returns the sums of a backward pass, divided by the number of values: first the sums of dy f' of
-// all channels, then those of dy f' (x - mean). If there is a residual, b.dy is dy f'.
+// all channels, then the sums of dy f' (x - mean). If there is a residual, b.dy is dy f'.
 template <class T, class Mean>
 void gradient_by_input(const BatchNormAttributes& a, const ChannelShape& shape, Backward<T> b, const Factors& factors,
                        const float* variance, const Mean& mean, float* constants) {

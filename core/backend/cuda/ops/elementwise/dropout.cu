@@ -20,8 +20,8 @@ struct DropoutSetting {
   }
 };
 
-// Processes packs of `width` elements, a whole number of Philox blocks. A sample has `packs` packs, the last of which
-// may be incomplete. y may be x.
+// Processes packs of `width` elements, a whole number of Philox blocks. A sample has `packs` packs; the last pack may
+// be incomplete. y may be x.
 template <class T>
 __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* numbers, const std::int64_t* step,
                         std::uint32_t all_packs, std::uint32_t packs, std::int64_t elements, T* y) {

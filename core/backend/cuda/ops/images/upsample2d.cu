@@ -17,7 +17,7 @@ struct Half {
   }
 };
 
-// One dimension of the images, and of the enlarged ones.
+// One dimension of the images and of the enlarged images.
 struct EnlargedAxis {
   Enlarged enlarged;
   int input, output;

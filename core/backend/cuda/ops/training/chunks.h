@@ -33,7 +33,7 @@ struct ChunkRange {
   bool no_decay;
 };
 
-// The chunks of all ranges; those of range i end at ends[i]. `outputs` are the addresses of the op's outputs.
+// The chunks of all ranges; the chunks of range i end at ends[i]. `outputs` are the addresses of the op's outputs.
 std::vector<Chunk> chunks_of(const OptimizerUpdate& update, std::span<const Address> outputs, std::vector<int>& ends);
 
 // For each chunk, the chunks of the update range that it belongs to.

@@ -23,7 +23,7 @@ struct LossTarget {
   }
 };
 
-// A row of predictions, those of a sample or of one of its positions, processed by a team; dx is null in evaluation.
+// A row of predictions of a sample, or of one of its positions, processed by a team; dx is null in evaluation.
 template <class T>
 struct LossRow {
   const RowTeam& team;

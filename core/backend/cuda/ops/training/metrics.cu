@@ -37,7 +37,7 @@ struct MetricTarget {
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
-// A row of predictions, those of a sample or of one of its positions, processed by a team.
+// A row of predictions of a sample, or of one of its positions, processed by a team.
 template <class T>
 struct MetricRow {
   const RowTeam& team;
