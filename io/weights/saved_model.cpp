@@ -55,7 +55,8 @@ Json saved_model_in_zip(const Bytes& archive, const std::string& path) {
   const auto read = [&](const std::string& name) -> std::string {
     for (const ZipMember& member : list_zip(archive, path)) {
       if (member.name != name) continue;
-      if (member.size > max_description_bytes) damaged(path, format("{} is longer than {} MB", name, max_description_bytes >> 20));
+      if (member.size > max_description_bytes)
+        damaged(path, format("{} is longer than {} MB", name, max_description_bytes >> 20));
       const Bytes bytes = zip_bytes(archive, member, path + "/" + name).loaded();
       return {reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size())};
     }

@@ -9,10 +9,10 @@
 #include "core/base/format.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/datasets/arrays/float32.h"
 #include "io/keras/layer_weights.h"
 #include "io/onnx/file.h"
 #include "io/onnx/network.h"
-#include "io/datasets/arrays/float32.h"
 #include "io/weights/layout.h"
 #include "run/export/network.h"
 

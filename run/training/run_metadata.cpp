@@ -58,7 +58,7 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data) {
 }
 
 SnapshotMetadata run_metadata(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                                std::int64_t total_steps, const std::string& shares) {
+                              std::int64_t total_steps, const std::string& shares) {
   SnapshotMetadata metadata{{"kernel_choices", job.kernels().choices.text()},
                             {"kernel_hash", job.kernels().hash},
                             {"batch_size", std::to_string(batch)},

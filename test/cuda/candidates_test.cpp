@@ -10,8 +10,8 @@
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/program/program.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::candidates_test {
 namespace {

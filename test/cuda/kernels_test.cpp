@@ -13,8 +13,8 @@
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/program/program.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::kernels_test {
 namespace {

@@ -5,8 +5,8 @@
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/ops/normalization/normalize.h"
-#include "test/core/backend/convolution_cases.h"
 #include "test/catch.h"
+#include "test/core/backend/convolution_cases.h"
 
 namespace trainctl::test::padded_images_test {
 namespace {

@@ -8,9 +8,9 @@
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
-#include "test/support/files.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::gpu_runs_test {
 namespace {

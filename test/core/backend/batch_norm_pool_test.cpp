@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/backend/choices.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::batch_norm_pool_test {
 namespace {

@@ -2,8 +2,8 @@
 #include "core/graph/ops/normalization/batch_norm.h"
 #include <cmath>
 #include "core/graph/ops/normalization/statistics.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::batch_norm_test {
 namespace {

@@ -5,8 +5,8 @@
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
-#include "test/core/backend/convolution_cases.h"
 #include "test/catch.h"
+#include "test/core/backend/convolution_cases.h"
 
 namespace trainctl::test::conv2d_test {
 namespace {

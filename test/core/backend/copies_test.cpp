@@ -1,8 +1,8 @@
 // Tests copy_all with copies of many sizes and alignments: it writes their target ranges and no other bytes.
 #include <cstring>
 
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::copies_test {
 namespace {

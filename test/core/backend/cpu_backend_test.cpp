@@ -16,9 +16,9 @@
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/program/program.h"
-#include "test/run/count_allocations.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
+#include "test/run/count_allocations.h"
 
 namespace trainctl::test::cpu_backend_test {
 namespace {

@@ -1,7 +1,7 @@
 // Compares dense kernels with naive sums in float64.
 #include "core/graph/ops/dense.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::dense_test {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/ops/reshaping/shaping.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::elementwise_test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "core/backend/select.h"
 #include "core/graph/ops/images/global_max_pool2d.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::global_max_pool2d_test {
 

@@ -6,8 +6,8 @@
 
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/reshaping/shaping.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::losses_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::metrics_test {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "core/graph/ops/normalization/group_norm.h"
 #include "core/graph/ops/normalization/layer_norm.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::norm_test {
 namespace {

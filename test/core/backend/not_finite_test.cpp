@@ -9,8 +9,8 @@
 #include "core/graph/ops/images/conv2d.h"
 #include "core/graph/ops/images/pool2d.h"
 #include "core/graph/ops/losses/losses.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::not_finite_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <regex>
 #include <set>
 
-#include "test/core/backend/placement_cases.h"
 #include "test/catch.h"
+#include "test/core/backend/placement_cases.h"
 
 namespace trainctl::test::placement_test {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "core/graph/ops/images/pool2d.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::pool2d_test {
 namespace {

@@ -1,7 +1,7 @@
 // Compares parametric ReLU with its definition in float64, at sizes whose sums are computed in pieces.
 #include "core/graph/ops/elementwise/prelu.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::prelu_test {
 

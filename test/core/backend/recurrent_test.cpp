@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::recurrent_test {
 namespace {

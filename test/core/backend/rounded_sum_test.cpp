@@ -1,8 +1,8 @@
 // Compares the ops of a sum whose summands are sent as bfloat16 with their definition, bit for bit.
 #include "core/graph/ops/training/rounded_sum.h"
 
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::rounded_sum_test {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/tensor/sample_numbers.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::synchronized_batch_norm_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/graph/ops/training/update.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::tree_sum_test {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/tensor/sample_numbers.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::update_test {
 namespace {

@@ -1,8 +1,8 @@
 // Tests collectives inside networks on ranks that are threads; test/mpi runs the same networks under mpirun.
 #include "core/backend/cpu/cpu_backend.h"
 #include "test/catch.h"
-#include "test/parallel/comm/on_threads.h"
 #include "test/core/exec/collective_networks.h"
+#include "test/parallel/comm/on_threads.h"
 
 namespace trainctl::collectives_test {
 

@@ -1,7 +1,7 @@
 // Tests that optimizers with Keras' options take the same three steps of a vector as Keras 3.15.
 #include "core/graph/ops/optimizers/optimizers.h"
-#include "test/core/backend/run_op.h"
 #include "test/catch.h"
+#include "test/core/backend/run_op.h"
 
 namespace trainctl::test::keras_steps_test {
 namespace {
