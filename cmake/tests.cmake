@@ -16,7 +16,7 @@ target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
 
 # These replace operator new, which a compiler that sees its callers too takes for a mistake.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/test/run/count_allocations.cpp
+set_source_files_properties(${PROJECT_SOURCE_DIR}/test/support/count_allocations.cpp
   ${PROJECT_SOURCE_DIR}/test/parallel/comm/allocation_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # trainctl_test(FOLDER LABEL LIBRARIES...): the program test-FOLDER (with - for /) of the tests in test/FOLDER. LABEL:
@@ -74,6 +74,9 @@ trainctl_test(parallel/launch runs trainctl_parallel_launch)
 trainctl_test(parallel/trainer unit trainctl_parallel_trainer trainctl_parallel_mesh trainctl_io_yaml)
 trainctl_test(parallel/plan unit trainctl_parallel_plan trainctl_io_yaml)
 trainctl_test(run unit trainctl_run)
+foreach(name test-core-backend test-run)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/support/count_allocations.cpp)
+endforeach()
 trainctl_test(cmd runs trainctl_io_weights trainctl_io_loader trainctl_io_yaml)
 trainctl_test(runs runs trainctl_run)
 trainctl_test(faults runs trainctl_io_checkpoint)

@@ -129,7 +129,7 @@ class Importer {
     try {
       return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, SourceLocation{path_}, format("not a network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{path_}, format("not a network saved by Keras: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
     }
   }

@@ -10,7 +10,7 @@
 #include "run/job/job.h"
 #include "run/run_spec.h"
 #include "test/catch.h"
-#include "test/run/count_allocations.h"
+#include "test/support/count_allocations.h"
 #include "test/support/configs.h"
 
 namespace trainctl::test::steady_state_test {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/format.h"
 #include "test/catch.h"
 #include "test/support/command.h"
 #include "test/support/configs.h"

@@ -18,7 +18,7 @@
 #include "core/program/program.h"
 #include "test/catch.h"
 #include "test/core/backend/run_op.h"
-#include "test/run/count_allocations.h"
+#include "test/support/count_allocations.h"
 
 namespace trainctl::test::cpu_backend_test {
 namespace {

@@ -181,7 +181,7 @@ TEST_CASE("tfrecord: errors name file and record") {
   CHECK_THAT(error_of(good, {.image = "image/height"}), Contains("holds numbers"));
   CHECK_THAT(error_of(good, {.features = {"image/encoded"}}), Contains("holds no numbers"));
   CHECK_THAT(error_of(good, {.label = "image/encoded"}), Contains("holds bytes"));
-  CHECK_THAT(error_of(good, {.raw_shape = {{1, 1, 1}}}), Contains("raw_shape 1"));
+  CHECK_THAT(error_of(good, {.raw_shape = {{1, 1, 1}}}), Contains("raw_shape needs 1"));
   CHECK_THAT(error_of(good + image_record(2, 9), {}, {.classes = 2}), Contains("label 9, which is not in 0 to 1"));
   const auto numbers = [](std::vector<std::int64_t> x, std::vector<std::int64_t> y) {
     return tf_record(example({{"x", ints_feature(x)}, {"y", ints_feature(y)}}));

@@ -104,7 +104,7 @@ TEST_CASE("an invalid strategy.place is refused with its line") {
   refuses("pipeline: 9", "strategy.yaml:1:11: the network has 8 layers, too few for 9 stages: use at most 8");
   refuses("place: {0: [c1], 2: [block]}", "'2' is not a stage: 2 stages are numbered from 0 to 1");
   refuses("{pipeline: 3, place: {0: [c1], 1: [block]}}", "pipeline is 3, but place names 2 stages");
-  refuses("micro_batches: 4", "there is none");
+  refuses("micro_batches: 4", "but there is no pipeline");
 }
 
 TEST_CASE("sizes of the mesh must multiply to the ranks") {

@@ -1,5 +1,5 @@
 // Replaces operator new and delete of the test program, and counts calls.
-#include "test/run/count_allocations.h"
+#include "test/support/count_allocations.h"
 
 #include <dlfcn.h>
 
