@@ -90,7 +90,7 @@ TEST_CASE("files: a file that cannot be read is one error with the file's name")
   const auto read = [](const std::string& path) { return error_of([&] { read_file(path, 100); }); };
   check_words(read(folder / "none"), {"none", "No such file"});
   check_words(read(folder / "a/none"), {"a/none", "Not a directory"});
-  check_words(read(loop), {"loop", "symbolic link", "mend"});
+  check_words(read(loop), {"loop", "symbolic link", "correct the link"});
   check_words(read(long_name), {"xxx", "too long", "shorten"});
   check_words(read(folder.path), {folder.path.c_str(), "a folder"});
   check_words(read(pipe), {"pipe", "a pipe, not a regular file"});

@@ -40,8 +40,8 @@ TEST_CASE("a run that needs more memory than any machine has is refused even if 
 }
 
 TEST_CASE("the error says whether the limit is the config's or the machine's") {
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "and 1.0 kB are free"));
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "and cluster.memory is 1.0 kB"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "but 1.0 kB are free"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "but cluster.memory is 1.0 kB"));
 }
 
 TEST_CASE("the error says which accumulation and which batch would fit") {

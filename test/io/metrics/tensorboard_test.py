@@ -20,7 +20,7 @@ except ImportError:
     print("the Python package tensorboard is not installed")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRAINCTL = sys.argv[1]
 
 

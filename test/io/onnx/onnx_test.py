@@ -20,7 +20,7 @@ except ImportError as error:
 
 import networks
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
 ONLY = sys.argv[2:]
 SAMPLES = 3

@@ -18,7 +18,7 @@ if BROWSER is None:
     print("no Chromium is installed")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
 
 
