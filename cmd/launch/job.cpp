@@ -32,7 +32,8 @@ int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
   const std::optional<int> ranks = reads_config ? requested_ranks(cluster, options.ranks) : gpus;
   if (!ranks && gpus > 0) return gpus;
   if (!ranks) {
-    refuse("the number of the job's ranks is not given", "add --ranks N, or --gpus-per-node N for one on each GPU");
+    refuse("the number of the job's ranks is not given",
+           "add --ranks N, or --gpus-per-node N for one rank on each GPU");
   }
   if (*ranks < options.nodes) {
     refuse(format("{} nodes are more than {} ranks", options.nodes, *ranks),

@@ -10,9 +10,10 @@
 
 namespace trainctl {
 
-// The regions of a run's memory, by purpose. `gradient_slots` holds more sets of gradients and sums, each with the
-// layout of `gradients`. `states` holds the optimizer's states one after the other. `averages` holds moving averages of
-// trainable parameters, which programs that do not train read instead of the parameters. `batches` holds batches that
+// The regions of a run's memory, by purpose. `gradients` also holds the sums that are reduced together with the
+// gradients (losses, metrics, statistics). `gradient_slots` holds more sets of gradients and sums, each with the layout
+// of `gradients`. `states` holds the optimizer's states one after the other. `averages` holds moving averages of
+// trainable parameters; programs that do not train read them instead of the parameters. `batches` holds batches that
 // wait for their steps, on devices that compute in parallel to the host. `slot` is the arena: inputs, activations and
 // workspace.
 enum class Region {
@@ -57,8 +58,8 @@ struct PlacedSegment {
   std::vector<PlacedOp> ops;
 };
 
-// A compute copy of a parameter, in the dtype and layout that kernels need. The op of the same number in the copies
-// segment writes it; if `updated`, the update writes it as well.
+// A compute copy of a parameter, in the dtype and layout that kernels need. The op at the same index of the copies
+// segment writes it. If `updated` is true, the optimizer's update writes it as well.
 struct ComputeCopy {
   TensorId tensor = no_tensor;
   TensorId parameter = no_tensor;

@@ -62,7 +62,7 @@ class CollectiveBinder {
     std::unique_ptr<Stream> stream;              // null: the compute stream
     std::unique_ptr<DeferredReceives> receives;  // receives on the compute stream; null: none
   };
-  // The end of an asynchronous collective, on which the Wait for its output waits.
+  // The end of an asynchronous collective. The Wait op of its output waits for this end.
   struct Ended {
     std::unique_ptr<Event> event;  // null: the collective runs on the compute stream
     Communicator* communicator = nullptr;
@@ -79,7 +79,7 @@ class CollectiveBinder {
   std::array<Lane, mesh_axes> lanes_;
   Lane backward_;  // lane of the pipeline's backward channel; no communicator if it shares the axis' lane
   std::vector<Stream*> streams_;                                      // the streams of all lanes
-  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // ends by program and output of the collective
+  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // key: program and output of the collective
 };
 
 }  // namespace trainctl

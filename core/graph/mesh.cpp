@@ -7,7 +7,7 @@
 namespace trainctl {
 namespace {
 
-// The name of an axis, and its members of Mesh and Mesh::Position.
+// The name of an axis, and pointers to the members of Mesh and Mesh::Position that belong to the axis.
 struct AxisEntry {
   std::string_view name;
   int Mesh::*size;

@@ -1,4 +1,4 @@
-// The penalties on a layer's parameters, under Keras' keys.
+// The options of the penalties on a layer's parameters. Their keys are those of Keras.
 #pragma once
 
 #include "core/graph/tensor.h"

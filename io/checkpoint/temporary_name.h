@@ -11,7 +11,7 @@ namespace trainctl {
 // one process.
 std::string temporary_name(const std::string& path, std::string_view writer_suffix = "");
 
-// Removes files and folders with temporary names for `path` whose writers, processes of this host, are no longer alive.
+// Removes files and folders with temporary names for `path` whose writers ran on this host and are no longer alive.
 void remove_dead_temporaries(const std::string& path);
 
 // Removes the files and folders that dead writers have left for `path`, and returns the temporary name for writing it.

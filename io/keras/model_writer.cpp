@@ -47,8 +47,8 @@ class ModelWriter {
   }
 
  private:
-  // Finds the layers that need a name: those with weights, and those that other layers, outputs or a further use refer
-  // to.
+  // Finds the layers that need a name: those with weights, those that other layers or outputs refer to, and those that
+  // the network uses more than once.
   void find_names() {
     std::map<std::string, int> uses;
     for (std::size_t i = 0; i < network_.uses.size(); ++i) {

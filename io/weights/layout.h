@@ -16,8 +16,8 @@ enum class WeightsLayout { trainctl, pytorch, keras };
 struct WantedTensor {
   std::string name;  // "conv1/kernel"
   Shape shape;       // in logical layout
-  // If the first dimension counts the values of a flattened image: the image's shape (height, width, channels), since
-  // PyTorch flattens images with the channels first. Otherwise empty.
+  // The shape of the image (height, width, channels) if the first dimension counts the values of a flattened image;
+  // otherwise empty. It is needed since PyTorch flattens images with the channels first.
   Shape image = {};
   // Number of gates if it is a tensor of a recurrent layer: 4 for lstm, 3 for gru. The first two gates of gru are in
   // another order in PyTorch.

@@ -39,7 +39,7 @@ std::string command_instead_of_torchrun(const Variables& variables) {
   const int all = processes_of_torchrun(variables), here = variables.number("LOCAL_WORLD_SIZE").value_or(all);
   if (here >= all || here < 1) return format("trainctl run CONFIG --ranks {}", all);
   const std::string first = variables.text("MASTER_ADDR");
-  return format("trainctl run CONFIG --hosts {}:{},HOST2:{},... with all {} hosts, on one of them alone",
+  return format("trainctl run CONFIG --hosts {}:{},HOST2:{},... with all {} hosts; give this command on one host only",
                 is_host_name(first) ? first : "HOST1", here, here, (all + here - 1) / here);
 }
 

@@ -10,9 +10,10 @@ namespace trainctl {
 struct Mesh;
 struct StrategyOptions;
 
-// Returns strategies for `ranks` ranks, ordered by the number of stages, then of tensor shards: all meshes of `ranks`
-// ranks with tensor parallelism within a node, each with every suitable `shard` option and number of micro-batches.
-// Other keys keep their values. Some strategies may not suit the network, the batch or the optimizer.
+// Returns strategies for `ranks` ranks, ordered by the number of stages and then by the number of tensor shards. They
+// cover all meshes of `ranks` ranks with tensor parallelism within a node. Each mesh is combined with every suitable
+// `shard` option and number of micro-batches. Other keys keep their values from `given`. Some strategies may not suit
+// the network, the batch or the optimizer.
 std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node);
 
 // The error text if there is no alternative.
@@ -21,8 +22,8 @@ inline constexpr std::string_view no_strategy_text = "the network supports no st
 // Returns, for example, "data 8 x pipeline 4 x tensor 2, shard optimizer".
 std::string describe(const StrategyOptions& options, const Mesh& mesh);
 
-// Returns the strategy section of a config with these options, two or more lines: the keys that differ from their
-// defaults.
+// Returns the strategy section of a config, as two or more lines of YAML. It contains the options that differ from
+// their defaults.
 std::string strategy_yaml(const StrategyOptions& options);
 
 }  // namespace trainctl

@@ -72,7 +72,7 @@ Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
 Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy) {
   const int update = program.find(Phase::update);
   if (rank.size(MeshAxis::data) == 1 || update < 0 || strategy.options.shard != Shard::none) return program;
-  if (program.shards.any()) return program;  // add_in_tree() reduces
+  if (program.shards.any()) return program;  // add_in_tree() reduces the gradients
   if (strategy.options.gradient_dtype == GradientDType::bfloat16) {
     return reduce_rounded(std::move(program), rank.size(MeshAxis::data), strategy);
   }

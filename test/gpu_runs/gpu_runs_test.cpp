@@ -54,7 +54,7 @@ Finished finish(const Folder& folder, const std::string& name, const std::string
   return finished;
 }
 
-// Does the same, and returns the directory.
+// Runs the network like finish(), and returns the run directory.
 std::string run(const Folder& folder, const std::string& name, const std::string& device,
                 const std::vector<std::string>& more = {}) {
   finish(folder, name, device, more);
@@ -104,7 +104,7 @@ TEST_CASE("micro-batches on a GPU have the same losses as on the CPU") {
   compare(run(folder, "cpu", "cpu", settings), run(folder, "gpu", "cuda", settings), 1e-3);
 }
 
-TEST_CASE("a GPU computes the same bits twice, recorded as a graph or not") {
+TEST_CASE("a GPU computes the same bits each time, with and without CUDA graphs") {
   const Folder folder;
   const std::vector<std::string> set{"--set", "train.deterministic=true"};
   const std::string once = hash(run(folder, "once", "cuda", set));
@@ -113,7 +113,8 @@ TEST_CASE("a GPU computes the same bits twice, recorded as a graph or not") {
                  {"--set", "train.deterministic=true", "--set", "train.cuda_graphs=false"})) == once);
 }
 
-TEST_CASE("a run continues from a checkpoint on the other device, and on a GPU with the same bits") {
+TEST_CASE(
+    "a run continues from a checkpoint on the other device, and computes the same bits if it continues on a GPU") {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
   const std::string whole = run(folder, "whole", "cuda");
@@ -141,9 +142,10 @@ TEST_CASE("float16's loss scale continues from a checkpoint") {
   CHECK(hash(rest) == hash(whole));
 }
 
-// One weight w, and the gradient 2 (w - 5000) in each step: Adam's step with it is its learning rate, if the averages
-// of gradients and squares are corrected by the number of updates. Scaled by 1024 it exceeds float16's range.
-TEST_CASE("a step that overflows in float16 is not a step of the optimizer, before and after a resume") {
+// The network has one weight w, whose gradient is 2 (w - 5000) in each step. Each step of Adam then changes w by the
+// learning rate, if the averages of the gradients and of their squares are corrected by the number of updates. The
+// gradient times 1024, the first loss scale, exceeds float16's range.
+TEST_CASE("the optimizer does not count steps that overflow in float16, before and after a resume") {
   const Folder folder;
   folder.write("x.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 1))));
   folder.write("y.npy", npy("<f4", "(8, 1)", raw(std::vector<float>(8, 5000))));
@@ -182,7 +184,7 @@ train:
   }
 }
 
-TEST_CASE("three ranks on one GPU share batches of two, one of them without samples, and learn what one rank learns") {
+TEST_CASE("three ranks on one GPU, one of them without samples, learn from batches of two what one rank learns") {
   const Folder folder;
   const std::string config = folder.write("few.yaml", R"(
 data: {dataset: synthetic, samples: 17, shape: [8, 8, 3], classes: 5, validation: {samples: 5}}
@@ -209,7 +211,8 @@ struct Way {
   std::string communication, precision;
 };
 
-// Compares runs on `gpus` ranks, each with a GPU, with one rank on the CPU for each strategy (settings) and each way.
+// Compares runs on `gpus` ranks, each with a GPU, with a run on one rank on the CPU. There is one run for each strategy
+// (a list of settings) in each of the ways.
 void compare_on_gpus(int gpus, const std::string& network_and_training,
                      const std::vector<std::vector<std::string>>& strategies, const std::vector<Way>& ways) {
   const Folder folder;
@@ -245,19 +248,18 @@ void compare_on_gpus(int gpus, const std::string& network_and_training,
 const std::string adam =
     train_section("batch_size: 20, epochs: 2, clip_norm: 1, optimizer: {name: adam, learning_rate: 1e-3}");
 
-TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NCCL or staged, in either precision") {
+TEST_CASE("ranks on GPUs learn what one rank learns if they share the update, with every transport and precision") {
   compare_on_gpus(2, mlp_model + adam,
                   {{"strategy.shard=optimizer"}, {"strategy.shard=gradients"}, {"strategy.shard=parameters"}},
                   {{"nccl", "float32"}, {"staged", "bfloat16"}});
 }
 
-TEST_CASE(
-    "stages on GPUs, and GPUs that share layers, learn what one rank learns, by NCCL or staged, in either precision") {
+TEST_CASE("ranks on GPUs learn what one rank learns if they split the network, with every transport and precision") {
   compare_on_gpus(2, skip_model + adam, {{"strategy.pipeline=2"}, {"strategy.tensor=2"}},
                   {{"nccl", "float32"}, {"staged", "float32"}, {"nccl", "bfloat16"}, {"staged", "float16"}});
 }
 
-TEST_CASE("replicas of GPUs that share layers share the update, and learn what one rank learns") {
+TEST_CASE("ranks on GPUs learn what one rank learns if they split layers and replicas share the update") {
   compare_on_gpus(
       4, skip_model + adam,
       {{"strategy.tensor=2", "strategy.shard=optimizer"}, {"strategy.tensor=2", "strategy.shard=parameters"}},
@@ -265,7 +267,7 @@ TEST_CASE("replicas of GPUs that share layers share the update, and learn what o
 }
 
 TEST_CASE(
-    "logical shards compute the same bits on any number of ranks on GPUs, by NCCL or staged, whatever replicas share") {
+    "with logical shards, any number of ranks on GPUs computes the same bits, with every transport and shard option") {
   const Folder folder;
   const std::string config = folder.write(
       "shards.yaml", uneven_data + skip_model +
@@ -317,7 +319,7 @@ model:
   for (std::size_t step = 0; step < cpu.size(); ++step) CHECK(gpu[step] == Approx(cpu[step]).epsilon(1e-3));
 }
 
-TEST_CASE("steps with time marks are recorded, too, if the steps before had none") {
+TEST_CASE("steps with time marks are recorded as CUDA graphs, too, if earlier steps had no marks") {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
   const Finished finished =
@@ -327,7 +329,7 @@ TEST_CASE("steps with time marks are recorded, too, if the steps before had none
   CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
 }
 
-TEST_CASE("kernels are timed with a line for each candidate and kept, and a damaged record is renamed and reported") {
+TEST_CASE("the times of kernels are logged and recorded, and a damaged record is renamed and reported") {
   const Folder folder;
   const std::string log = finish(folder, "first", "cuda", {"-v"}).errors;
   CHECK(contains(log, "timed conv2d_grad_weights 'first' ("));
@@ -377,7 +379,7 @@ std::set<int> recorded_nodes(const std::string& ranks) {
 TEST_CASE("a step on a GPU is recorded with only the nodes that its ops need") {
   constexpr int batch = 1 + 1;                                       // the copy; the normalisation of bytes
   constexpr int results = 1;                                         // the copy
-  constexpr int loss = 1 + 1, metric = 1, dropout = 1, pooling = 1;  // the loss and the number of samples
+  constexpr int loss = 1 + 1, metric = 1, dropout = 1, pooling = 1;  // loss: the loss and the number of samples
   constexpr int residual = 1;                                        // the sum with its ReLU
   constexpr int convolution = 3;                                     // with the bias
   constexpr int batch_norm = 1;                                      // with the ReLU
@@ -387,9 +389,9 @@ TEST_CASE("a step on a GPU is recorded with only the nodes that its ops need") {
       batch + convolution + batch_norm + relu + residual + pooling + dense + softmax + loss + metric + results;
 
   constexpr int forward = batch + convolution + batch_norm + residual + dropout + pooling + dense + loss + metric;
-  constexpr int statistics = 1 + 1 + 1;                // of the batch, its samples, and their sums for the moving ones
-  constexpr int dense_gradient = 2 + 2 + 1;            // of kernels with biases, of inputs, of the tanh
-  constexpr int relu_gradient = 1 + 1;                 // of the residual, of the convolution
+  constexpr int statistics = 1 + 1 + 1;      // of the batch; its number of samples; sums for the moving statistics
+  constexpr int dense_gradient = 2 + 2 + 1;  // of kernels with biases, of inputs, of the tanh
+  constexpr int relu_gradient = 1 + 1;       // of the residual, of the convolution
   constexpr int convolution_gradient = 3 * 2 + 2 + 2;  // of kernels, and their transposes; of inputs; of biases
   constexpr int batch_norm_gradient = 1 + 1;           // sums, then by the input
   constexpr int backward =

@@ -96,7 +96,7 @@ void share_without(Rank& rank) {
   rank.communicator->allocate(1 << 20);
 }
 
-// Rank 0 waits for rank 1, which waits for rank 3 in another group, as rank 2 does in a third one.
+// Rank 0 waits for rank 1. Ranks 1 and 2 wait for rank 3. Each of the three waits in a group of its own.
 void wait_in_chain(Rank& rank) {
   const int own = rank.communicator->rank();
   const auto rows = rank.communicator->split(own / 2, own), columns = rank.communicator->split(own % 2, own);

@@ -1,4 +1,4 @@
-// Tests that after the first steps a step of a run, from the data to the update, allocates nothing.
+// Tests that a step of a run, from the data to the update, allocates no memory once the first steps have run.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 namespace trainctl::test::steady_state_test {
 namespace {
 
-TEST_CASE("after the first steps a step of a whole network, data included, allocates nothing") {
+TEST_CASE("a step of a whole network, including the data, allocates no memory once the first steps have run") {
   const char* workers = GENERATE("0", "2");
   const char* precision = GENERATE("float32", "bfloat16");
   const std::string config = std::filesystem::temp_directory_path() / ("steady-" + std::to_string(getpid()) + ".yaml");
@@ -40,7 +40,8 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
     }
   };
   epoch();  // both sizes of batches, once
-  // On a busy machine a worker may read its first sample late; an allocation of every step shows up in every round.
+  // On a busy machine a worker may read its first sample late and allocate memory then. An allocation in every step is
+  // counted in every round, so the round with the fewest allocations is checked.
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (int round = 0; round < 5 && least > 0; ++round) {
     const std::int64_t before = allocations_of_ours();

@@ -1,5 +1,5 @@
-// Tests runs that start from the weights of a file: the same on all meshes, not read again on a resume, with early
-// errors.
+// Tests runs that start from the weights of a file. All meshes start from the same weights, a resume does not read the
+// file again, and errors are reported before the run starts.
 #include <filesystem>
 
 #include "core/base/format.h"

@@ -24,7 +24,7 @@ bool splits(RecurrentCell cell) {
   return with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::splits; });
 }
 
-// Counts the products of all steps with the recurrent kernel, and about 8 operations for each gate.
+// Counts the matrix products with the recurrent kernel in all steps, and about 8 operations for each gate.
 double step_flops(const TensorType& gates, std::int64_t units) {
   return static_cast<double>(gates.shape.count()) * (2.0 * static_cast<double>(units) + 8.0);
 }

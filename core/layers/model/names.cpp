@@ -17,9 +17,10 @@ namespace trainctl {
 
 namespace {
 
-// Whether a name may contain a character. Of the other ASCII characters, '/' separates the names of a path, '@' numbers
-// uses, and most have a meaning in patterns, rules for names or YAML. Beyond ASCII, all visible characters are allowed:
-// the formats that store names of tensors (safetensors, HDF5, ONNX, event files, JSON, HTML) use UTF-8.
+// Whether a name may contain a character. ASCII characters that are not listed here have another meaning: '/' separates
+// the names of a path, '@' precedes the number of a use, and most others have a meaning in patterns, rules for names or
+// YAML. Beyond ASCII, all visible characters are allowed: the formats that store names of tensors (safetensors, HDF5,
+// ONNX, event files, JSON, HTML) use UTF-8.
 bool is_letter(std::string_view character) {
   constexpr std::string_view ascii = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   if (character.size() == 1) return ascii.find(character[0]) != std::string_view::npos;

@@ -42,16 +42,16 @@ struct TableInfo {
   std::string weight;                // name of the column of weights; empty if there is none
 };
 
-// Measures the columns on `samples`, or on all samples if that is empty, in double precision and in their order. A mean
-// that fills missing values is the mean of the present values. Standardised columns have, with missing values filled,
-// mean 0 and variance 1 (divided by n, like scikit-learn's StandardScaler and Keras' Normalization); constant columns
-// become 0. With `out_of_vocabulary`, columns of words have a value for other words. Throws Error{data} if a mean is
-// needed and a column holds no value.
+// Computes the info of each column from `samples`, or from all samples if `samples` is empty. Values are added in
+// double precision and in the order of the samples. A mean that fills missing values is the mean of the present values.
+// Standardised columns have, with missing values filled, mean 0 and variance 1 (divided by n, like scikit-learn's
+// StandardScaler and Keras' Normalization); constant columns become 0. With `out_of_vocabulary`, columns of words have
+// a value for other words. Throws Error{data} if a mean is needed and a column holds no value.
 std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
                                                bool standardize, bool out_of_vocabulary);
 
-// Returns the numbers of a table, row by row: numbers, indices of words in the vocabulary (-1 for other words), and NaN
+// Returns the values of a table, row by row: numbers, indices of words in the vocabulary (-1 for other words), and NaN
 // for missing values.
 std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns);
 

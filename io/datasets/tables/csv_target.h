@@ -21,7 +21,8 @@ struct TargetColumn {
   bool categorical = false;  // the config lists it in `categorical`
 };
 
-// The kind of a target's fields: numbers; words, which are classes; or automatic: the kind that the first line has.
+// The kind of a target's fields: numbers, or words, which are classes. `automatic` means the kind of the first line's
+// fields.
 enum class TargetKind { automatic, numbers, words };
 
 class CsvTarget {
@@ -31,13 +32,13 @@ class CsvTarget {
       : path_(path), columns_(std::move(columns)), kind_(kind) {}
 
   // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be
-  // read as words from that line on. Throws Error{data} with line and column if a field is empty or a mark for a
+  // read again with TargetKind::words. Throws Error{data} with line and column if a field is empty or a mark for a
   // missing value, or if it is not a number where a number is expected. Also throws it if a column that is not
   // categorical holds numbers and words. line.path must outlive the object.
   bool add(const std::vector<std::string_view>& fields, const LineLocation& line);
 
-  // Makes the data set of samples x [lines, ...] with this target and, if given, weights [lines], as csv_dataset()
-  // describes it. Throws Error{data}.
+  // Makes the data set that csv_dataset() describes, from samples x [lines, ...], this target and, if given, weights
+  // [lines]. Throws Error{data}.
   std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
 
  private:

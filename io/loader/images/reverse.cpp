@@ -1,4 +1,4 @@
-// Reverses pixels of three bytes, which colour images have.
+// Reverses the order of pixels of three bytes each, as colour images have them.
 #include "io/loader/images/reverse.h"
 
 namespace trainctl {

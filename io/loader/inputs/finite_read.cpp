@@ -24,10 +24,10 @@ bool all_finite(const float* values, std::int64_t count) {
   std::int64_t at = 0;
   while (is_finite(values[at])) ++at;
   const char* value = std::isnan(values[at]) ? "NaN" : values[at] > 0 ? "infinity" : "-infinity";
-  throw NonFiniteError(ErrorKind::data, SourceLocation{name},
-                       count == 1 ? format("{} {}", what, value)
-                                  : format("{} {} as value {} of {}, counted from 0", what, value, at, count),
-                       skips ? "" : "correct the value, or leave out such samples with `on_error: skip`");
+  throw NonFiniteError(
+      ErrorKind::data, SourceLocation{name},
+      count == 1 ? format("{} {}", what, value) : format("{} {} at index {} of {} values", what, value, at, count),
+      skips ? "" : "correct the value, or leave out such samples with `on_error: skip`");
 }
 
 }  // namespace

@@ -190,22 +190,25 @@ std::string rate_text(double seconds_per_byte) { return byte_text(std::llround(1
 constexpr PairCost seconds_per_byte{
     [](const Json& pair) { return pair["large_seconds"].get<double>() / pair["large_bytes"].get<double>(); }, 2, 0,
     [](double own, double best) {
-      return format("all-reduces with it move {} at most, those between others {}", rate_text(own), rate_text(best));
+      return format("all-reduces with it move at most {}, all-reduces between other hosts {}", rate_text(own),
+                    rate_text(best));
     },
     [](double own, double best) {
-      return format("all-reduces between them move {}, those between others up to {}", rate_text(own), rate_text(best));
+      return format("all-reduces between them move {}, all-reduces between other hosts up to {}", rate_text(own),
+                    rate_text(best));
     }};
 
 // The measurements of small all-reduces vary more, so that the factor is larger.
-constexpr PairCost small_seconds{[](const Json& pair) { return pair["small_seconds"].get<double>(); }, 4, 100e-6,
-                                 [](double own, double best) {
-                                   return format("small all-reduces with it take {}, those between others {}",
-                                                 seconds_text(own), seconds_text(best));
-                                 },
-                                 [](double own, double best) {
-                                   return format("small all-reduces between them take {}, those between others {}",
-                                                 seconds_text(own), seconds_text(best));
-                                 }};
+constexpr PairCost small_seconds{
+    [](const Json& pair) { return pair["small_seconds"].get<double>(); }, 4, 100e-6,
+    [](double own, double best) {
+      return format("small all-reduces with it take {}, small all-reduces between other hosts {}", seconds_text(own),
+                    seconds_text(best));
+    },
+    [](double own, double best) {
+      return format("small all-reduces between them take {}, small all-reduces between other hosts {}",
+                    seconds_text(own), seconds_text(best));
+    }};
 
 // Reports all-reduces between two hosts that cost much more than between other hosts. Reports a host if all its pairs
 // are slow, otherwise the pair.

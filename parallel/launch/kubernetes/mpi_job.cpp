@@ -11,11 +11,11 @@
 namespace trainctl {
 namespace {
 
-// Placeholders: {0} this command, {1} name, {2} ranks of a worker, {3} command, {4} image, {5} workers, {6} resources
-// of a worker, {7} volume, {8} workspace folder.
+// Placeholders: {0} command line that prints the manifest, {1} name of the job, {2} ranks per worker, {3} command of
+// the launcher, {4} image, {5} number of workers, {6} resources of a worker, {7} volume, {8} workspace folder.
 constexpr const char* manifest = R"yaml(# {0}
 # The volume claim {7} must hold the config and the data of this directory at the same paths; the runs are written there, too.
-# The image: trainctl launch kubernetes CONFIG --dockerfile > Dockerfile, beside a release's .deb: docker build -t IMAGE .
+# To build the image, run in a folder with a release's .deb: trainctl launch kubernetes CONFIG --dockerfile > Dockerfile && docker build -t IMAGE .
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
 metadata:
@@ -26,7 +26,7 @@ spec:
   sshAuthMountPath: /home/trainctl/.ssh
   runPolicy:
     cleanPodPolicy: Running
-    backoffLimit: 6  # a launcher that fails, or was stopped and has saved (75), starts again and resumes
+    backoffLimit: 6  # the launcher starts again and resumes if it failed, or if it was stopped and saved (exit code 75)
   mpiReplicaSpecs:
     Launcher:
       replicas: 1
@@ -128,7 +128,8 @@ constexpr const char* nvidia = R"(RUN pip install --no-cache-dir --break-system-
 }  // namespace
 
 std::string kubernetes_name(std::string_view name) {
-  constexpr std::size_t longest = 40;  // the operator appends "-worker-0" for pods and hosts; at most 63 in total
+  // Names of pods and hosts have at most 63 characters; the operator appends text such as "-worker-0".
+  constexpr std::size_t longest = 40;
   std::string result;
   for (const unsigned char c : name.substr(0, longest)) {
     result += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';

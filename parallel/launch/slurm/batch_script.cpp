@@ -107,7 +107,7 @@ std::string batch_script(const BatchJob& job) {
   if (job.cpus_per_task) add(format("cpus-per-task={}", *job.cpus_per_task));
   if (!job.time.empty()) add("time=" + job.time);
   if (!job.array.empty()) add("array=" + job.array);
-  text += format("# Time for the last checkpoint: {}.\n", one_line(job.lead.reason));
+  text += format("# This signal leaves time for the last checkpoint ({}).\n", one_line(job.lead.reason));
   add(format("signal=B:USR1@{}", lead));
   add("requeue");
   add("no-kill");

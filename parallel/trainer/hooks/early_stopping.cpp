@@ -28,7 +28,7 @@ void EarlyStopping::on_train_end(const TrainingState& state) {
   if (!options_.restore_best || !actions_.restore_best || !state.best || state.best->step == state.step) return;
   actions_.restore_best();
   if (!actions_.logs) return;
-  log::info(format("the weights are those of step {}, the best: {} {:.4g}", state.best->step, state.best->monitor,
+  log::info(format("restored the best weights, those of step {}: {} {:.4g}", state.best->step, state.best->monitor,
                    state.best->value));
 }
 

@@ -1,4 +1,4 @@
-// Computes speeds and shares of time.
+// Computes the samples per second, and the share of time of each phase of a step.
 #include "parallel/trainer/loop/step_reports.h"
 
 #include <algorithm>

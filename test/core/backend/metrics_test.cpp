@@ -87,7 +87,7 @@ TEST_CASE("metrics that are means follow their definitions") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   Value x = random_value({samples, values}, dtype, 1), w = weights();
-  x.values[5] = x.values[7] = 3;  // equal values: the first one is the largest
+  x.values[5] = x.values[7] = 3;  // of equal values, the first one counts as the largest
   const Value labels = random_integers({samples}, DType::int32, 2, values);
   const Value rows = random_value({samples, values}, DType::float32, 3, 0, 1);
   const auto sum = [&](const std::function<double(const Row&, std::size_t)>& of) {
@@ -296,7 +296,7 @@ TEST_CASE("metrics sum over the positions of samples, with weights per sample or
     const double weight = w.values[masked ? i : i / positions];
     const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
     if (largest == static_cast<std::ptrdiff_t>(labels.values[i])) right += weight;
-    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // with two thresholds, all are in the first bin
+    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // with two thresholds, all predictions are in the first bin
   }
   CAPTURE(masked);
   CHECK(right > 0);

@@ -140,7 +140,7 @@ void check_values(Backend& backend, KernelChoices& choices, const PlacementCase&
   const std::vector<TensorType> results = def->outputs(types_of(which));
   REQUIRE(results.size() == outputs.size());
   std::vector<Value> held;
-  // Not negative, since some outputs are mean squares.
+  // The values are not negative, since some outputs are mean squares.
   for (const TensorType& type : results) held.push_back(on_grid(type, 50 + held.size(), 0));
   std::vector<Value> parts[2];
   for (const int rank : {0, 1}) {
@@ -165,7 +165,7 @@ OutputPlacements ask_one(const OpDef& def, std::vector<Placement> inputs, std::v
 
 }  // namespace
 
-TEST_CASE("the placements that rules accept are those that kernels compute") {
+TEST_CASE("kernels compute the right results for all placements that rules accept") {
   const auto backend = backend_under_test({.threads = 1});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   KernelChoices choices;

@@ -108,7 +108,7 @@ class Network {
     return graph_.outputs[0] = graph_.add_op(std::move(def), std::move(inputs), name, {})[0];
   }
 
-  // Runs the network and compares the gradients of the weights; `ends_here` if this rank computes the output.
+  // Runs the network and compares the gradients of the weights. `ends_here`: whether this rank computes the output.
   void check(Backend& backend, const MeshCommunicators& communicators, const std::map<std::string, Matrix>& expected,
              bool ends_here = true) {
     Backward backward = differentiate(graph_, ends_here ? graph_.outputs : std::vector<TensorId>(), false);
@@ -256,7 +256,7 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
                  {"b", transposed(gathered) * y}});
 }
 
-// Each rank multiplies by its weights, one rank after the other.
+// Pipeline stages: each rank multiplies the output of the previous rank by its own weights.
 void stages(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   constexpr MeshAxis axis = MeshAxis::pipeline;
   const int ranks = rank.size(axis), r = rank.along(axis);
@@ -281,7 +281,7 @@ void stages(Backend& backend, const MeshRank& rank, const MeshCommunicators& com
   network.check(backend, communicators, {{"w", transposed(inputs[static_cast<std::size_t>(r)]) * dy}}, r + 1 == ranks);
 }
 
-// Piece i of every rank's rows goes to rank i, which multiplies it by its weights.
+// Piece i of every rank's rows goes to rank i, which multiplies the pieces by its own weights.
 void exchanged(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
   const auto i = static_cast<std::size_t>(r);

@@ -54,9 +54,9 @@ TEST_CASE("not finite: errors name file, sample and position of a value, and a t
   write(eights(21, 21, 0), eights(7, 7, 0));
   CHECK(error_of(yaml) == "no error");
   write(eights(21, 16, nan), eights(7, 7, 0));
-  CHECK_THAT(error_of(yaml), Contains("x.npy, sample 5: holds NaN as value 1 of 3"));
+  CHECK_THAT(error_of(yaml), Contains("x.npy, sample 5: holds NaN at index 1 of 3 values"));
   write(eights(21, 0, -infinity), eights(7, 7, 0));
-  CHECK_THAT(error_of(yaml), Contains("x.npy, sample 0: holds -infinity as value 0 of 3"));
+  CHECK_THAT(error_of(yaml), Contains("x.npy, sample 0: holds -infinity at index 0 of 3 values"));
   write(eights(21, 21, 0), eights(7, 6, infinity));
   CHECK_THAT(error_of(yaml), Contains("y.npy, sample 6: has the target infinity"));
   // float64 values that float32 cannot represent, and big-endian values.
@@ -101,7 +101,7 @@ TEST_CASE("not finite: errors name the record of a TFRecord file") {
   write(3, 4);
   CHECK(error_of(yaml) == "no error");
   write(nan, 4);
-  CHECK_THAT(error_of(yaml), Contains("t.tfrecord, record 2: holds NaN as value 1 of 2"));
+  CHECK_THAT(error_of(yaml), Contains("t.tfrecord, record 2: holds NaN at index 1 of 2 values"));
   write(3, -infinity);
   CHECK_THAT(error_of(yaml), Contains("t.tfrecord, record 3: has the target -infinity"));
 }

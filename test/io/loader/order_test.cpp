@@ -15,7 +15,8 @@ namespace {
 
 RandomKey key(std::uint64_t seed, std::uint32_t epoch = 0) { return {seed, Purpose::shuffle, epoch}; }
 
-// Pearson's statistic of counts that should all be `expected`, in standard deviations from its mean.
+// Computes Pearson's chi-squared statistic of counts that should all be `expected`. Returns how many standard
+// deviations it is above its mean.
 double deviation(const std::vector<int>& counts, double expected) {
   double chi = 0;
   for (int count : counts) chi += (count - expected) * (count - expected) / expected;
@@ -41,7 +42,7 @@ TEST_CASE("a permutation maps the numbers below n onto themselves") {
   }
 }
 
-TEST_CASE("a permutation of a billion billion samples needs no preparation") {
+TEST_CASE("a permutation of 10^18 samples is computed without a table") {
   const std::int64_t n = 1'000'000'007'000'000'007;
   const Permutation permutation(n, key(3));
   std::set<std::int64_t> images;
@@ -78,9 +79,9 @@ TEST_CASE("all orders of four samples come equally often") {
   CHECK(std::abs(deviation(counts, epochs / 24.0)) < 5);
 }
 
-TEST_CASE("neighbouring positions have samples as far apart as in a random order") {
-  // The steps from one position's sample to the next one's, modulo n, spread evenly over 64 bins; so do the steps
-  // between positions that are 245 apart.
+TEST_CASE("distances between the samples at neighbouring positions are those of a random order") {
+  // The distances (modulo n) between the samples at neighbouring positions spread evenly over 64 bins. So do the
+  // distances between the samples at positions that are 245 apart.
   const std::int64_t n = 60000;
   const Permutation permutation(n, key(5));
   std::vector<int> steps(64), jumps(64);

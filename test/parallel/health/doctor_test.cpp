@@ -134,9 +134,9 @@ TEST_CASE("a host with slow transfers to all others is named, and so is a slow p
   const auto found = problems({first, healthy(1, "b", "G1"), healthy(2, "c", "G2"), healthy(3, "d", "G3")});
   REQUIRE(found.size() == 2);
   CHECK(found[0].where == "c");
-  CHECK(found[0].message == "all-reduces with it move 186.4 MB/s at most, those between others 1.7 GB/s");
+  CHECK(found[0].message == "all-reduces with it move at most 186.4 MB/s, all-reduces between other hosts 1.7 GB/s");
   CHECK(found[1].where == "a and d");
-  CHECK(found[1].message == "all-reduces between them move 559.2 MB/s, those between others up to 1.7 GB/s");
+  CHECK(found[1].message == "all-reduces between them move 559.2 MB/s, all-reduces between other hosts up to 1.7 GB/s");
   first["network"] = {pair("a", "b", 0.01)};
   CHECK(problems({first, healthy(1, "b", "G1")}).empty());
 }
@@ -152,9 +152,10 @@ TEST_CASE("a host whose small all-reduces take long is named, and so is such a p
   const auto found = problems({first, healthy(1, "b", "G1"), healthy(2, "c", "G2"), healthy(3, "d", "G3")});
   REQUIRE(found.size() == 2);
   CHECK(found[0].where == "c");
-  CHECK(found[0].message == "small all-reduces with it take 900.0 us, those between others 50.0 us");
+  CHECK(found[0].message == "small all-reduces with it take 900.0 us, small all-reduces between other hosts 50.0 us");
   CHECK(found[1].where == "a and d");
-  CHECK(found[1].message == "small all-reduces between them take 800.0 us, those between others 50.0 us");
+  CHECK(found[1].message ==
+        "small all-reduces between them take 800.0 us, small all-reduces between other hosts 50.0 us");
   // A difference of microseconds is not reported, however large the ratio is.
   first["network"] = {pair("a", "b", 5e-6), pair("a", "c", 90e-6), pair("b", "c", 80e-6)};
   CHECK(problems({first, healthy(1, "b", "G1"), healthy(2, "c", "G2")}).empty());

@@ -58,7 +58,7 @@ struct Fastest {
   std::string why;  // the reason why there is no time
 };
 
-constexpr std::chrono::seconds time_limit(5);  // no further engine of a pattern is tried after it, if one has run
+constexpr std::chrono::seconds time_limit(5);  // after this time, no further engine is tried if one has run
 
 // Times the graph's engines. `tensors` are the types of the tensors in memory, in the graph's order.
 Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
@@ -147,8 +147,8 @@ class Patterns {
       return fastest([&] { return gradient_sums_graph(shape_, {residual, products}); }, device_, tensors);
     };
     const char* name = residual ? "residual gradient" : "gradient";
-    // With both sums, the remaining pass reads g and x and writes dx, like an op that adds two tensors; with one sum
-    // the remaining step is the gradient without ReLU.
+    // If cuDNN computes both sums, the remaining pass reads g and x and writes dx; it is timed as an op that adds two
+    // tensors. If cuDNN computes one sum, the remaining step is timed as the gradient without ReLU.
     const Fastest both = find(true);
     if (both.milliseconds) {
       BatchNormAttributes pass;

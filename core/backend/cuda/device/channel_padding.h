@@ -13,8 +13,8 @@ namespace trainctl::cuda {
 void pad_channels(DType dtype, const void* from, std::int64_t rows, std::int64_t channels, std::int64_t padded,
                   void* to, cudaStream_t stream);
 
-// Writes the first `kept` of each `whole` neighbouring values to `to`, `count` values in all; with `accumulate`, adds
-// them.
+// Divides `from` into groups of `whole` values, and copies the first `kept` values of each group to `to`, until `to`
+// has `count` values. With `accumulate`, adds them to the values in `to`.
 void keep_first(const float* from, std::int64_t whole, std::int64_t kept, std::int64_t count, bool accumulate,
                 float* to, cudaStream_t stream);
 

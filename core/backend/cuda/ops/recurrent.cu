@@ -1,5 +1,5 @@
-// The steps of recurrent layers, forward and backward. Each step runs a product of cuBLASLt with the recurrent kernel
-// over all samples, and a CUDA kernel for all gates. Products have float32 results.
+// Computes the steps of recurrent layers, forward and backward. Each step runs one matrix product with the recurrent
+// kernel, in cuBLASLt, for all samples, and one CUDA kernel for all gates. Products have float32 results.
 #include "core/graph/ops/recurrent.h"
 
 #include "core/backend/cuda/cublaslt/product.h"
@@ -32,7 +32,7 @@ class WorkspaceLayout {
   std::int64_t bytes_ = 0;
 };
 
-// The elements [samples, units] of a step, and the number of steps between samples.
+// The elements [samples, units] of a step, and the distances between consecutive samples, counted in steps.
 struct StepGrid {
   std::uint32_t count, units;
   std::int64_t steps;    // number of steps in tensors that hold all steps
@@ -47,8 +47,9 @@ struct StepGrid {
         by_units(s.units) {}
 };
 
-// The tensors of a forward step; each address belongs to the step of the first sample. These are null: y if it does not
-// hold the step, `bias` if there is none, `product` at the first step, and gates, memories and before outside training.
+// The tensors of a forward step. Each pointer points to this step of the first sample. Some are null: y if the op does
+// not output this step, `bias` if there is none, `product` at the first step, and gates, memories and before outside
+// training.
 template <class T>
 struct ForwardStep {
   const T* x;
@@ -87,8 +88,8 @@ __global__ void take_step(StepGrid grid, ForwardStep<T> s) {
   }
 }
 
-// The tensors of a backward step. These are null: dy if it does not hold the step, `memories_before` at the first step,
-// `dh` at the last step, and `drecurrent` if the cell does not split.
+// The tensors of a backward step. Some are null: dy if the op does not output this step, `memories_before` at the first
+// step, `dh` at the last step, and `drecurrent` if the cell does not split.
 template <class T>
 struct GradientStep {
   const T *dy, *gates, *memories, *memories_before, *before;

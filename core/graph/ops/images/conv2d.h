@@ -30,7 +30,7 @@ struct Conv2d final : OpDef {
 };
 
 // Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O] and, if the op accumulates, another gradient of x, to which
-// it adds its result. Outputs: dx [N, H, W, C]. In place on that other gradient.
+// it adds its result. Outputs: dx [N, H, W, C]. The op can run in place on the other gradient.
 // As a forward op it is a transposed convolution from O to C channels, and has gradients.
 struct Conv2dGradInput final : OpDef {
   Window window;

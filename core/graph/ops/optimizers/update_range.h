@@ -28,10 +28,11 @@ struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;
   bool decay = true;     // whether weight decay applies
-  Factors factors = {};  // for a factored rule; its ranges are parameters without the gaps after them
+  Factors factors = {};  // for a factored rule, where each range is one parameter, without a gap after it
 };
 
-// The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the shape of a vector.
+// The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the parameter's own shape if it is
+// a vector.
 Shape factors_shape(const Shape& parameter);
 
 }  // namespace trainctl

@@ -2,10 +2,10 @@
 // of bfloat16 pairs.
 //
 // The sum runs over positions, so two neighbouring positions of a row form a pair. A few rows at a time are packed into
-// pairs, which stay in the caches. x is packed once for each residue of its columns modulo the stride, dy once with
-// pairs that begin at even positions and, if needed, once with pairs that begin at odd positions (with zeros around
-// it). So all columns of the kernel read the same x and a shifted dy. Tiles of 8 input channels by 3 vectors of 16
-// output channels then sum over the packed rows in registers.
+// pairs, which stay in the caches. x is packed once for each residue of its columns modulo the stride. dy, with zeros
+// around it, is packed in pairs that begin at even positions and, if needed, once more in pairs that begin at odd
+// positions. So all columns of the kernel read the same x and a shifted dy. Tiles of 8 input channels by 3 vectors of
+// 16 output channels then sum over the packed rows in registers.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ class Conv2dWeightsBf16 {
   };
   struct Task;
 
-  // The index, among the padded rows of x of all images, of the row that the kernel's first row reads for a row of dy.
+  // Returns the row of x that the kernel's first row reads for a row of dy, as an index into the padded rows of all
+  // images.
   std::int64_t slot(std::int64_t row) const {
     return row / out_rows_ * image_slots_ + row % out_rows_ * window_.strides[0];
   }

@@ -159,7 +159,7 @@ void move(const Adafactor& rule, const AdafactorStep& step, const Parameter& par
 }  // namespace
 
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule) {
-  std::int64_t matrices = 0, grains = 0;  // the largest numbers that one parameter has
+  std::int64_t matrices = 0, grains = 0;  // the maximum over all parameters
   for (const UpdateRange& range : def.ranges) {
     const Factors& factors = range.factors;
     matrices = std::max(matrices, factors.matrices);

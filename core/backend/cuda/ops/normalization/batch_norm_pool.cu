@@ -14,8 +14,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// Computes each window's maxima of relu((x - mean) * scale + beta), rounded to T before they are compared, and the
-// winners. The rows of the grid are the pixels of the output.
+// Computes each window's maxima of relu((x - mean) * scale + beta), and the winners: the positions of the maxima in the
+// window. Values are rounded to T before they are compared. The rows of the grid are the pixels of the output.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     normalise_and_pool(ChannelGrid grid, PoolShape s, Normalisation n, const T* __restrict__ x, T* __restrict__ y,
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
 }
 
-// The source that gathers dy of the normalised images from the gradient of the pooled images.
+// The source that computes dy: it gathers the gradient of the normalised images from the gradient of the pooled images.
 struct PooledGradient {
   PoolShape s;
   const std::uint8_t* winners;
@@ -112,8 +112,8 @@ struct Alternative {
   std::function<Lowering()> lower;
 };
 
-// The recorded alternative, or else the fastest one; the first one if none is recorded and x is too small to be worth
-// timing.
+// Lowers the op by the recorded alternative. If none is recorded, chooses the fastest alternative or, if x is too small
+// to be worth timing, the first one.
 Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
   constexpr std::int64_t min_timed_elements = 1 << 20;  // number of elements below which alternatives are not timed
   const std::string key = choice_key(context);

@@ -72,7 +72,8 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
   if (threadIdx.x == 0) *result = static_cast<float>(sum);
 }
 
-// The elements that a block of chunk_squares sums: `count` elements from `begin` on, of one input of its launch.
+// The elements whose squares a block of chunk_squares adds: `count` elements, from `begin` on, of one of the inputs of
+// the launch.
 struct InputChunk {
   std::int64_t begin = 0;
   std::int64_t index = 0;  // index of its sum
