@@ -59,7 +59,7 @@ std::string strategy_notes(const Plan& plan) {
   if (!prediction.strategy.recomputed.empty()) text += recomputed_text(prediction.strategy.recomputed);
   if (prediction.mesh().data == 1) return text;
   if (options.shares_by_measuring()) {
-    text += "replicas' shares of a batch are measured when training begins; here they are equal\n";
+    text += "replicas' shares of a batch are measured when training begins; here they are assumed to be equal\n";
   } else if (!prediction.sizes.speeds.empty()) {
     const MeshRank& rank = prediction.stages.front().programs.rank();
     text += format(

@@ -204,7 +204,7 @@ TEST_CASE("a plan reports what its strategy leaves open") {
   };
   CHECK(contains(text("strategy.share=auto"), "are measured when training begins; here they are assumed to be equal"));
   CHECK(contains(text("strategy.share=[1, 3]"), "replica 1 has most of a batch, 18 samples"));
-  CHECK(contains(text("strategy.sync_every=4"), "averaged after every 4 steps, in "));
+  CHECK(contains(text("strategy.sync_every=4"), "averaged every 4 steps, which takes "));
   CHECK(contains(text("strategy=auto"), "`strategy: auto` chose this"));
   const Json json = plan(folder, config, {"--ranks", "2", "--machine", "h100-node", "--set", "strategy=auto"});
   CHECK(json.at("mesh") == json.at("alternatives").front().at("mesh"));
@@ -282,7 +282,7 @@ TEST_CASE("impossible plans are refused with possible ones") {
   const Finished unwritable = trainctl(
       folder, {"plan", config, "--machine", "h100-node", "--ranks", "2", "--timeline", folder / "none/t.json"});
   CHECK(unwritable.code == 6);
-  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a place"));
+  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a path"));
   CHECK(contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}),
                  "without a network to other nodes"));
   CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));

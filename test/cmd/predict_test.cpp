@@ -206,7 +206,7 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   CHECK(contains(kind.errors, "ends in none of .csv, .jsonl and .npy"));
   const Finished none = trainctl(folder, {"predict", "held", "held/dark"});
   CHECK(none.code == 2);
-  CHECK(contains(none.errors, "no run directory"));
+  CHECK(contains(none.errors, "is not a run directory"));
 }
 
 TEST_CASE("predict reads tables with the words and statistics of the training split") {

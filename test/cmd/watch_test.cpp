@@ -134,7 +134,7 @@ TEST_CASE("watch reports that a run was killed, and follows the one that resumes
   const Finished dead = trainctl(folder, {"watch", "runs/config"});  // no other run resumes it
   CHECK(dead.code == 0);
   CHECK(contains(dead.out, "has ended without recording"));
-  CHECK(contains(dead.out, "trainctl run goes on from "));
+  CHECK(contains(dead.out, "trainctl run continues from "));
   CHECK(Json::parse(trainctl(folder, {"watch", "runs/config", "--json"}).out)["state"] == "gone");
 }
 

@@ -170,9 +170,9 @@ TEST_CASE("predict accepts several inputs by name, and reports every output") {
   CHECK(Json::parse(eval.out)["kind_accuracy"].get<double>() == Approx(right / count).margin(0.05));
 
   for (const auto& [arguments, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"image=new/image.npy"}, "the network has the inputs image, table, and nothing is named for 'table'"},
-           {{"new/image.npy"}, "new/image.npy is not an array for each"},
-           {{"image=new/image.npy", "table=new/table.npy", "new"}, "other paths are given"},
+           {{"image=new/image.npy"}, "the network has the inputs image, table, and no path is given for 'table'"},
+           {{"new/image.npy"}, "new/image.npy does not hold an array for each"},
+           {{"image=new/image.npy", "table=new/table.npy", "new"}, "the paths do not name each of them once"},
            {{"new", "--out", "p.npy"}, "--format npy writes one array, and the network has 2 outputs"}}) {
     const Finished wrong = predict(arguments);
     CAPTURE(message, wrong.errors);
@@ -201,7 +201,7 @@ TEST_CASE("settings that do not fit the inputs and outputs are refused") {
            Case{"data.transform=[{rescale: 1/255}]", "the model has several inputs"},
            Case{"data.x={image: image.npy}", "no value is set for the input 'table'"},
            Case{"model.outputs=[kind, sise]", "there is no layer 'sise' for this output; did you mean 'size'?"},
-           Case{"model.inputs=[image, table, more]", "nothing is stated for the input 'more'"},
+           Case{"model.inputs=[image, table, more]", "no value is set for the input 'more'"},
            Case{"model.layers.0={conv2d: {filters: 6, kernel_size: 3}}", "set which one conv2d reads"},
            Case{"model.outputs=[kind, size, kind]", "output 'kind' is given twice"},
            Case{"checkpoint.monitor=val_accuracy", "val_kind_accuracy"},

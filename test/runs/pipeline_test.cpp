@@ -286,7 +286,7 @@ TEST_CASE("check shows the stages of a pipeline, and refuses invalid settings") 
       {"2", {"strategy.micro_batches=3"}, "strategy.micro_batches: 3 does not divide the 20 samples"},
       {"2", {"strategy.micro_batches=4", "train.gradient_accumulation=2"}, "both divide the batch"},
       {"11", {"strategy.pipeline=11"}, "too few for 11 stages: use at most 10"},
-      {"1", {"strategy.pipeline=1", "strategy.micro_batches=4"}, "there is none"},
+      {"1", {"strategy.pipeline=1", "strategy.micro_batches=4"}, "but there is no pipeline"},
   };
   for (const Refused& of : refused) {
     std::vector<std::string> command = {"check", config, "--ranks", of.ranks};

@@ -124,7 +124,7 @@ TEST_CASE("check and run report weights that do not match or cannot be read") {
     const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", folder / "run"});
     CAPTURE(ranks, run.errors);
     CHECK(run.code == 2);
-    CHECK(count(run.errors, "takes 'head.1.weight'") == 1);
+    CHECK(count(run.errors, "uses 'head.1.weight'") == 1);
     CHECK_FALSE(fs::exists(folder / "run"));
   }
   const Finished json = trainctl(folder, {"check", config, "--json"});
