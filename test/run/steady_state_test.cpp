@@ -10,8 +10,8 @@
 #include "run/job/job.h"
 #include "run/run_spec.h"
 #include "test/catch.h"
-#include "test/support/count_allocations.h"
 #include "test/support/configs.h"
+#include "test/support/count_allocations.h"
 
 namespace trainctl::test::steady_state_test {
 namespace {

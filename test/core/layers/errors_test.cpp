@@ -149,19 +149,18 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
 }
 
 TEST_CASE("all errors are reported at once, and layers after an unknown shape are not checked") {
-  CHECK(
-      errors(R"(layers:
+  CHECK(errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}
   - conv2d: {name: c3, filters: 4, kernel_size: 9}
   - add: {from: [c1, c0]}
   - dense: {name: c1, units: 3})",
-             {8, 8, 3}) ==
-      "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
-      "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
-      "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
-      "m.yaml:6:5: dense 'c1': a name that is used again means the same layer with the same weights and options "
-      "(conv2d before, dense now): give this layer another name, or equal options (first use at 2:5)");
+               {8, 8, 3}) ==
+        "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
+        "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
+        "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
+        "m.yaml:6:5: dense 'c1': a name that is used again means the same layer with the same weights and options "
+        "(conv2d before, dense now): give this layer another name, or equal options (first use at 2:5)");
   // An error in a repetition is reported for the first time alone.
   CHECK(errors(R"(layers:
   - repeat:
