@@ -183,7 +183,7 @@ TEST_CASE("the resolved config can be run from another folder and leads to the s
   CHECK(end_hash(folder / "elsewhere/with a space/second") == end_hash(folder / "first"));
 }
 
-TEST_CASE("--resume never starts a new run next to an unfinished one, and a finished run is not changed") {
+TEST_CASE("a resume never starts a new run next to an unfinished one, and a finished run is not changed") {
   const Folder folder;
   const std::string config = folder.write(
       "twice.yaml",

@@ -123,7 +123,7 @@ TEST_CASE("check counts the memory of the replica with the most samples, whichev
   };
   CHECK(arena("[3, 1]") == arena("[1, 3]"));
   CHECK(arena("[3, 1]") > arena("equal"));
-  CHECK(contains(check("[3, 1]", "-v"), "from the 5 to 15 samples that a rank has"));
+  CHECK(contains(check("[3, 1]", "-v"), "over the 5 to 15 samples that a rank has"));
   CHECK(contains(check("auto", "-v"), "are measured when training begins"));
 }
 
