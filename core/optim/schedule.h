@@ -31,7 +31,7 @@ struct ScheduleOptions : Options {
   virtual double rate(double base, const ScheduleTime& time, double warmup) const = 0;
 };
 
-// The number of steps of a duration in steps or epochs; it may be fractional.
+// Converts a duration in steps or epochs to a number of steps, which may be fractional.
 double steps_of(const Duration& duration, const ScheduleTime& time);
 
 // Returns a warning if the run ends within the warm-up, so that the learning rate never reaches its full value; ""

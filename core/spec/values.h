@@ -22,7 +22,8 @@
 
 namespace trainctl {
 
-// A file or folder. In the config it may be relative to the node's base_directory; reading makes it absolute.
+// The path of a file or folder. A relative path in a config is joined to the base_directory of its node when the
+// config is read.
 struct Path {
   std::string text;
 

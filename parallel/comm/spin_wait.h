@@ -15,8 +15,8 @@ namespace trainctl {
 class SpinWait {
  public:
   // `oversubscribed`: there are more ranks than cores, so that spinning would keep the awaited rank from running.
-  // `bytes`: size of the data. With little data, the wait is for another rank: it may be long, and another thread may
-  // need the core, so the wait sleeps. With more data, polling itself moves the data, so the wait does not sleep.
+  // `bytes`: the size of the data. A wait for little data lasts until the other rank arrives, which may be long: it
+  // sleeps, so that other threads can use the core. A wait for more data does not sleep, since polling moves the data.
   SpinWait(Attendance& attendance, bool oversubscribed, std::int64_t bytes)
       : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit), sleeps_(bytes <= small_bytes_limit) {}
 

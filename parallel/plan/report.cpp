@@ -232,7 +232,7 @@ std::string to_json(const Plan& plan) {
       {"advice", plan.advice},
       {"yaml", plan.yaml}};
   if (!prediction.strategy.recomputed.empty()) json["recomputed"] = prediction.strategy.recomputed;
-  return json_text(json) + "\n";
+  return json_line(json);
 }
 
 std::string to_text(const Plan& plan) {

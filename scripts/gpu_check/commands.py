@@ -46,8 +46,8 @@ def last_json(text):
     return None
 
 
-# Messages of trainctl when it continues in a worse way than intended: a run with one of them proves nothing. A candidate that
-# is left out counts only if CUDA gives the reason, since it may be our kernel; cuDNN offers some that it cannot run.
+# Messages of trainctl when it falls back to a slower way: a run that prints one proves nothing. A kernel that is left out
+# counts only if CUDA gives the reason, because the kernel may then be trainctl's own. cuDNN offers kernels that it cannot run.
 FALLBACKS = ("without a CUDA graph", "is left out: cuda", "is not timed:")
 
 

@@ -210,7 +210,7 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
       }
     }
   }
-  // There are so many rows that a warp computes each, though they are long.
+  // A warp computes each row, although the rows are long, because there are 4,100 of them.
   both.run(std::make_shared<Softmax>(), {random_value({4100, 130}, DType::float32, 1)});
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("check shows the mesh: which ranks hold which shard of which layers") 
   INFO(tail(check.errors) << check.out);
   REQUIRE(check.code == 0);
   CHECK(contains(check.out, "2 replicas of 2 stages of 2 ranks that share layers"));
-  // The first layer has 192 inputs and 48 units, of which each rank has a half.
+  // The first layer has 192 inputs and 48 units. Each rank holds 24 of the units.
   CHECK(contains(check.out, "[0:192, 0:24]"));
   CHECK(contains(check.out, "[0:192, 24:48]"));
   std::vector<std::string> as_json = command;

@@ -29,8 +29,8 @@ int report(const Failure& failure, bool json, const Situation& situation, const 
 // Returns the message of StopAtOnce for a command that stops immediately.
 std::string stop_message(bool json, const Situation& situation);
 
-// The message of a run that was stopped before it trains. Its exit code is 75, since it may be started again without
-// changes.
+// The message of a run that was stopped before its first step. The exit code is 75: the same command can be started
+// again.
 inline constexpr std::string_view unstarted_text = "stopped before the first step";
 // Returns the message of StopAtOnce for a run that does not train yet.
 std::string unstarted_message(bool json, const Situation& situation);
