@@ -110,7 +110,7 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
     Compiled compiled =
         with_host_memory(compile_without_kernels(programs, request.device), request.spec, request.data, division);
     // The rank represents all ranks of its stage, of which the one in the first replica writes the most.
-    const MeshRank writer(division.rank.mesh, division.rank.mesh.rank(division.rank.position.with(MeshAxis::data, 0)));
+    const MeshRank writer(division.rank.mesh, division.rank.index_in_replica());
     compiled.memory.staged = staged_bytes(compiled, request.spec.checkpoint, writer);
     return compiled;
   };

@@ -34,6 +34,12 @@ Mesh::Position Mesh::Position::with(MeshAxis axis, int along) const {
 
 int Mesh::size(MeshAxis axis) const { return this->*entry(axis).size; }
 
+Mesh Mesh::with(MeshAxis axis, int size) const {
+  Mesh other = *this;
+  other.*entry(axis).size = size;
+  return other;
+}
+
 int Mesh::ranks() const {
   int product = 1;
   for (const MeshAxis axis : all_mesh_axes) product *= size(axis);

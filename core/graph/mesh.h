@@ -36,6 +36,8 @@ struct Mesh {
   int ranks_of_replica() const { return ranks() / data; }
   // The number of ranks along an axis.
   int size(MeshAxis axis) const;
+  // Returns a copy of this mesh with `size` ranks along the axis.
+  Mesh with(MeshAxis axis, int size) const;
   Position position(int rank) const;
   int rank(const Position& position) const;
   bool operator==(const Mesh&) const = default;
@@ -52,6 +54,9 @@ struct MeshRank {
 
   int size(MeshAxis axis) const { return mesh.size(axis); }
   int along(MeshAxis axis) const { return position.along(axis); }
+  // This rank's index within its replica. The data axis is the outermost, so that the ranks of a replica are
+  // contiguous.
+  int index_in_replica() const { return mesh.rank(position.with(MeshAxis::data, 0)); }
   bool operator==(const MeshRank&) const = default;
 };
 

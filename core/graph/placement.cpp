@@ -18,6 +18,12 @@ std::string PlacementQuery::output_name(std::size_t output) const {
   return name_or_number(output_names, "output", output);
 }
 
+std::vector<Placement> placed(const Placement& placement, std::initializer_list<MeshAxis> axes) {
+  std::vector<Placement> placements(mesh_axes, replicated);
+  for (const MeshAxis axis : axes) placements[static_cast<std::size_t>(axis)] = placement;
+  return placements;
+}
+
 std::string to_string(const Placement& placement) {
   switch (placement.kind) {
     case Placement::Kind::replicated:

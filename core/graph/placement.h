@@ -2,6 +2,7 @@
 // placement rule, and its answer.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,10 @@ inline constexpr Placement replicated{};
 inline constexpr Placement partial{Placement::Kind::partial, 0};
 inline constexpr Placement varying{Placement::Kind::varying, 0};
 inline constexpr Placement split_along(int dimension) { return {Placement::Kind::split, dimension}; }
+
+// The placements of a tensor along all axes of the mesh, the value of Tensor::placements: `placement` along each of
+// `axes`, replicated along the others.
+std::vector<Placement> placed(const Placement& placement, std::initializer_list<MeshAxis> axes);
 
 // Returns text such as "replicated", "split along dimension 1", "partial" or "varying".
 std::string to_string(const Placement& placement);

@@ -50,7 +50,7 @@ void reduce_results(Program& program, std::vector<Op>& reductions) {
   if (step.samples != step.count) results.push_back(step.samples);
   results.push_back(step.agree);
   const auto set_partial = [&](TensorId id) {
-    program.tensors[static_cast<std::size_t>(id)].placements = {partial, partial, replicated};
+    program.tensors[static_cast<std::size_t>(id)].placements = placed(partial, {MeshAxis::data, MeshAxis::pipeline});
   };
   std::for_each(results.begin(), results.end(), set_partial);
   for (const TensorInSlot& in_slot : program.flat.in_slots) {

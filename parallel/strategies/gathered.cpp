@@ -158,7 +158,7 @@ class Gatherer {
 TensorId add_parameter_shard(Program& program, std::size_t bucket) {
   const std::int64_t count = program.flat.shard_count(program.flat.buckets[bucket]);
   const TensorId shard = program.add(format("bucket {}/parameters", bucket), {count}, DType::float32, Role::parameter);
-  program.tensors[static_cast<std::size_t>(shard)].placements = {split_along(0), replicated, replicated};
+  program.tensors[static_cast<std::size_t>(shard)].placements = placed(split_along(0), {MeshAxis::data});
   return shard;
 }
 

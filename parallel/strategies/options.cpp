@@ -223,7 +223,7 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
       refuse(tensor == 1 ? options.stages_location() : options.tensor.location,
              format("{} ranks are not a multiple of {}", ranks, divisor), ranks / ranks_of_replica);
     }
-    return {ranks / ranks_of_replica, stages, tensor};
+    return {.data = ranks / ranks_of_replica, .pipeline = stages, .tensor = tensor};
   }
   const Located<int>& replicas = *options.data.given;
   if (static_cast<std::int64_t>(replicas.value) * ranks_of_replica != ranks) {

@@ -12,9 +12,8 @@
 namespace trainctl {
 namespace {
 
-// The values that determine the programs of a rank: its shares of batches, and its stage and tensor shard of the
-// network.
-using Shares = std::array<std::int64_t, 8>;
+// The values that determine the programs of a rank: its shares of batches, and its position in its replica.
+using Shares = std::array<std::int64_t, 7>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
   const auto trained = [&](std::int64_t global) { return share_of(global, sizes.training_division(rank)).count; };
   const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_division(rank)).count; };
@@ -24,8 +23,7 @@ Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
           evaluated(sizes.evaluation),
           evaluated(sizes.evaluation_last),
           sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // determines the sums of the rank's logical shards
-          rank.along(MeshAxis::pipeline),
-          rank.along(MeshAxis::tensor)};
+          rank.index_in_replica()};
 }
 
 // Returns the logical shards of a batch that a replica has: all of one size, except perhaps the last.
@@ -40,7 +38,7 @@ MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, 
 Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
   if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
   strategy.mesh.data = 1;
-  return parallelism(strategy, strategy.mesh.rank(rank.position.with(MeshAxis::data, 0)));
+  return parallelism(strategy, rank.index_in_replica());
 }
 
 }  // namespace

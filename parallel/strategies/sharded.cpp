@@ -91,7 +91,7 @@ class Sharder {
     const auto add_state = [&](const std::string& name) {
       const TensorId state = program_.add(format("bucket {}/part/{}", number, name), {flat.shard_count(bucket)},
                                           DType::float32, Role::state);
-      program_.tensors.back().placements = {split_along(0), replicated, replicated};
+      program_.tensors.back().placements = placed(split_along(0), {MeshAxis::data});
       return state;
     };
     for (const std::string& state : flat.states) bucket.states.push_back(add_state(state));

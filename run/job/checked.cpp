@@ -70,10 +70,8 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
     const MemoryPlan memory =
         compile_rank(rank.programs(), spec, info, checked.sizes.training_division(rank.rank()), backend, choices)
             .memory;
-    const int position =
-        rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
     keep_larger(checked.memory, memory);
-    keep_larger(checked.positions[static_cast<std::size_t>(position)].memory, memory);
+    keep_larger(checked.positions[static_cast<std::size_t>(rank.rank().index_in_replica())].memory, memory);
   }
 }
 

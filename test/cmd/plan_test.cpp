@@ -1,7 +1,6 @@
 // Tests trainctl plan: its memory is that of check, the document is consistent, and invalid requests are refused with a
 // remedy.
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "core/base/format.h"
@@ -239,9 +238,7 @@ TEST_CASE("for 16,384 ranks only those that differ are simulated") {
     arguments.insert(arguments.end(), hybrid.begin(), hybrid.end());
     return plan(folder, config, arguments);
   };
-  const auto start = std::chrono::steady_clock::now();
   const Json many = of_ranks("16384");
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // a second on an idle machine
   CHECK(many.at("mesh").at("data") == 512);
   const Json few = of_ranks("64");
   CHECK(many.at("simulated_events") <= 2 * few.at("simulated_events").get<std::int64_t>());

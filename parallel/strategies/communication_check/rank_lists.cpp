@@ -48,8 +48,11 @@ RankLists::RankLists(const Mesh& mesh, const std::vector<const Program*>& progra
 }
 
 Mesh RankLists::different() const {
-  const auto size = [this](MeshAxis axis) { return all_alike(axis) ? 1 : mesh_.size(axis); };
-  return {size(MeshAxis::data), size(MeshAxis::pipeline), size(MeshAxis::tensor)};
+  Mesh mesh = mesh_;
+  for (const MeshAxis axis : all_mesh_axes) {
+    if (all_alike(axis)) mesh = mesh.with(axis, 1);
+  }
+  return mesh;
 }
 
 const RankList* RankLists::add(const Program& program) {

@@ -147,9 +147,7 @@ class StageSchedule {
 
   // Marks a received tensor as split over the data axis, since each replica receives its own samples.
   void set_placement(TensorId id) {
-    std::vector<Placement>& placements = program_.tensors[static_cast<std::size_t>(id)].placements;
-    placements.resize(mesh_axes);
-    placements[static_cast<std::size_t>(MeshAxis::data)] = split_along(0);
+    program_.tensors[static_cast<std::size_t>(id)].placements = placed(split_along(0), {MeshAxis::data});
   }
 
   // Adds an exchange to the schedule. A receive is moved before the preceding passes of other slots, but not before

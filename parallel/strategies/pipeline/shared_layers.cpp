@@ -30,7 +30,7 @@ std::vector<SharedGradient> shared_gradients(Program& program) {
   for (const FlatBucket& bucket : flat.buckets) {
     if (!entry->stages.empty()) {
       shared.push_back({entry->stages, bucket.gradient});
-      program.tensors[static_cast<std::size_t>(bucket.gradient)].placements = {split_along(0), replicated, replicated};
+      program.tensors[static_cast<std::size_t>(bucket.gradient)].placements = placed(split_along(0), {MeshAxis::data});
     }
     entry += bucket.entries;
   }

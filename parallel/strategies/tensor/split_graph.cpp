@@ -25,12 +25,6 @@ Shape divided(Shape shape, int dimension, int ranks) {
 
 bool is_last(int dimension, const TensorType& type) { return dimension == type.shape.rank() - 1; }
 
-std::vector<Placement> split_on_tensor_axis(int dimension) {
-  std::vector<Placement> placements(mesh_axes, replicated);
-  placements[static_cast<std::size_t>(MeshAxis::tensor)] = split_along(dimension);
-  return placements;
-}
-
 }  // namespace
 
 SplitGraph::SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages)
@@ -96,7 +90,7 @@ TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
   shard.type.shape = divided(shape, dimension, ranks_.count);
   offsets[static_cast<std::size_t>(dimension)] = shard.type.shape[dimension] * ranks_.index;
   shard.shard = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), shard.type.shape.sizes())};
-  shard.placements = split_on_tensor_axis(dimension);
+  shard.placements = placed(split_along(dimension), {MeshAxis::tensor});
   versions(id).dimension = dimension;
   return versions(id).shard = to_.add_tensor(std::move(shard));
 }
@@ -120,7 +114,7 @@ std::vector<TensorId> SplitGraph::emit(std::shared_ptr<const OpDef> def, std::ve
 
 // The placement is set explicitly, since a pipeline stage that receives the shard cannot derive it.
 void SplitGraph::set_shard(TensorId id, TensorId made, int dimension) {
-  to_.tensors[static_cast<std::size_t>(made)].placements = split_on_tensor_axis(dimension);
+  to_.tensors[static_cast<std::size_t>(made)].placements = placed(split_along(dimension), {MeshAxis::tensor});
   versions(id).shard = made;
   versions(id).dimension = dimension;
 }

@@ -174,7 +174,7 @@ std::vector<Matrix> drawn_by_all(const char* name, int ranks, std::int64_t rows_
 }
 
 constexpr MeshAxis tensor_axis = MeshAxis::tensor;
-Mesh along_tensor(int ranks) { return {1, 1, ranks}; }
+Mesh along_tensor(int ranks) { return {.tensor = ranks}; }
 
 // y = sum over ranks of relu(x A_r) B_r: a layer split by columns, then one split by rows.
 void columns_then_rows(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {

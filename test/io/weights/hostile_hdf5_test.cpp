@@ -2,8 +2,8 @@
 // size can need.
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "io/weights/hdf5_file.h"
 #include "test/catch.h"
@@ -143,7 +143,7 @@ std::string shared_groups(int levels) {
 std::string refusal(const std::string& file) {
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   std::string why;
   try {
     const auto owner = std::make_shared<std::string>(file);
@@ -155,7 +155,7 @@ std::string refusal(const std::string& file) {
   }
   getrusage(RUSAGE_SELF, &after);
   CHECK(after.ru_maxrss - before.ru_maxrss < 600'000);  // kB
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(std::clock() - start < 20 * CLOCKS_PER_SEC);  // CPU time
   return why;
 }
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "core/base/error.h"
@@ -150,7 +150,7 @@ TEST_CASE("SLURM's names are expanded, and an invalid list returns no names") {
 }
 
 TEST_CASE("SLURM's variables with more than a job can have are refused quickly") {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   CHECK_FALSE(expand_counts("1(x1048576),1(x1048576),1(x1048576)"));
   CHECK_FALSE(expand_counts("1048576(x2)"));
   CHECK(expand_counts("1(x1048576)")->size() == 1048576);
@@ -167,7 +167,7 @@ TEST_CASE("SLURM's variables with more than a job can have are refused quickly")
   std::string many;
   for (int i = 0; i < 200'000; ++i) many += "node" + std::to_string(i) + "\n";
   CHECK(parse_hostfile(many, "hosts").size() == 200'000);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  CHECK(std::clock() - begin < 10 * CLOCKS_PER_SEC);  // CPU time
 }
 
 }  // namespace

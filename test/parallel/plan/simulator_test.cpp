@@ -22,7 +22,7 @@ GivenCosts with_traffic(double latency, double transfer, double share = 1) {
 
 TEST_CASE("a rank waits for a synchronous reduction between its computations") {
   const HandWrittenStep step = HandWrittenStep().compute(2).reduce("a", false).compute(3);
-  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.25, 0.5));
+  const SimulatedStep result = simulate({.data = 4}, {step}, with_traffic(0.25, 0.5));
   CHECK(result.seconds == Approx(5.75));
   CHECK(result.phases().compute == Approx(5));
   CHECK(result.phases().communication == Approx(0.75));
@@ -33,7 +33,7 @@ TEST_CASE("a rank waits for a synchronous reduction between its computations") {
 TEST_CASE("an asynchronous reduction overlaps with the computation before its wait, and with nothing else") {
   const double overlapped = GENERATE(0.0, 0.5, 2.0, 7.0);
   const HandWrittenStep step = HandWrittenStep().compute(1).reduce("a", true).compute(overlapped).wait("a").compute(1);
-  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1.5));
+  const SimulatedStep result = simulate({.data = 4}, {step}, with_traffic(0.5, 1.5));
   CHECK(result.seconds == Approx(2 + std::max(overlapped, 2.0)));
   CHECK(result.phases().communication == Approx(std::max(2.0 - overlapped, 0.0)).margin(1e-12));
 }
@@ -69,14 +69,14 @@ TEST_CASE("random steps with buckets take as long as two streams, one of computa
       step.wait(name);
       computed = std::max(computed, end);
     }
-    CHECK(simulate({2, 1, 1}, {step}, with_traffic(0.3 * each, 0.7 * each)).seconds == Approx(computed));
+    CHECK(simulate({.data = 2}, {step}, with_traffic(0.3 * each, 0.7 * each)).seconds == Approx(computed));
   }
 }
 
 TEST_CASE("a message begins when both of its stages have reached it") {
   const HandWrittenStep first = HandWrittenStep().compute(1).send("a", 1, false).compute(1);
   const HandWrittenStep second = HandWrittenStep().compute(4).receive("a", 0, false).compute(2);
-  const SimulatedStep result = simulate({1, 2, 1}, {first, second}, with_traffic(0.5, 0.5));
+  const SimulatedStep result = simulate({.pipeline = 2}, {first, second}, with_traffic(0.5, 0.5));
   CHECK(result.seconds == Approx(7));
   CHECK(result.stages[0].bubble == Approx(3 + 1));  // it waits for the second stage, and at the end of the step
   CHECK(result.stages[0].communication == Approx(1));
@@ -87,36 +87,37 @@ TEST_CASE("a message begins when both of its stages have reached it") {
 TEST_CASE("transfers share a link if together they need more than its bandwidth") {
   const HandWrittenStep step =
       HandWrittenStep().reduce("a", true, MeshAxis::data).reduce("b", true, MeshAxis::tensor).wait("a").wait("b");
-  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1)).seconds == Approx(2));
-  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1, 0.5)).seconds == Approx(1));
-  CHECK(simulate({2, 1, 2}, {step}, with_traffic(0, 1, 0.75)).seconds == Approx(1.5));
-  CHECK(simulate({2, 1, 2}, {step}, with_traffic(1, 0)).seconds == Approx(1));  // latencies do not add up
+  CHECK(simulate({.data = 2, .tensor = 2}, {step}, with_traffic(0, 1)).seconds == Approx(2));
+  CHECK(simulate({.data = 2, .tensor = 2}, {step}, with_traffic(0, 1, 0.5)).seconds == Approx(1));
+  CHECK(simulate({.data = 2, .tensor = 2}, {step}, with_traffic(0, 1, 0.75)).seconds == Approx(1.5));
+  CHECK(simulate({.data = 2, .tensor = 2}, {step}, with_traffic(1, 0)).seconds ==
+        Approx(1));  // latencies do not add up
 }
 
 TEST_CASE("messages in opposite directions do not share a link, those in one direction do") {
   // On nodes of two ranks: stages 0 and 1 send to 2 and 3 at once, out of one node and into another.
   const HandWrittenStep a = HandWrittenStep().send("a", 2, false), c = HandWrittenStep().receive("a", 0, false);
   const HandWrittenStep b = HandWrittenStep().send("b", 3, false), d = HandWrittenStep().receive("b", 1, false);
-  CHECK(simulate({1, 4, 1}, {a, b, c, d}, with_traffic(0, 1), 2).seconds == Approx(2));
+  CHECK(simulate({.pipeline = 4}, {a, b, c, d}, with_traffic(0, 1), 2).seconds == Approx(2));
   // One of them goes in the opposite direction.
   const HandWrittenStep e = HandWrittenStep().receive("b", 3, false), f = HandWrittenStep().send("b", 1, false);
-  CHECK(simulate({1, 4, 1}, {a, e, c, f}, with_traffic(0, 1), 2).seconds == Approx(1));
+  CHECK(simulate({.pipeline = 4}, {a, e, c, f}, with_traffic(0, 1), 2).seconds == Approx(1));
 }
 
 TEST_CASE("stages on one node share its network, stages on different nodes do not") {
   const HandWrittenStep step = HandWrittenStep().reduce("a", true, MeshAxis::data).wait("a");
   // Two replicas of two stages, on nodes of two ranks or of one rank.
-  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 2).seconds == Approx(2));
-  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 1).seconds == Approx(1));
+  CHECK(simulate({.data = 2, .pipeline = 2}, {step, step}, with_traffic(0, 1), 2).seconds == Approx(2));
+  CHECK(simulate({.data = 2, .pipeline = 2}, {step, step}, with_traffic(0, 1), 1).seconds == Approx(1));
   // On one node they use links of their own.
-  CHECK(simulate({2, 2, 1}, {step, step}, with_traffic(0, 1), 4).seconds == Approx(1));
+  CHECK(simulate({.data = 2, .pipeline = 2}, {step, step}, with_traffic(0, 1), 4).seconds == Approx(1));
 }
 
 TEST_CASE("communication that uses cores slows down the computation at the same time") {
   GivenCosts costs = with_traffic(0, 1);
   costs.takes_cores = true;
   const HandWrittenStep step = HandWrittenStep().reduce("a", true).compute(3).wait("a");
-  const SimulatedStep result = simulate({2, 1, 1}, {step}, costs);
+  const SimulatedStep result = simulate({.data = 2}, {step}, costs);
   CHECK(result.seconds == Approx(4));
   CHECK(result.phases().compute == Approx(3));
   CHECK(result.phases().communication == Approx(1));
@@ -126,20 +127,20 @@ TEST_CASE("the time of the host is added to the step") {
   const HandWrittenStep step = HandWrittenStep().compute(2);
   GivenCosts costs;
   costs.host = {.step = 0.5};
-  CHECK(simulate({1, 1, 1}, {step}, costs).seconds == Approx(2.5));
-  CHECK(simulate({1, 1, 1}, {step}, costs).phases().host == Approx(0.5));
+  CHECK(simulate({}, {step}, costs).seconds == Approx(2.5));
+  CHECK(simulate({}, {step}, costs).phases().host == Approx(0.5));
 }
 
 TEST_CASE("stages that wait for each other for ever are an error") {
   const HandWrittenStep first = HandWrittenStep().send("a", 1, false).send("b", 1, false);
   const HandWrittenStep second = HandWrittenStep().receive("a", 0, false);
-  CHECK_THROWS_AS(simulate({1, 2, 1}, {first, second}), Error);
+  CHECK_THROWS_AS(simulate({.pipeline = 2}, {first, second}), Error);
 }
 
 TEST_CASE("the timeline has every op and communication, without overlap in a stream, and ends with the step") {
   const HandWrittenStep step =
       HandWrittenStep().compute(1).compute(2).reduce("a", true).compute(1).reduce("b", true).wait("a").wait("b");
-  const SimulatedStep result = simulate({4, 1, 1}, {step}, with_traffic(0.5, 1), 1024, true);
+  const SimulatedStep result = simulate({.data = 4}, {step}, with_traffic(0.5, 1), 1024, true);
   REQUIRE(result.timeline.size() == 5);
   std::map<int, double> end_of_stream;
   double end = 0;

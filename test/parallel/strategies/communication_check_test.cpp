@@ -106,7 +106,7 @@ TEST_CASE("ranks whose shares differ must reduce the same buckets") {
 
 TEST_CASE("the communications of a program are its reductions and waits in order") {
   for (const int micro_batches : {1, 2, 3}) {
-    const Program program = training(6, micro_batches, strategy_of({2, 1, 2}, true));
+    const Program program = training(6, micro_batches, strategy_of({.data = 2, .tensor = 2}, true));
     const std::vector<Communication> all = communications_of(program);
     std::vector<Communication> list;
     std::copy_if(all.begin(), all.end(), std::back_inserter(list),
@@ -331,12 +331,13 @@ TEST_CASE("a pipeline on thousands of ranks finishes, and a single wrong rank is
     programs.push_back(&scripts[static_cast<std::size_t>(mesh.position(r).pipeline)].program());
   }
   CHECK(problem_of(mesh, programs).text.empty());
-  const int wrong = mesh.rank({77, 5, 9});
+  const int wrong = mesh.rank({.data = 77, .pipeline = 5, .tensor = 9});
   programs[static_cast<std::size_t>(wrong)] = &swapped.program();
   const std::string text = problem_of(mesh, programs).text;
   CHECK(contains(text, "the sizes of communications that meet on the pipeline axis differ"));
   CHECK(contains(text, "rank " + std::to_string(wrong) + " is at receive 'in' in forward of 'stage 5' (11 float32"));
-  CHECK(contains(text, "rank " + std::to_string(mesh.rank({77, 4, 9})) + " is at send 'out'"));
+  CHECK(contains(text,
+                 "rank " + std::to_string(mesh.rank({.data = 77, .pipeline = 4, .tensor = 9})) + " is at send 'out'"));
 }
 
 }  // namespace trainctl::communication_check_test

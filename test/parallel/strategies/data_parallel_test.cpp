@@ -64,7 +64,7 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
 }
 
 Strategy replicas(int count, bool overlap) {
-  Strategy strategy{{count, 1, 1}, {}, overlap};
+  Strategy strategy{{.data = count}, {}, overlap};
   strategy.options.first_bucket_size.bytes = 2000;
   strategy.options.bucket_size.bytes = 20000;
   return strategy;
@@ -235,14 +235,14 @@ TEST_CASE("the mesh numbers ranks with tensor innermost") {
   for (int data = 0; data < 3; ++data) {
     for (int pipeline = 0; pipeline < 2; ++pipeline) {
       for (int tensor = 0; tensor < 4; ++tensor) {
-        const int rank = mesh.rank({data, pipeline, tensor});
+        const int rank = mesh.rank({.data = data, .pipeline = pipeline, .tensor = tensor});
         CHECK(seen.insert(rank).second);
-        CHECK(mesh.position(rank) == Mesh::Position{data, pipeline, tensor});
+        CHECK(mesh.position(rank) == Mesh::Position{.data = data, .pipeline = pipeline, .tensor = tensor});
       }
     }
   }
-  CHECK(mesh.rank({0, 0, 1}) == 1);
-  CHECK(mesh.rank({0, 1, 0}) == 4);
+  CHECK(mesh.rank({.tensor = 1}) == 1);
+  CHECK(mesh.rank({.pipeline = 1}) == 4);
 }
 
 TEST_CASE("strategy.data must be the number of ranks") {

@@ -192,10 +192,10 @@ TEST_CASE("gradients in bfloat16 are rounded, summed in float32 and rounded agai
   const TestJob job(network, "sgd");
   for (const int ranks : {2, 3, 4}) {
     for (const auto& [batch, accumulation] : {std::pair<std::int64_t, int>{12, 1}, {24, 2}, {7, 1}, {2, 1}}) {
-      const Weights expected = defined(job, {{ranks, 1, 1}, batch, accumulation});
+      const Weights expected = defined(job, {{.data = ranks}, batch, accumulation});
       for (const bool overlap : {false, true}) {
         CAPTURE(ranks, batch, accumulation, overlap);
-        CHECK(trained(job, {{ranks, 1, 1}, batch, accumulation, overlap}) == expected);
+        CHECK(trained(job, {{.data = ranks}, batch, accumulation, overlap}) == expected);
       }
     }
   }
@@ -205,10 +205,10 @@ TEST_CASE("sharded updates use the sums of bfloat16 gradients before they are ro
   const TestJob job(network, "sgd");
   for (const int ranks : {2, 3}) {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
-      const Weights expected = defined(job, {{ranks, 1, 1}, 12, 1, false, shard});
+      const Weights expected = defined(job, {{.data = ranks}, 12, 1, false, shard});
       for (const bool overlap : {false, true}) {
         CAPTURE(ranks, name_of(shard), overlap);
-        CHECK(trained(job, {{ranks, 1, 1}, 12, 1, overlap, shard}) == expected);
+        CHECK(trained(job, {{.data = ranks}, 12, 1, overlap, shard}) == expected);
       }
     }
   }
@@ -216,7 +216,7 @@ TEST_CASE("sharded updates use the sums of bfloat16 gradients before they are ro
 
 TEST_CASE("bfloat16 gradients work with pipelines and tensor parallelism") {
   const TestJob job(network, "sgd");
-  const Weights expected = defined(job, {{2, 1, 1}});
+  const Weights expected = defined(job, {{.data = 2}});
   for (const Mesh& mesh : {Mesh{.data = 2, .pipeline = 2}, Mesh{.data = 2, .tensor = 2}}) {
     for (const bool overlap : {false, true}) {
       CAPTURE(mesh.pipeline, mesh.tensor, overlap);
@@ -236,7 +236,7 @@ TEST_CASE("bfloat16 gradients halve the bytes that replicas exchange") {
   const TestJob job(network, "sgd");
   for (const Shard shard : {Shard::none, Shard::optimizer}) {
     for (const bool overlap : {false, true}) {
-      const Setting setting{{4, 1, 1}, 12, 1, overlap, shard};
+      const Setting setting{{.data = 4}, 12, 1, overlap, shard};
       const auto sent = [&](GradientDType dtype) {
         const RunPrograms programs = programs_of(job, setting, strategy_of(setting, dtype), 1);
         const Program& program = programs.programs()[0];

@@ -144,7 +144,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
                          .training_resumed_last = batches[3],
                          .gradient_accumulation = accumulation};
   Reader reader;
-  const RunPrograms programs(job.spec, {{ranks, 1, 1}, options, overlap}, sizes, rank, reader);
+  const RunPrograms programs(job.spec, {{.data = ranks}, options, overlap}, sizes, rank, reader);
   reader.throw_if_failed();
   Compiled compiled = compile(programs.programs(), *backend, choices);
   Engine engine(*backend, communicator, std::move(compiled));

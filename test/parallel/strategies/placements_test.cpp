@@ -180,7 +180,7 @@ TEST_CASE("sharded updates are accepted, and a missing sum on the tensor axis is
 TEST_CASE("values as targets are accepted") {
   const TestJob job("layers: [flatten, {dense: {units: 2}}]", "{name: sgd, momentum: 0.5}", "mean_squared_error",
                     "mean_absolute_error");
-  check_accepted(training(job, 4, 2, mesh_of({2, 1, 1}, false)), {2, 1, 1});
+  check_accepted(training(job, 4, 2, mesh_of({.data = 2}, false)), {.data = 2});
 }
 
 TEST_CASE("several inputs and outputs are accepted") {
@@ -295,7 +295,7 @@ TEST_CASE("weights that a strategy splits must be gathered") {
   const Mesh mesh{.data = 2};
   Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   for (Tensor& tensor : program.tensors) {
-    if (tensor.name == "d1/kernel") tensor.placements = {split_along(0), replicated, replicated};
+    if (tensor.name == "d1/kernel") tensor.placements = placed(split_along(0), {MeshAxis::data});
   }
   const Problem problem = problem_of(program, mesh);
   CHECK(contains(problem.text, "dense 'd1'"));
@@ -311,10 +311,10 @@ TEST_CASE("values that the host reads must be equal on all ranks") {
   CHECK(
       contains(problem_of(program, mesh).text, "'loss' of 'train 6' on the data axis is partial where the host reads"));
   // A stop that was requested on one rank only.
-  program = training(TestJob(every_layer), 6, 1, mesh_of({1, 1, 2}, false));
-  CHECK(problem_of(program, {1, 1, 2}).text.empty());
+  program = training(TestJob(every_layer), 6, 1, mesh_of({.tensor = 2}, false));
+  CHECK(problem_of(program, {.tensor = 2}).text.empty());
   std::erase_if(program.segments.back().ops, [](const Op& op) { return op.name == "agree" && op.get_if<AllReduce>(); });
-  CHECK(contains(problem_of(program, {1, 1, 2}).text, "agree"));
+  CHECK(contains(problem_of(program, {.tensor = 2}).text, "agree"));
 }
 
 }  // namespace trainctl::placements_test

@@ -181,7 +181,7 @@ layers:
 )");
   const Graph whole = graph_of(job);
   Reader reader;
-  Strategy strategy{{1, 3, 1}, {}, false};
+  Strategy strategy{{.pipeline = 3}, {}, false};
   strategy.stages = assign_stages(whole, {}, 3, byte_costs_of_processor, reader);
   CHECK(strategy.stages.at("n") == strategy.stages.at("n@2"));
   section_of<StrategyOptions>().read(
@@ -202,7 +202,7 @@ layers:
 TEST_CASE("a stage holds its own layers, and exchanges only the tensors that other stages read") {
   const TestJob job(network);
   const Graph whole = graph_of(job);
-  Strategy strategy{{1, 3, 1}, {}, false};
+  Strategy strategy{{.pipeline = 3}, {}, false};
   strategy.stages = stages_of("place: {0: [c1], 1: [block], 2: [pool, flat, 'd*']}");
   std::size_t parameters = 0;
   std::vector<std::string> exchanged;

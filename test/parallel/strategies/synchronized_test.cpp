@@ -204,9 +204,9 @@ TEST_CASE("synchronised statistics of a micro-batch are those of all replicas' s
 TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
   constexpr int ranks = 3;
   constexpr std::int64_t batch = 7;
-  on_mesh({ranks, 1, 1}, [&](Communicator& world) {
+  on_mesh({.data = ranks}, [&](Communicator& world) {
     const TestJob job(network(true, "tanh"));
-    RankOfMesh rank(job, {{ranks, 1, 1}, {}, false}, {.training = batch}, world, 3);
+    RankOfMesh rank(job, {{.data = ranks}, {}, false}, {.training = batch}, world, 3);
     Engine& engine = rank.engine;
     Samples samples(true);
     const Batch part = samples.share(share_of(batch, rank.programs.rank()));

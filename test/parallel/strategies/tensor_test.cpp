@@ -21,7 +21,7 @@ Strategy strategy_of(const Mesh& mesh) {
 
 Program training_of(const std::string& layers, int ranks, int rank = 0, const std::string& optimizer = "adam") {
   const TestJob job(layers, optimizer);
-  Strategy strategy = strategy_of({1, 1, ranks});
+  Strategy strategy = strategy_of({.tensor = ranks});
   strategy.options.tensor.location = {"test.yaml", 7, 11};
   Reader reader;
   Program program = training_program(job.spec, {4, 1}, reader, parallelism(strategy, rank));
@@ -98,7 +98,7 @@ TEST_CASE("a cross-entropy of split classes gathers sums of each row instead of 
   // A metric that is not computed from sums, and predictions, gather the logits.
   const TestJob job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
   Reader reader;
-  const Parallelism half = parallelism(strategy_of({1, 1, 2}), 1);
+  const Parallelism half = parallelism(strategy_of({.tensor = 2}), 1);
   const Program top_k = training_program(job.spec, {4, 1}, reader, half);
   const Program evaluated = evaluation_program(job.spec, 4, reader, half);
   const Program predicted = prediction_program(job.spec, 4, reader, half);
@@ -190,7 +190,7 @@ TEST_CASE("the shards of all ranks make up the whole parameter, and their placem
       if (!tensor.shard) continue;
       CHECK(tensor.shard->extent.shape(tensor.shard->whole).count() == tensor.type.shape.count());
       CHECK(tensor.type.shape.count() * 3 == tensor.shard->whole.count());
-      CHECK(tensor.placements[2].kind == Placement::Kind::split);
+      CHECK(declared_split(tensor, MeshAxis::tensor));
     }
   }
 }

@@ -145,7 +145,7 @@ Outcome trained(int ranks, Values& initial) {
   const auto run = [&](Communicator& world) {
     const TestJob job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]",
                       "{name: sgd, momentum: 0.9}");
-    Strategy strategy{{ranks, 1, 1}, {}, false};
+    Strategy strategy{{.data = ranks}, {}, false};
     strategy.options.sync_every.value = 3;
     Reader reader;
     const RunPrograms programs(job.spec, strategy, {.training = 13, .training_last = 3}, world.rank(), reader);
@@ -223,7 +223,7 @@ TEST_CASE("replicas that take local steps are averaged, weighted by the number o
 TEST_CASE("all ranks learn at the next average that the loss of one replica is not finite") {
   const auto run = [](Communicator& world) {
     const TestJob job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]", "sgd");
-    Strategy strategy{{2, 1, 1}, {}, false};
+    Strategy strategy{{.data = 2}, {}, false};
     strategy.options.sync_every.value = 3;
     Reader reader;
     const RunPrograms programs(job.spec, strategy, {.training = 13}, world.rank(), reader);

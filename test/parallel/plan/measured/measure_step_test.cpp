@@ -19,14 +19,14 @@ namespace trainctl::measure_step_test {
 namespace {
 
 const Setup setups[] = {
-    {"one rank", convolutions, {1, 1, 1}, 0},
-    {"replicas", convolutions, {4, 1, 1}, 3},
-    {"accumulation", convolutions, {2, 1, 1}, 0, Shard::none, 2},
-    {"sharded parameters", convolutions, {2, 1, 1}, 1, Shard::parameters},
-    {"first stage", convolutions, {1, 2, 1}, 0, Shard::none, 4},
-    {"last stage of replicas", convolutions, {2, 2, 1}, 3, Shard::none, 4},
-    {"split layers", convolutions, {1, 1, 2}, 1},
-    {"tokens", tokens, {2, 1, 1}, 1},
+    {"one rank", convolutions, {}, 0},
+    {"replicas", convolutions, {.data = 4}, 3},
+    {"accumulation", convolutions, {.data = 2}, 0, Shard::none, 2},
+    {"sharded parameters", convolutions, {.data = 2}, 1, Shard::parameters},
+    {"first stage", convolutions, {.pipeline = 2}, 0, Shard::none, 4},
+    {"last stage of replicas", convolutions, {.data = 2, .pipeline = 2}, 3, Shard::none, 4},
+    {"split layers", convolutions, {.tensor = 2}, 1},
+    {"tokens", tokens, {.data = 2}, 1},
 };
 
 // Calls body(segment number, op number) for each kernel op of a step.

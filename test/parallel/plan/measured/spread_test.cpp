@@ -31,7 +31,7 @@ Measurements with_spread(const Measurements& measurements, const std::vector<std
 TEST_CASE("a step whose measurements have a wide spread, or none, is measured again") {
   const auto backend = make_cpu_backend({});
   const auto alone = solo_communicator();
-  const RankOf of({"one rank", convolutions, {1, 1, 1}, 0});
+  const RankOf of({"one rank", convolutions, {}, 0});
   const Compiled ready = compiled(of, *backend);
   const PlacedProgram& program = ready.programs[0];
   const Measurements found = measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 0.05);

@@ -70,11 +70,11 @@ struct Case {
 
 TEST_CASE("a collective uses the memory and copies the bytes that its traffic predicts") {
   const Case cases[] = {
-      {{"replicas", convolutions, {4, 1, 1}, 3}},
-      {{"sharded states", convolutions, {2, 1, 1}, 1, Shard::optimizer}},
-      {{"sharded gradients", convolutions, {2, 1, 1}, 1, Shard::gradients}, false},
-      {{"sharded parameters", convolutions, {2, 1, 1}, 1, Shard::parameters}, false, false},
-      {{"split layers", convolutions, {1, 1, 2}, 1}},
+      {{"replicas", convolutions, {.data = 4}, 3}},
+      {{"sharded states", convolutions, {.data = 2}, 1, Shard::optimizer}},
+      {{"sharded gradients", convolutions, {.data = 2}, 1, Shard::gradients}, false},
+      {{"sharded parameters", convolutions, {.data = 2}, 1, Shard::parameters}, false, false},
+      {{"split layers", convolutions, {.tensor = 2}, 1}},
   };
   for (const Case& of_case : cases) {
     CAPTURE(of_case.setup.name);
