@@ -14,7 +14,7 @@ namespace {
 
 using Align = TextTable::Align;
 
-// Lists ranks: "0 2 4"; of many ranks only the first ones, the last one and their number.
+// Lists ranks: "0 2 4". If there are many, lists the first three and the last, and adds the number of ranks.
 std::string list(const std::vector<int>& ranks) {
   constexpr std::size_t longest = 8, first = 3;
   const bool all = ranks.size() <= longest;

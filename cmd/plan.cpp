@@ -139,7 +139,7 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
 }
 
 // Alternatives without a pipeline that do not fit are tried with up to 16 times as many micro-batches.
-constexpr int most_micro_batch_factor = 16;
+constexpr int max_micro_batch_factor = 16;
 
 // Predicts the run and its alternatives, and prints them. With `strategy: auto` the run is the alternative that would
 // be chosen. `choices`: the kernel choices that the target compiles with; null: none are known.
@@ -161,7 +161,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
   const bool fits = plan.prediction.fits(plan.target);
   if (!plan.automatic || !fits)
-    plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : most_micro_batch_factor);
+    plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : max_micro_batch_factor);
   rank_alternatives(plan);
   if (options.common.json) {
     answer(to_json(plan));

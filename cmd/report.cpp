@@ -115,8 +115,8 @@ Subcommand report_subcommand() {
                        "several runs, in this directory")
             ->type_name("FILE");
         app.add_option("--samples", options->samples,
-                       "Also evaluates the run's best weights on the validation data, and shows the N misclassified "
-                       "samples of which the network is surest")
+                       "Also evaluates the run's best weights on the validation data, and shows the network's N most "
+                       "confident mistakes")
             ->check(CLI::Range(1, 200))
             ->type_name("N");
         add_output_options(app, options->common);

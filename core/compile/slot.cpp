@@ -214,7 +214,7 @@ class SlotPlanner {
     }
   }
 
-  // Adds the workspace of an op; ops of variants at the same moment share one.
+  // Adds the workspace of an op. Ops of different variants that have the same moment share a workspace.
   void add_workspace(std::size_t segment, std::size_t op) {
     const std::int64_t bytes = placed_.segments[segment].ops[op].lowering.workspace_bytes;
     if (bytes == 0) return;

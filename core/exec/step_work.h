@@ -83,7 +83,7 @@ class StepWork {
     bool recordable = true;
     std::vector<std::unique_ptr<Recording>> recordings;  // for each buffer: one recording without marks, one with marks
   };
-  // A mark, set before the unit of this number.
+  // A mark, set before the unit at index `unit`.
   struct Mark {
     std::size_t unit = 0;
     StepPhase phase = StepPhase::upload;

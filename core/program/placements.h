@@ -9,8 +9,8 @@ namespace trainctl {
 // Follows the program's tensors in the order of its schedule, along each axis of the mesh with more than one rank, and
 // writes the placement of each tensor to Tensor::placements. Tensors that exist before the step have the placements
 // that the strategy set (replicated if it set none); each replica has its own samples of the batch, each rank its own
-// stop request. Along the pipeline, every stage runs a program of its own: values that it computes for itself count as
-// replicated, and sums that are declared partial are partial only for a collective that reads them.
+// stop request. Along the pipeline, every stage runs a program of its own, and the tensors of this program count as
+// replicated. A sum that the strategy declared partial counts as partial only in a collective that reads it.
 //
 // Throws Error{internal}, which names op, config line and axis, if an op does not accept the placements of its inputs,
 // which is a defect of the strategy that made the program. After the step, parameters, running statistics and optimizer
@@ -28,8 +28,8 @@ bool is_first_holder(const Tensor& tensor, const MeshRank& rank);
 // Several stages may hold the parameter.
 bool is_first_holder(const Program& program, const MeshRank& rank, const FlatEntry& entry);
 
-// The config line of an op for errors. If the op has no line, returns the line of a tensor that it reads or writes, or
-// of a member of such a tensor; unknown if these have no line.
+// The config line of an op, for errors. If the op has no line, returns the line of a tensor that it reads or writes, or
+// the line of a tensor in such a bucket; unknown if these tensors have no line.
 SourceLocation location_of(const Program& program, const Op& op);
 
 }  // namespace trainctl

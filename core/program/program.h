@@ -38,7 +38,7 @@ struct Segment {
 std::string_view name_of(Phase phase, Variant variant);
 inline std::string_view name_of(const Segment& segment) { return name_of(segment.phase, segment.variant); }
 
-// Runs the segment of this number for a micro-batch, in a slot: a copy of the arena, one for each micro-batch in
+// Runs the segment at index `segment` for a micro-batch, in a slot: a copy of the arena, one for each micro-batch in
 // flight.
 struct ScheduleItem {
   int segment = 0;

@@ -76,7 +76,7 @@ std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const Vi
 // An element of a tensor that no extent contains, or that more than one extent contains.
 struct CoverageProblem {
   std::int64_t element = 0;  // index in the flattened tensor
-  bool in_none = false;      // whether no extent contains the element; if false, extents `first` and `second` do
+  bool in_none = false;      // no extent contains the element; if false, extents `first` and `second` contain it
   std::size_t first = 0;
   std::size_t second = 0;
 };

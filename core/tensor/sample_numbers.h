@@ -14,8 +14,8 @@ inline constexpr std::int64_t no_sample = -1;
 // normalization includes in its statistics and everything else ignores.
 constexpr std::int64_t skipped_sample(std::int64_t number) { return -2 - number; }
 
-// Whether a sample is included in the number of samples by which a sum of losses is divided. The sample's weight has no
-// influence on this.
+// Whether a sample counts for the mean of losses, which is their sum divided by the number of counted samples. The
+// sample's weight has no influence on this.
 constexpr bool is_counted(std::int64_t number) { return number >= 0; }
 
 }  // namespace trainctl

@@ -55,7 +55,7 @@ std::string confused_pairs(const Table& matrix, const std::vector<std::string>& 
     rows.push_back(
         {text_cell(names[pair.actual]), text_cell(names[pair.taken_for]), number_cell(count_of(pair.count))});
   }
-  if (rows.empty()) return paragraph("No sample was taken for another class.");
+  if (rows.empty()) return paragraph("No sample was misclassified.");
   return paragraph("Most often confused:") + table({{"class"}, {"taken for"}, {"samples", true}}, rows);
 }
 

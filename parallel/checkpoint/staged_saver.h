@@ -1,9 +1,9 @@
 // Writes checkpoints while training continues: stages a copy of a step's tensors, which a thread then writes.
 //
 // stage() copies this rank's shards into memory that the snapshot owns. The thread that writes them has a communicator
-// of its own, which no other thread uses. On all ranks it saves the snapshots one after the other in the order of
-// stage(). Therefore no save waits for training. Training waits for a save in three cases, each on all ranks: if both
-// copies are in use, in wait(), and when the saver is destroyed.
+// of its own and saves the snapshots in the order of the calls of stage(), which is the same on all ranks. Therefore no
+// save waits for training. Training waits for a save in three cases, each on all ranks: if both copies are in use, in
+// wait(), and when the saver is destroyed.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct SavedSnapshot {
 
 class StagedSaver {
  public:
-  // The number of copies of its shards that a rank has, used in turn: one is written while the next save is staged.
+  // The number of copies of a rank's shards, used in turn: one is written while stage() fills the other.
   static constexpr int copies = 2;
 
   // All ranks must call this constructor. `background`: whether a thread writes. Otherwise stage() writes from the
@@ -54,8 +54,8 @@ class StagedSaver {
   // is still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step.
   // Without a thread it throws the same errors as SnapshotSaver::save().
   void stage(Snapshot snapshot);
-  // Returns the oldest committed checkpoint that was not returned before; empty if there is no such checkpoint. Throws
-  // the error that ended the thread of this rank alone, such as a lost peer.
+  // Returns the oldest committed checkpoint that was not returned before; empty if there is no such checkpoint. If an
+  // error has ended the thread on this rank only, such as a lost peer, throws this error.
   std::optional<SavedSnapshot> committed();
   // Returns whether a save has failed. The ranks must then agree on a step after which all of them call wait().
   bool has_failed() const { return has_failed_.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Starts and ends MPI in this process and knows the ranks and their hosts.
+// Starts and ends MPI in this process; holds the list of the ranks and their hosts.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The options of phases, and the phase with which a run continues.
+// Declares the keys of phases, and finds the phase in which a resumed run continues.
 #include "parallel/trainer/phases.h"
 
 #include <sstream>
@@ -15,8 +15,8 @@ Keys<PhaseOptions> PhaseOptions::keys() {
   return Keys<O>("phase", "A phase of the run with its own frozen layers and optimizer.")
       .required("epochs", &O::epochs, "Number of passes over the data.", between(1, 1e9))
       .key("freeze", &O::freeze,
-           "Patterns of the names of layers that are frozen in this phase, instead of those of model.freeze; []: all "
-           "layers are trained. auto: those of model.freeze.")
+           "Patterns of the names of layers that are frozen in this phase, instead of model.freeze. []: all layers are "
+           "trained; auto: the patterns of model.freeze.")
       .key("optimizer", &O::optimizer, "The optimizer of this phase; if not set, train.optimizer with a new state.");
 }
 

@@ -14,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t most_classes = 1000;  // of a position; targets with larger whole numbers are values
+constexpr std::int64_t max_classes = 1000;  // of a position; targets with larger whole numbers are values
 
 // The array of this name in the folder or .npz file; empty if there is none.
 std::optional<Array> find_array(const std::string& path, const std::string& name) {
@@ -133,7 +133,7 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
     return look;
   }
   const TargetValues values = values_of(*y);
-  const bool whole = is_integer(y->type) && !values.negative && (classes || values.largest < most_classes);
+  const bool whole = is_integer(y->type) && !values.negative && (classes || values.largest < max_classes);
   if (whole && has_positions(*x, look.vocabulary > 0, *y)) {
     look.target = TargetMeaning::position_classes;
     look.classes = std::max<std::int64_t>(values.largest + 1, 2);

@@ -53,7 +53,7 @@ std::string scalar_text(const std::string& text);
 std::string in_comment(const std::string& text);
 
 // The info of the data that is opened with this `data` section of the request's config. `values`: targets are values.
-// Throws as Data() does.
+// Throws the errors of Data().
 DataInfo info_of(const DraftRequest& request, const std::string& data_section, bool values);
 
 // "12,345 samples for training, 2,345 held out".

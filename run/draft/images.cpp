@@ -25,11 +25,11 @@ struct ImageLook {
   bool gray = true;
 };
 
-constexpr std::size_t most_tried = 60;  // images that are decoded
+constexpr std::size_t max_tried = 60;  // images that are decoded
 
-// Up to most_tried images, evenly spread over the folder.
+// Up to max_tried images, evenly spread over the folder.
 std::vector<std::string> tried_images(const std::vector<std::string>& images) {
-  const std::size_t count = std::min(images.size(), most_tried);
+  const std::size_t count = std::min(images.size(), max_tried);
   std::vector<std::string> tried;
   for (std::size_t i = 0; i < count; ++i) tried.push_back(images[i * images.size() / count]);
   return tried;

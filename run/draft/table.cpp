@@ -21,10 +21,10 @@ struct Column {
   std::int64_t commas = 0;                      // number of words that are numbers with a decimal comma
   std::string comma;                            // the first of these words
   bool whole = true;                            // all numbers are whole
-  std::set<std::string, std::less<>> distinct;  // the first most_distinct values
+  std::set<std::string, std::less<>> distinct;  // the first max_distinct values
 
-  bool is_full() const { return distinct.size() >= most_distinct; }
-  static constexpr std::size_t most_distinct = 1000;
+  bool is_full() const { return distinct.size() >= max_distinct; }
+  static constexpr std::size_t max_distinct = 1000;
 };
 
 struct Table {

@@ -5,8 +5,8 @@
 
 namespace trainctl {
 
-// Returns a run directory or a checkpoint as it is, and the newest run of a config. Throws as load_run_spec() and
-// newest_run() do.
+// Returns a run directory or a checkpoint as it is, and the newest run of a config. Throws the errors of
+// load_run_spec() and newest_run().
 std::string run_of(const std::string& path);
 
 // Returns the run's best checkpoint, or its last one if there is no best one, which is logged.

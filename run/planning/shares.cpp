@@ -44,12 +44,12 @@ constexpr double measured_seconds = 1;
 // number. Collective over the world; the weights stay as they are.
 std::vector<double> replica_speeds(Engine& engine, int program, const Batch& batch, int replica, int replicas,
                                    double seconds, Communicator& own, Communicator& world, Stream& stream) {
-  constexpr std::int64_t most_steps = 1000;
+  constexpr std::int64_t max_steps = 1000;
   seconds_of(engine, program, batch, 1);  // the first step is slower, since it is the first to touch its memory
   world.barrier(stream);
   stream.synchronize();
   const double once = largest_of(seconds_of(engine, program, batch, 2) / 2, own, stream);
-  const auto steps = std::clamp<std::int64_t>(std::llround(seconds / std::max(once, 1e-9)), 3, most_steps);
+  const auto steps = std::clamp<std::int64_t>(std::llround(seconds / std::max(once, 1e-9)), 3, max_steps);
   world.barrier(stream);
   stream.synchronize();
   const double taken = largest_of(seconds_of(engine, program, batch, steps), own, stream);

@@ -44,7 +44,7 @@ bool surer(const ConfusedSample& a, const ConfusedSample& b) { return a.probabil
 
 }  // namespace
 
-ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most_samples,
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t max_samples,
                              RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   const LoadedCheckpoint checkpoint = load_named_checkpoint(best_of_run(run));
@@ -78,7 +78,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
       const auto likeliest = std::max_element(classes.begin(), classes.end());
       ConfusedSample sample{"", targets[i], static_cast<int>(likeliest - classes.begin()), *likeliest, {}, {}};
       pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
-      const bool among = pass.samples.size() < most_samples || surer(sample, pass.samples.back());
+      const bool among = pass.samples.size() < max_samples || surer(sample, pass.samples.back());
       if (sample.actual == sample.taken_for || !among) continue;
       sample.name = data.split(SplitKind::validation)->name_of(found.first + i);
       if (is_picture(input.sample)) {
@@ -86,7 +86,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
         sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());
       }
       pass.samples.insert(std::upper_bound(pass.samples.begin(), pass.samples.end(), sample, surer), std::move(sample));
-      if (pass.samples.size() > most_samples) pass.samples.pop_back();
+      if (pass.samples.size() > max_samples) pass.samples.pop_back();
     }
     return true;
   });

@@ -84,8 +84,8 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
 }
 
 bool OutputMeaning::is_mask() const {
-  constexpr std::size_t most_classes = 256;  // of a byte
-  return has_classes() && positions.rank() == 2 && names.size() <= most_classes;
+  constexpr std::size_t max_classes = 256;  // of a byte
+  return has_classes() && positions.rank() == 2 && names.size() <= max_classes;
 }
 
 bool OutputMeaning::is_image() const {

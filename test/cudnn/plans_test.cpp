@@ -15,7 +15,7 @@ const ConvolutionShape shape{
 Graph forward() { return convolution_graph(Convolving::forward, shape, shape.dtype); }
 Graph fused() { return fused_convolution_graph(shape, true, {ActivationKind::relu}); }
 
-// Returns all engines of a graph that are compiled at run time, without knobs.
+// Returns all engines of a graph that cuDNN compiles at run time, with the default values of their knobs.
 std::vector<std::string> compiled_engines(const Graph& graph, const Descriptor& gpu) {
   std::vector<std::string> engines;
   const auto count = graph.get().value<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT);
@@ -52,7 +52,7 @@ TEST_CASE("engines that cuDNN compiles at run time are compiled for a described 
   CHECK(made > 0);
 }
 
-TEST_CASE("plans are made once for equal graphs, and those made for timing alone are freed") {
+TEST_CASE("plans are made once for equal graphs, and plans that only timing needed are freed") {
   if (cudnnGetVersion() < 90800) return;
   const Descriptor gpu = test::described_h100();
   const GraphTarget target{nullptr, &gpu};
@@ -78,7 +78,7 @@ TEST_CASE("plans are made once for equal graphs, and those made for timing alone
     plans.settle(false);
     CHECK(plans.made() == all);
   }
-  CHECK(plans.get(wanted[1]).has_value());  // also after its user was destroyed
+  CHECK(plans.get(wanted[1]).has_value());  // it was in use in settle(false), and stays
   CHECK(plans.made() == all);
   CHECK(plans.get(wanted[0]).has_value());
   CHECK(plans.made() == all + 1);

@@ -31,12 +31,12 @@ struct Capture {
   std::vector<bool> before(const std::vector<std::size_t>& tips) const;
 };
 
-// The operations that wait on a stream, which run when a thread waits for them.
+// The operations that are queued on a stream. They run when a thread waits for them.
 struct Queue {
   int device = 0;
   bool blocking = true;  // ordered with the legacy default stream
   std::deque<Operation> waiting;
-  std::uint64_t queued = 0, done = 0, asked = 0;  // numbers of operations; asked: up to which a thread was asked to run
+  std::uint64_t queued = 0, done = 0, asked = 0;  // numbers of operations; asked: those that ask_for() requested
   std::mutex running;                             // held while an operation runs
   // While the stream captures: the capture, and the nodes that the next operation comes after.
   std::shared_ptr<Capture> capture;
@@ -55,7 +55,7 @@ struct State {
   std::vector<std::shared_ptr<Queue>> legacy;  // the default stream of each device
   std::vector<std::shared_ptr<Queue>> queues;  // all streams with work, also destroyed ones
   std::vector<std::shared_ptr<Capture>> captures;
-  // Marks that queries ask for. Other threads run up to them, since host functions and ranks may make them wait.
+  // Marks that queries ask for. Other threads run the operations up to them, since these operations may block.
   std::deque<Mark> asked;
   int idle_threads = 0;
   std::condition_variable asked_or_done;
@@ -68,7 +68,7 @@ std::shared_ptr<Queue> queue_of(cudaStream_t stream);
 // Runs a stream's operations up to the mark, and the operations that they wait for.
 void run_until(const Mark& mark);
 bool is_done(const Mark& mark);
-// Lets another thread run up to the mark. Returns true if that is done within a moment.
+// Lets another thread run the operations up to the mark. Returns whether these are done after a short wait.
 bool ask_for(const Mark& mark);
 void run_all();
 // Returns the current end of a stream; the caller holds the mutex.

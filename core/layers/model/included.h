@@ -17,7 +17,7 @@ struct NamedLayers {
   std::vector<std::string> names;
 
   explicit NamedLayers(const Node& list);
-  // Whether the layer of this number has an initializer or is a block.
+  // Whether the layer at index `layer` has an initializer or is a block.
   bool may_have_weights(std::size_t layer) const;
 };
 

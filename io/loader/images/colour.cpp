@@ -1,4 +1,4 @@
-// random_brightness and random_contrast, with Keras' options.
+// The augmentations random_brightness and random_contrast, with Keras' options.
 #include <algorithm>
 
 #include "io/loader/images/augment_options.h"
@@ -75,7 +75,7 @@ struct RandomContrastOptions final : TransformOptions {
   static Keys<RandomContrastOptions> keys() {
     return Keys<RandomContrastOptions>(
                "random_contrast",
-               "Scales the difference of values to the mean of the image's channel by a random factor.")
+               "Scales the difference between each value and its channel's mean in the image by a random factor.")
         .required("factor", &RandomContrastOptions::factor,
                   "Values become (x - mean) f + mean, clipped to value_range, with a random f between 1 - factor and 1 "
                   "+ factor or, for [lower, upper], between 1 - lower and 1 + upper.",

@@ -11,7 +11,7 @@
 namespace trainctl {
 
 // Writes the target of a sample that is not a mask. If targets are values, writes the info().target.count() `values`;
-// otherwise writes the classes of the data set.
+// otherwise writes the sample's class, or the classes of its positions, which it reads from the data set.
 void write_target(const Dataset& dataset, std::int64_t number, const float* values, TargetEncoding encoding,
                   std::byte* to);
 

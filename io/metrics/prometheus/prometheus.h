@@ -15,7 +15,7 @@ class Prometheus final : public MetricsSink {
  public:
   // Listens from now on, and answers with the values that are known so far. `run` is the run's name, `metrics_path` its
   // metrics.jsonl, from which earlier starts are counted; the present start must be in it before start() is called.
-  // Throws as MetricsServer does.
+  // Throws the errors of MetricsServer.
   Prometheus(const Located<ListenAddress>& address, const std::string& run, std::string metrics_path);
 
   void start(const StartEvent& event) override;

@@ -23,7 +23,7 @@ namespace trainctl {
 class TensorBoard final : public MetricsSink, public DetailSink {
  public:
   // `config` is YAML, `graph` the result of layer_graph(), `every` the interval of the steps that are written.
-  // `class_names` may be empty. All functions throw as EventFile does.
+  // `class_names` may be empty. All functions throw the errors of EventFile.
   TensorBoard(std::string folder, std::string config, std::string graph, Duration every,
               std::vector<std::string> class_names = {});
 

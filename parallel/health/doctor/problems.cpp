@@ -168,8 +168,8 @@ void check_clock(const Json& rank, const Json& first, Problems& problems) {
   const double ahead = rank.value("clock_seconds", 0.0) - first.value("clock_seconds", 0.0);
   if (std::abs(ahead) < clocks_differ) return;
   problems.push_back({false, rank["host"],
-                      format("its clock is {:.0f} s {} that of {}", std::abs(ahead), ahead > 0 ? "ahead of" : "behind",
-                             text_of(first["host"])),
+                      format("its clock is {:.0f} s {} the clock of {}", std::abs(ahead),
+                             ahead > 0 ? "ahead of" : "behind", text_of(first["host"])),
                       "synchronize it with a time server (chrony): otherwise times in logs and files are wrong"});
 }
 

@@ -49,7 +49,7 @@ class Mpich final : public Mpirun {
     }
     return text;
   }
-  Words keep_files(const std::string&, const std::string&) const override { return {}; }  // it has no named files
+  Words keep_files(const std::string&, const std::string&) const override { return {}; }  // MPICH has no named files
   Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
   std::string messages_variable() const override { return ""; }
 
@@ -96,8 +96,8 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   if (!interface.empty() && user_interface.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-iface", interface});
 }
 
-// Finds MPICH's messages about ranks that end too early: a frame at the end of standard output, and lines with a name
-// of MPICH on standard error.
+// Removes MPICH's messages about ranks that end too early from the text, and returns them: a frame at the end of
+// standard output, and lines on standard error that begin with the name of an MPICH program or with "Abort(".
 std::string Mpich::take_own_messages(std::string& text) {
   std::string said = take_frame(text);
   if (text.find("[mpiexec@") == std::string::npos && text.find("[proxy:") == std::string::npos &&
@@ -135,7 +135,7 @@ std::string Mpich::take_frame(std::string& text) {
   return "";
 }
 
-// Returns the rank that ended first, and its status, from "Exit codes: [host] 0,1536,9", which is printed for one host.
+// Returns the rank that ended first, and its status, from "Exit codes: [host] 0,1536,9", the statuses on one host.
 // Skips ranks that ended because another rank had ended, and ranks that mpiexec or another process killed.
 std::optional<std::pair<int, int>> rank_that_ended(const std::string& text) {
   static const std::regex exit_codes(R"(Exit codes: \[\S+\] ([0-9,]+))");

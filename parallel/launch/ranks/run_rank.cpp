@@ -1,4 +1,4 @@
-// Runs the work of one rank: starts it, joins the others and ends in order.
+// Runs the work of one rank: starts the rank, connects it with the other ranks, and ends it.
 #include "parallel/launch/ranks/run_rank.h"
 
 #include <signal.h>
@@ -75,7 +75,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
 }
 
-// Runs the work and returns its end; an error that all ranks throw together becomes a Failure.
+// Runs the work and returns how it ended. An error that all ranks throw together is returned as a Failure.
 Failure end_of(const RankCommand& command, const std::function<int(RankContext&)>& work, RankContext& context) {
   try {
     ImmediateStream host;
@@ -93,8 +93,8 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
 
 int prepare_rank(const Situation& situation, const Variables& variables) {
   require_known_launcher(situation, variables);
-  // The thread of mpirun that has started this process lives as long as mpirun, since the supervisor disables other
-  // threads.
+  // The signal arrives when the thread that started this process ends. This thread lives as long as mpirun, since the
+  // supervisor disables mpirun's other threads.
   if (situation.supervised) prctl(PR_SET_PDEATHSIG, SIGKILL);
   return take_share(situation, variables);
 }
@@ -117,7 +117,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
-  constexpr int other_threads = 4;  // threads of MPI, the device's streams and the loader, at least
+  constexpr int other_threads = 4;  // at least: threads of MPI, the device's streams and the loader
   require_threads(threads + other_threads);
   World world(command.deadline, [&] { end_late_start(situation, json, command.deadline); });
   require_world_size(situation, world.size());

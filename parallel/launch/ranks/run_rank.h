@@ -1,4 +1,4 @@
-// Runs the work of one rank: starts the rank, joins the other ranks, and ends in order in all cases.
+// Runs the work of one rank: starts the rank, connects it with the other ranks, and ends it in all cases.
 #pragma once
 
 #include <chrono>

@@ -19,9 +19,9 @@ class ResultWarnings final : public TrainingHook {
   ResultWarnings(bool logs, const std::vector<MetricResult>& results) : logs_(logs), results_(results) {}
 
   void on_evaluation(TrainingState& state) override;
-  // Warns that an evaluation does not report the value `monitor`, which `watcher`, such as early_stopping, monitors.
+  // Warns that the `values` of an evaluation do not contain `monitor`. `watcher` monitors it, such as early_stopping.
   void missing(const std::string& watcher, const std::string& monitor, const std::map<std::string, double>& values);
-  // Warns of validation data if the sum of its weights is 0.
+  // Warns if `weight`, the sum of the weights of all validation samples, is 0.
   void weightless_validation(double weight);
 
  private:

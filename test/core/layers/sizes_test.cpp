@@ -1,4 +1,4 @@
-// Tests that sizes beyond any memory, and networks with too many layers, are errors of the layer in bounded time.
+// Tests that huge sizes, and networks with too many layers, cause errors that name the layer, in bounded time.
 #include "core/layers/window.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -12,7 +12,7 @@ std::string network(const std::string& layers) { return "layers:\n" + layers + "
 
 }  // namespace
 
-TEST_CASE("sizes that overflow are errors of the layer") {
+TEST_CASE("sizes that overflow cause errors that name the layer") {
   for (const char* size : huge) {
     const auto text = [&](std::string pattern) { return pattern.replace(pattern.find("HUGE"), 4, size); };
     for (const char* pattern :
@@ -66,7 +66,7 @@ TEST_CASE("windows of huge numbers are resolved or refused without overflow") {
   }
 }
 
-TEST_CASE("a network of too many layers is refused at once") {
+TEST_CASE("a network of too many layers is refused immediately") {
   CHECK(errors("layers:\n  - repeat: {times: 10000, layers: [{repeat: {times: 10000, layers: [{dense: 4}]}}]}", {4}) ==
         "m.yaml:2:70: dense 'repeat/0/repeat/4998/dense': the network has more than 5000 layers (from "
         "'repeat/0/repeat/4997/dense' at 2:70)");

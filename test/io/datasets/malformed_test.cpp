@@ -1,5 +1,5 @@
-// Tests that bad input causes one clear error of the right kind that names the file, in bounded memory whatever a
-// header claims.
+// Tests that bad input causes one error, of the right kind and with the name of the file, and that the memory used is
+// bounded even if a header claims huge sizes.
 #include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
@@ -53,7 +53,7 @@ TEST_CASE("invalid idx files are refused") {
   with_images(gzip(good_images).substr(0, 30), {"images", "truncated"});
   with_images(gzip(good_images + "more"), {"images", "more than"});
   std::string flipped = gzip(good_images);
-  flipped[flipped.size() - 6] ^= 1;  // in its checksum
+  flipped[flipped.size() - 6] ^= 1;  // changes the checksum
   with_images(flipped, {"images", "damaged"});
   with_images(idx(8, {5, 2, 2}, random_bytes(20, 1)), {"labels", "5 samples"});
   with_images(idx(8, {0, 2, 2}, ""), {"images", "no samples"});
@@ -90,7 +90,7 @@ TEST_CASE("invalid npy and npz files are refused") {
   check_error(format("{{dataset: npy, path: {}}}", folder / "a.npz"), {"a.npz", "zip"});
 }
 
-TEST_CASE("flipped bytes in a real archive never crash") {
+TEST_CASE("reading a real archive with changed bytes never crashes") {
   const TempFolder folder;
   const std::string whole = read_whole(std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz");
   REQUIRE(whole.size() > 1000);

@@ -42,7 +42,7 @@ std::vector<float> eights(std::size_t count, std::size_t wrong, float value) {
 
 }  // namespace
 
-TEST_CASE("not finite: errors name file, sample and position of a value, and a target's own file") {
+TEST_CASE("not finite: errors name the file, the sample and the index of a value, and the file of a target") {
   using Catch::Contains;
   const TempFolder folder;
   const std::string x = folder / "x.npy", y = folder / "y.npy";
@@ -106,7 +106,7 @@ TEST_CASE("not finite: errors name the record of a TFRecord file") {
   CHECK_THAT(error_of(yaml), Contains("t.tfrecord, record 3: has the target -infinity"));
 }
 
-TEST_CASE("not finite: such a sample has weight 0 with on_error: skip and in predictions") {
+TEST_CASE("not finite: a sample with such a value has weight 0 if on_error is skip, and in predictions") {
   const TempFolder folder;
   write_file(folder / "x.npy", npy("<f4", "(4, 3)", raw(eights(12, 7, nan))));
   write_file(folder / "y.npy", npy("<f4", "(4, 1)", raw(eights(4, 4, 0))));

@@ -1,4 +1,4 @@
-// Tests the pages of runs: charts, comparisons, text that must be escaped, and runs that went wrong.
+// Tests the pages of runs: charts, comparisons, text that must be escaped, and runs that failed.
 #include <cmath>
 #include <random>
 
@@ -87,10 +87,10 @@ TEST_CASE("the confusion matrix shows counts, names and the pairs that are confu
   CHECK_THAT(text, Contains("dog &amp; co"));
   CHECK_THAT(text, Contains("71.4 %"));
   CHECK(text.rfind("<td>owl</td><td>cat</td>") < text.rfind("<td>cat</td><td>dog &amp; co</td>"));
-  CHECK_THAT(confusion_of({{5, 0}, {0, 9}}, {}), Contains("No sample was taken for another class"));
+  CHECK_THAT(confusion_of({{5, 0}, {0, 9}}, {}), Contains("No sample was misclassified"));
 }
 
-TEST_CASE("a page of a run shows its curves, results and config, and escapes what comes from outside") {
+TEST_CASE("a page of a run shows its curves, results and config, and escapes text from files") {
   const TemporaryFolder folder;
   const std::string run =
       make_run(folder, "a", {"0.9", "0.25", "0.5"}, "name: \"<script>\"\ntrain: {epochs: 3}\n", "completed");
@@ -112,7 +112,7 @@ TEST_CASE("a page of a run shows its curves, results and config, and escapes wha
   CHECK_THAT(shares, !Contains("update of the weights"));
 }
 
-TEST_CASE("the pages of runs that diverged, were killed or have no epoch say so") {
+TEST_CASE("a run's page tells whether the run diverged, was killed or has no epoch") {
   const TemporaryFolder folder;
   const std::string diverged =
       run_page(load_run_report(make_run(folder, "d", {"0.9", "\"NaN\""}, "name: d\n", "diverged")));
@@ -152,7 +152,7 @@ TEST_CASE("several runs are compared, with the best first and the differences of
   CHECK_THAT(page, Contains("train.optimizer"));
 }
 
-TEST_CASE("layers are compared one by one, also if a layer was inserted, and a run's time is that of all starts") {
+TEST_CASE("layers are compared one by one, also if a layer was inserted, and a run's time is the sum over its starts") {
   const TemporaryFolder folder;
   const std::string begin = "model: {layers: [{conv2d: {filters: 8, kernel_size: [3, 3]}}, ";
   const std::string end = "flatten, {dense: {units: 10, activation: softmax}}]}\n";

@@ -35,7 +35,7 @@ std::vector<Problem> problems(const std::vector<Json>& reports, const std::strin
 
 }  // namespace
 
-TEST_CASE("the GPUs of ranks that see one each form one table") {
+TEST_CASE("if each rank of a host sees one GPU only, the GPUs of all its ranks form one table") {
   std::vector<Json> reports;
   for (int rank = 0; rank < 3; ++rank) {
     Json report = healthy(rank, "a", format("G{}", rank));
@@ -61,7 +61,7 @@ TEST_CASE("the GPUs of ranks that see one each form one table") {
         std::vector<std::string>{"-", "?"});
 }
 
-TEST_CASE("a GPU without kernels stops a run, a missing NVRTC does not") {
+TEST_CASE("a GPU that trainctl has no kernels for stops a run, a missing NVRTC does not") {
   Json old = healthy(0, "a", "G0");
   old["gpus"][0]["why_not"] = "Tesla T4 has compute capability 7.5; this trainctl needs 8.0 or later";
   const auto too_old = problems({old});
@@ -119,8 +119,8 @@ TEST_CASE("a clock that differs is reported once for each host") {
   REQUIRE(found.size() == 1);
   CHECK_FALSE(found[0].stops_a_run);
   CHECK(found[0].where == "b");
-  CHECK(found[0].message == "its clock is 47 s ahead of that of a");
-  CHECK(problems({second, third, first})[0].message == "its clock is 47 s behind that of b");
+  CHECK(found[0].message == "its clock is 47 s ahead of the clock of a");
+  CHECK(problems({second, third, first})[0].message == "its clock is 47 s behind the clock of b");
 }
 
 TEST_CASE("a host with slow transfers to all others is named, and so is a slow pair of other hosts") {
@@ -141,7 +141,7 @@ TEST_CASE("a host with slow transfers to all others is named, and so is a slow p
   CHECK(problems({first, healthy(1, "b", "G1")}).empty());
 }
 
-TEST_CASE("a host whose small all-reduces take long is named, and so is such a pair of other hosts") {
+TEST_CASE("a host with slow small all-reduces is named, and so is a slow pair of other hosts") {
   const auto pair = [](const char* first, const char* second, double small) {
     return Json{
         {"hosts", {first, second}}, {"small_seconds", small}, {"large_seconds", 0.01}, {"large_bytes", 16 << 20}};
@@ -161,7 +161,7 @@ TEST_CASE("a host whose small all-reduces take long is named, and so is such a p
   CHECK(problems({first, healthy(1, "b", "G1"), healthy(2, "c", "G2")}).empty());
 }
 
-TEST_CASE("missing disk space for one checkpoint or a run's records stops a run, for two checkpoints it is noted") {
+TEST_CASE("missing disk space for a checkpoint or a run's records stops a run, for two checkpoints it is a warning") {
   Json first = healthy(0, "a", "G0");
   const auto with = [&](double free) {
     first["run_directory"]["free_bytes"] = free;

@@ -1,4 +1,4 @@
-// Tests requests to stop, in copies of this process.
+// Tests requests to stop, in forked copies of this process.
 #include "parallel/launch/ranks/stop.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ TEST_CASE("each of the signals requests a stop while a StopRequest exists, and h
         }) == 7);
 }
 
-TEST_CASE("a second SIGINT ends the process at once, other repeated signals do not") {
+TEST_CASE("a second SIGINT ends the process immediately, other repeated signals do not") {
   CHECK(of_copy([] {
           const StopRequest stop;
           raise(SIGTERM);
@@ -55,12 +55,12 @@ TEST_CASE("a second SIGINT ends the process at once, other repeated signals do n
         }) == 7);
 }
 
-TEST_CASE("outside training a request ends the process at once with a message, whatever it waits for") {
+TEST_CASE("outside training a request ends the process immediately with a message, even during a wait") {
   static int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
   for (void (*work)() : {+[] { raise(SIGTERM); },
                          +[] {
-                           alarm(20);  // ends the wait below if nothing else does
+                           alarm(20);  // ends the wait below if no request does
                            if (fork() == 0) {
                              usleep(50000);
                              kill(getppid(), SIGUSR1);
@@ -82,7 +82,7 @@ TEST_CASE("outside training a request ends the process at once with a message, w
   }
   CHECK(of_copy([] {
           const StopAtOnce outside(STDERR_FILENO, "");
-          const StopAtOnce unstarted(STDERR_FILENO, "", 75);  // the newest counts
+          const StopAtOnce unstarted(STDERR_FILENO, "", 75);  // the newest object sets the exit code
           raise(SIGTERM);
         }) == 75);
   CHECK(of_copy([] {

@@ -61,8 +61,8 @@ inline constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
-// The product of two activations, which the ranks split by heads; heads are a dimension of their own, also in front of
-// positions.
+// The product of two activations that the ranks split by heads. The heads are a dimension of their own, which a permute
+// layer moves before the dimension of the positions.
 inline constexpr const char* heads = R"(layers:
   - reshape: {name: positions, target_shape: [8, 16]}
   - dense: {name: query, units: 32}
@@ -86,8 +86,8 @@ inline constexpr const char* transposed = R"(layers:
   - flatten
   - dense: {units: 3, activation: softmax}
 )";
-// A product as in `heads`, followed by a layer that needs all heads: they are gathered along the dimension before the
-// last two.
+// A product as in `heads`, followed by a layer that needs all heads: the ranks gather the heads, which are the third
+// dimension from the end.
 inline constexpr const char* gathered_heads = R"(layers:
   - reshape: {name: positions, target_shape: [2, 64]}
   - dense: {name: query, units: 96, activation: tanh}
@@ -127,10 +127,10 @@ layers:
   - dense: {units: 3, activation: softmax}
 )";
 
-// What is trained: a network, and random samples of its inputs' shapes.
+// A network to train, and random samples with the shapes of its inputs.
 struct Network {
   TestJob job;
-  std::vector<std::vector<float>> inputs;  // of all samples; tokens as the bits of an int32
+  std::vector<std::vector<float>> inputs;  // values of all samples; tokens: the bits of an int32
   std::vector<std::int32_t> targets;
   std::vector<float> weights;
   std::vector<std::int64_t> numbers;

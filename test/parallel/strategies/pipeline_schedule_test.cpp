@@ -95,14 +95,14 @@ TEST_CASE("1F1B has at most one micro-batch in flight for its own and each later
       std::map<int, int> left;
       for (const PipelineEvent& event : events_of(of, own)) ++left[event.micro_batch];
       std::set<int> in_flight;
-      std::size_t most_in_flight = 0;
+      std::size_t max_in_flight = 0;
       for (const PipelineEvent& event : events_of(of, own)) {
         in_flight.insert(event.micro_batch);
-        most_in_flight = std::max(most_in_flight, in_flight.size());
+        max_in_flight = std::max(max_in_flight, in_flight.size());
         if (--left[event.micro_batch] == 0) in_flight.erase(event.micro_batch);
       }
       const bool gpipe = of.schedule == PipelineSchedule::gpipe;
-      CHECK(static_cast<int>(most_in_flight) == std::min(of.micro_batches, gpipe ? of.micro_batches : of.stages - own));
+      CHECK(static_cast<int>(max_in_flight) == std::min(of.micro_batches, gpipe ? of.micro_batches : of.stages - own));
     }
   });
 }

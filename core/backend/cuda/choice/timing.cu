@@ -68,7 +68,7 @@ double measure(cudaStream_t stream, const std::function<void()>& work) {
   };
   milliseconds(1);  // warms up: loads kernels and libraries
   float best = milliseconds(1);
-  // Several calls in a row, so that the host queues short calls ahead of the GPU.
+  // Times several calls in a row, so that the host queues short calls ahead of the GPU.
   const int calls = std::clamp(static_cast<int>(2 / (best + 1e-3f)), 1, 20);
   for (int repetition = 0; repetition < 4 && best < 50; ++repetition) best = std::min(best, milliseconds(calls));
   return 1e-3 * best;

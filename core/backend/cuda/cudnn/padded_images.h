@@ -17,9 +17,9 @@ inline constexpr std::int64_t padded_channels = 8;
 Layout padded_layout(const TensorType& images);
 bool is_padded(const Layout& layout);
 
-// Whether the op should pad the images that it outputs: if only convolutions read them, and the op and these
-// convolutions together take less time with padded images. The times are measured once, and the choice is recorded.
-// `lower` lowers the op for either layout.
+// Whether the op should pad the images that it outputs. This is so if only convolutions read the images, and the op and
+// these convolutions together take less time with padded images. The times are measured once, and the choice is
+// recorded. `lower` lowers the op for either layout.
 bool writes_padded(const LowerContext& context, const std::function<Lowering(bool padded)>& lower);
 
 // Lowers a convolution, or the gradient of its kernel, on padded images, as a convolution with 8 channels: its kernel

@@ -33,7 +33,7 @@ using OwnedMatrix = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using OwnedPreference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
 // Calls a library's create function and owns the result: make<OwnedStream>(cudaStreamCreateWithFlags,
-// "cudaStreamCreate", flags). Throws as check() does.
+// "cudaStreamCreate", flags). Throws the errors of check().
 template <class Owner, class Create, class... Arguments>
 Owner make(Create create, std::string_view call, Arguments... arguments) {
   typename Owner::pointer handle = nullptr;

@@ -62,7 +62,7 @@ class Conv2dWeightsBf16 {
   std::int64_t in_rows_, in_columns_, in_, out_rows_, out_columns_, out_;
   std::int64_t rows_;  // number of rows of dy of all images
   std::vector<Residue> residues_;
-  std::int64_t pairs_;                     // number of pairs of a row of x with one residue
+  std::int64_t pairs_;                     // number of pairs in a packed row of x
   std::int64_t first_dy_pair_, dy_pairs_;  // first pair, and number of pairs, of a packed row of dy
   std::int64_t pairings_ = 1;              // 1: dy is packed from even positions only; 2: from odd positions, too
   std::int64_t image_slots_;   // number of padded rows of an image of x, each with memory for its packed row

@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Images of `rows` rows of `packs` packs each.
+// Images with `rows` rows each, and `packs` packs in each row.
 struct Packed {
   std::uint32_t rows, packs, total;
   Divisor by_rows, by_packs;

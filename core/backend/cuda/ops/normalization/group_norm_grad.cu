@@ -1,5 +1,5 @@
-// The gradients of group normalisation: sums by stripes, from which the sums of the groups and the gradients of gamma
-// and beta are computed, and a pass over elements.
+// The gradients of group normalisation. A kernel computes sums over stripes; from these, further kernels compute the
+// sums of the groups, the gradients of gamma and beta, and dx.
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/normalization/grouped_samples.h"
 #include "core/graph/ops/normalization/group_norm.h"
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
 }
 
-// Computes for each group the two coefficients by which dx differs from the scaled dy: a constant, and the factor of x
-// - mean.
+// Computes the coefficients a and b of each group, of dx = scale * dy - a - b * (x - mean), where
+// scale = gamma * rstd.
 template <class T>
 __global__ void group_slopes(ChannelGrid grid, GroupedSamples samples, NormBackward<T> b, const float2* partials,
                              float2* slopes) {
