@@ -1,4 +1,4 @@
-// trainctl check: reports all errors of a config at once, then its layers and the memory of a rank. It starts no ranks,
+// trainctl check: reports all errors of a config, then its layers and the memory of a rank. It starts no ranks,
 // allocates no memory for the network and, unless --measure is given, runs no kernel.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -35,7 +35,7 @@ struct JobOptions {
 int checked_ranks(const JobOptions& options, const RunSpec& spec);
 
 // Returns the arguments of `trainctl run` in the job, which starts a rank for each slot of the job's hosts. `settings`
-// follow those of the command line.
+// follow the settings of the command line.
 std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings);
 
 // Returns the arguments of this process, the first one being "trainctl".

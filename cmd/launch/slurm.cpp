@@ -140,8 +140,8 @@ JobState follow_job(const Signals& signals, const std::string& job, const std::s
   }
 }
 
-// Returns the path that starts the program on every node: in a bundle that of the wrapper in bin/, which sets up its
-// libraries.
+// Returns the path that starts the program on every node: in a bundle the path of the wrapper in bin/, which sets
+// up the libraries.
 std::string program_path() {
   const fs::path own = own_path();
   const fs::path wrapper = own.parent_path().parent_path() / "bin" / own.filename();

@@ -6,7 +6,7 @@ namespace trainctl {
 Keys<RegularizerOptions> RegularizerOptions::keys() {
   return Keys<RegularizerOptions>(
              "regularizer",
-             "A penalty on the size of a parameter's values. For every optimizer, the gradient is that of the mean "
+             "A penalty on the size of a parameter's values. Every optimizer uses the gradient of the mean "
              "loss plus the penalty. Unlike Keras' loss, the reported loss does not include the penalty: each epoch "
              "reports the sum of all penalties, computed from the weights at its end, as regularization_loss.")
       .key("l1", &RegularizerOptions::l1, "Adds l1 times the sum of absolute values.", at_least(0))

@@ -60,8 +60,8 @@ class CheckpointStore final : public SnapshotStore {
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override;
   void abandon() override { pending_.reset(); }
   // `files` are the records that FolderSink returned. Afterwards `last` points at the checkpoint, `best` at the best
-  // checkpoint if it is in this directory, and checkpoints beyond `keep` are removed: first those of later steps, if
-  // the run went back to an earlier step, then the oldest.
+  // checkpoint if it is in this directory, and checkpoints beyond `keep` are removed: first checkpoints of later
+  // steps, if the run went back to an earlier step, then the oldest checkpoints.
   std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
 
  private:

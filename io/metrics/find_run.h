@@ -24,8 +24,8 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
 // directory belongs; "" if it belongs to no run.
 std::string run_of_checkpoint(const std::string& checkpoint);
 
-// Returns the differences between the model of this config and that of the run to which a checkpoint or run directory
-// belongs. The result is also empty if the path belongs to no run.
+// Returns the differences between the model of this config and the model of the run to which a checkpoint or run
+// directory belongs. The result is also empty if the path belongs to no run.
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config);
 
 }  // namespace trainctl

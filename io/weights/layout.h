@@ -1,4 +1,4 @@
-// Converts tensors between the layouts of other programs and that of trainctl.
+// Converts tensors between the layouts of other programs and trainctl's layout.
 #pragma once
 
 #include <string>

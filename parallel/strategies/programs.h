@@ -39,7 +39,7 @@ std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& me
 class RunPrograms {
  public:
   // Builds the programs of a rank of the strategy's mesh and reports problems to the reader. If replicas take steps
-  // independently (`sync_every`), the programs are those of one replica, and the trainer averages the replicas.
+  // independently (`sync_every`), the programs are for one replica, and the trainer averages the replicas.
   RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank, Reader& reader);
 
   // The rank's position in the mesh.

@@ -14,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t max_classes = 1000;  // of a position; targets with larger whole numbers are values
+constexpr std::int64_t max_classes = 1000;  // classes of a position; targets with larger whole numbers are values
 
 // The array of this name in the folder or .npz file; empty if there is none.
 std::optional<Array> find_array(const std::string& path, const std::string& name) {

@@ -25,7 +25,7 @@ struct ArrayLook {
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is
 // missing. `targets`: the kind of targets that the user gives; one-hot and multi-hot targets are classes. Throws
-// Error{data} if an array cannot be read, or if targets cannot be classes although the user says so.
+// Error{data} if an array cannot be read, or if `targets` requests classes that the targets cannot be.
 ArrayLook look_at_arrays(const std::string& path, TargetsAre targets);
 
 }  // namespace trainctl

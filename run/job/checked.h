@@ -32,7 +32,7 @@ struct CheckedPhase {
   std::int64_t memory = 0;  // bytes of the rank that needs the most
 };
 
-// The layers, memory and programs of a config on `ranks` ranks; of a run in phases those of the phase that needs the
+// The layers, memory and programs of a config on `ranks` ranks; if the run has phases, of the phase that needs the
 // most memory.
 struct Checked {
   int ranks = 1;

@@ -50,7 +50,7 @@ RankGpu gpu_info(const Gpu* gpu, const FoundGpus& found, const World& world) {
 }
 
 // The communicator between the GPUs. It has a communicator of its own between the hosts, since its calls come between
-// those of the world's.
+// the calls of the world's communicator.
 std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
                                         const CudaModule& module, Backend& backend, World& world) {
   const TransportChoice choice = choose_transport(cluster.communication, ranks);

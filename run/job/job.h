@@ -48,8 +48,8 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                                         const BatchSizes& sizes, std::int64_t limit, Backend& backend,
                                         KernelChoices choices);
 
-// Rank 0 chooses kernels: those of the checkpoint (`known_choices`), those kept for this hardware, and for other ops,
-// also those with batch sizes that only other ranks have, by timing; or all of them by rules if the config forbids
+// Rank 0 chooses kernels: from the checkpoint (`known_choices`), from the cache for this hardware, and for other ops,
+// also for ops with batch sizes that only other ranks have, by timing; or all of them by rules if the config forbids
 // timing (times_kernels()). Before that it checks that the programs of all ranks match. Collective.
 AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,

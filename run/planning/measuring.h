@@ -1,4 +1,4 @@
-// Measures this machine for a plan, by ranks that are started for it and compute as those of the planned run would.
+// Measures this machine for a plan: starts ranks that compute as the ranks of the planned run would.
 #pragma once
 
 #include <memory>

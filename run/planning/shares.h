@@ -18,9 +18,9 @@ struct StrategyOptions;
 // The key of the checkpoint's metadata that holds the number of samples of each replica: "44 20".
 inline constexpr const char* share_key = "share";
 
-// Replaces `auto` by the number of samples that each replica has of a full batch, the same on all ranks: those of the
-// run's checkpoint if the same number of ranks continues it, else measured ones, which takes about a second. Returns
-// other specs, and those of one replica, as they are. Collective.
+// Replaces `auto` by the number of samples that each replica has of a full batch, the same on all ranks: the numbers in
+// the run's checkpoint if the same number of ranks continues it, else measured ones, which takes about a second.
+// Returns other specs, and specs with one replica, as they are. Collective.
 RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankContext& context,
                     const std::optional<Snapshot>& resumed);
 

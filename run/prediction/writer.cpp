@@ -79,7 +79,7 @@ class CsvWriter final : public PredictionWriter {
   const OutputMeanings& outputs_;
 };
 
-// The answer of a single output is added to the object itself; those of several outputs are in "outputs", by name.
+// A single output's answer is added to the object itself; the answers of several outputs are in "outputs", by name.
 Json to_json(const OutputMeanings& outputs, const std::string& input, const Answers& answers) {
   Json json{{"input", valid_utf8(input)}};  // file names may be other bytes
   if (answers.empty()) {

@@ -46,8 +46,8 @@
 namespace trainctl {
 namespace {
 
-// Fills the weights on all ranks: with those of the checkpoint or of `model.weights`, which rank 0 has, or with initial
-// ones, which every rank computes itself. The optimizer's state is that of the checkpoint if `keeps_state`, else
+// Fills the weights on all ranks: from the checkpoint or `model.weights`, which rank 0 has, or with initial values,
+// which every rank computes itself. The optimizer's state comes from the checkpoint if `keeps_state`; otherwise it is
 // initial.
 void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
                  bool keeps_state, const std::string& config_file) {
@@ -170,7 +170,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   files.checkpoint.reset();  // their memory is no longer needed
   files.pretrained.reset();
   open_batches(start_of(run, resumed));
-  MemoryPlan memory = job_.engine().memory();  // `check` prints that of the rank with the most
+  MemoryPlan memory = job_.engine().memory();  // this rank's; `check` prints the largest
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
   if (spec_.checkpoint.background)
     memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint.weights_only);

@@ -83,7 +83,7 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
     const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());
     if (!short_run.empty()) log::warning(short_run);
     if (train.rate_factor() != 1) {
-      log::info(format("the learning rate is {:.4g} times that of the config, for a batch size of {}",
+      log::info(format("the learning rate is {:.4g} times the config's value, for a batch size of {}",
                        train.rate_factor(), *train.batch_size));
     }
   }

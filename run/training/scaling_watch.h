@@ -18,10 +18,9 @@ struct SnapshotPlan;
 struct TrainingPlan;
 
 struct ScalingRequest {
-  std::int64_t steps =
-      0;                // number of steps after which the run ends; the learning rates are those of its full schedule
-  bool traces = false;  // whether the last step is traced
-  std::string tensor;   // the tensor whose values are traced; empty: hashes of all tensors
+  std::int64_t steps = 0;  // number of steps after which the run ends; the learning rates are as in its full schedule
+  bool traces = false;     // whether the last step is traced
+  std::string tensor;      // the tensor whose values are traced; empty: hashes of all tensors
 };
 
 // The files that a traced run leaves in its directory, in addition to its checkpoint: the trace, and a checkpoint of
@@ -37,8 +36,8 @@ class ScalingWatch final : public ForwardedSource, public TrainingHook {
   ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, const SnapshotPlan& snapshots,
                BatchSource& batches);
 
-  // Ends the plan after the requested steps, without checkpoints before that. In a run in phases, `plan` is that of one
-  // phase, and the trace is of the last phase.
+  // Ends the plan after the requested steps, without checkpoints before that. In a run in phases, `plan` is one phase's
+  // plan, and the last phase is traced.
   void shorten(TrainingPlan& plan);
   std::int64_t next_pause(std::int64_t step) const override { return step + 1; }
   void on_pause(const TrainingState& state, std::int64_t before) override;

@@ -4,7 +4,7 @@ Usage: peer_losses.py NETWORK LAYERS WEIGHTS SAMPLES BATCH STEPS SKIP RATE
 NETWORK: mlp, resnet20 or resnet50; LAYERS: the output of `trainctl check --json` for the config; WEIGHTS: weights.safetensors; SAMPLES: a
 folder with x.npy (bytes) and y.npy. Takes STEPS steps of SGD without momentum at the learning rate RATE, on batches in the order of the
 samples, repeated, from batch number SKIP on. Computes in TF32 on a GPU, in float32 without one.
-Prints one JSON line: {"losses", "gradient_norms"}; the norm is that of the mean gradient over all parameters.
+Prints one JSON line: {"losses", "gradient_norms"}; the norm is the norm of the mean gradient over all parameters.
 """
 import json
 import pathlib

@@ -86,7 +86,7 @@ TEST_CASE("check --json prints the documented fields and the bytes that a run al
   }
 }
 
-TEST_CASE("check --json reports all errors at once, with their locations") {
+TEST_CASE("check --json reports all errors together, with their locations") {
   const Folder folder;
   std::string text = config_text;
   text.replace(text.find("filters: 8"), 10, "filtres: 8");

@@ -238,7 +238,7 @@ TEST_CASE("an empty config is missing all required keys") {
   CHECK(config_errors("- a\n") == "c.yaml:1:1: the config must be a map, not a list");
 }
 
-TEST_CASE("all errors are reported at once, in the order of the file") {
+TEST_CASE("all errors are reported together, in the order of the file") {
   std::string text = replaced(good_config, "seed: 1", "seed: x");
   text = replaced(text, "dataset: synthetic", "dataset: ${NOWHERE}");
   text = replaced(text, "units: 10", "units: none");

@@ -26,7 +26,7 @@ bool inspects(const Folder& folder, const std::string& run_directory) {
   return true;
 }
 
-TEST_CASE("a second Ctrl-C ends a run at once, and the checkpoints on disk are complete") {
+TEST_CASE("a second Ctrl-C ends a run immediately, and the checkpoints on disk are complete") {
   const Folder folder;
   const std::string config = folder.write("endless.yaml", endless);
   Command run(folder, {"run", config, "--ranks", "2"});

@@ -116,7 +116,7 @@ bool TfRecords::add_record(Cursor& cursor, Span data, const std::string& name, T
   }
 }
 
-// Sets the shape of samples to that of the first one that can be read.
+// Sets the shape of samples to the shape of the first sample that can be read.
 void TfRecords::learn_shape(const std::string& path) {
   Sample sample;
   std::string problem;

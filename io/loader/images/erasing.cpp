@@ -86,7 +86,7 @@ struct RandomErasingOptions final : TransformOptions {
              "[low, high]; [p, p] is always p.",
              between(0, 1))
         .key("scale", &RandomErasingOptions::scale,
-             "The rectangle's share of the image: each side is that of the image times the square root of a random "
+             "The rectangle's share of the image: each side is the image's side times the square root of a random "
              "number between 0 and scale, or in [low, high].",
              between(0, 1))
         .key("fill_value", &RandomErasingOptions::fill_value,

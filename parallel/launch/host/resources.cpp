@@ -59,7 +59,7 @@ void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds st
     throw Error(
         ErrorKind::resource,
         format("{} ranks need about {} processes and threads, but only {} more may run", need.ranks, processes, *left),
-        std::string("raise the limit (ulimit -u, or that of the container), or ") + remedy);
+        std::string("raise the limit (ulimit -u, or the container's limit), or ") + remedy);
   }
   const std::int64_t memory = need.ranks * memory_of_empty_rank;
   if (const auto left = available_memory(); left && *left < memory) {

@@ -101,7 +101,7 @@ const std::vector<Shortage>& shortages() {
        "free some space in TMPDIR and /dev/shm, or set TMPDIR to another folder"},
       {std::regex("Cannot allocate memory|failed to map segment|dstore_segment|[Oo]ut of memory"),
        "memory ran out as the ranks started",
-       "raise the limit (ulimit -v, or that of the container), or start fewer ranks"},
+       "raise the limit (ulimit -v, or the container's limit), or start fewer ranks"},
       {std::regex("Unable to get the current working directory"), "the working directory cannot be used",
        "change to an existing folder (cd), and start again"},
   };

@@ -1,4 +1,4 @@
-// Tests the arena: tensors that are alive at once share no byte, with random lifetimes and those of real networks.
+// Tests the arena: tensors that are alive together share no byte, with random lifetimes and with real networks.
 #include <random>
 
 #include "core/compile/liveness.h"
@@ -77,7 +77,7 @@ TEST_CASE("random lifetimes never share memory while they live") {
   }
 }
 
-TEST_CASE("the lower bound is the largest number of bytes that are alive at once") {
+TEST_CASE("the lower bound is the largest number of bytes that are alive together") {
   const std::vector<Lifetime> lifetimes{{100, 0, 1, -1}, {200, 1, 2, -1}, {50, 2, 3, -1}, {200, 2, 5, 1}};
   const ArenaPlan plan = plan_arena(lifetimes, 1);
   check_plan(lifetimes, plan, 1);

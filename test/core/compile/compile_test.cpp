@@ -83,7 +83,7 @@ TEST_CASE("without training there are no gradients of parameters and no states")
   CHECK(with_training.memory.sums == 4 * flat.trainable_count);
 }
 
-TEST_CASE("tensors that are alive at once have memory of their own") {
+TEST_CASE("tensors that are alive together have memory of their own") {
   const TestJob job(network);
   const Compiled compiled = compile_without_kernels({job.training(8, 2)}, {.on_host = false, .asynchronous = true});
   const PlacedProgram& placed = compiled.programs[0];

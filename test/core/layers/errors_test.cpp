@@ -148,7 +148,7 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
   }
 }
 
-TEST_CASE("all errors are reported at once, and layers after an unknown shape are not checked") {
+TEST_CASE("all errors are reported together, and layers after an unknown shape are not checked") {
   CHECK(errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}

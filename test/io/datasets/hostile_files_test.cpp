@@ -83,7 +83,7 @@ std::vector<std::string> configs_with(const TempFolder& folder, const std::strin
 
 }  // namespace
 
-TEST_CASE("data that is not a regular file is refused at once") {
+TEST_CASE("data that is not a regular file is refused immediately") {
   const TempFolder folder;
   const std::string pipe = folder / "pipe", loop = folder / "loop", long_name = folder / std::string(300, 'x');
   REQUIRE(mkfifo(pipe.c_str(), 0644) == 0);

@@ -171,7 +171,7 @@ TEST_CASE("mutated descriptions of Keras' networks: each is imported, or refused
   CHECK(peak_memory() - memory < 1'000'000);
 }
 
-TEST_CASE("descriptions that require excessive work or memory are refused at once") {
+TEST_CASE("descriptions that require excessive work or memory are refused immediately") {
   const TemporaryFolder folder;
   const SavedNetwork network("cnn.keras");
   const std::string path = folder / "hostile.keras";

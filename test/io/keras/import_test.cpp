@@ -103,7 +103,7 @@ TEST_CASE("open dimensions of a network are reported, or set by --input-shape") 
                  "--input-shape is given 2 times, but 1 inputs leave dimensions open (None)");
 }
 
-TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
+TEST_CASE("all parts of a Keras network that have no counterpart are reported together") {
   const std::string errors = errors_of(keras_golden + "unknown.keras");
   for (const char* words :
        {"Conv2D 'penalised': activity_regularizer", "Conv3D 'volume': this layer has no counterpart",

@@ -73,7 +73,7 @@ TEST_CASE("rows on disk are found again by the same key only, and damaged rows a
   CHECK(state(*open_cache(folder), 2) == 0);
 }
 
-TEST_CASE("two processes fill one cache at once") {
+TEST_CASE("two processes fill one cache at the same time") {
   const TempFolder folder;
   const pid_t child = fork();
   if (child == 0) {

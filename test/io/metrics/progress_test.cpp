@@ -166,7 +166,7 @@ TEST_CASE("plain progress writes exactly the steps that are due, with the mean r
   CHECK(contains(lines[3], "checkpoint   there"));
 }
 
-TEST_CASE("step lines come at once at first, then every few seconds, and once a minute in a long run") {
+TEST_CASE("step lines come immediately at first, then every few seconds, and once a minute in a long run") {
   LineRate rate;
   std::vector<double> lines;
   for (int step = 0; step < 200000; ++step) {  // ten steps a second

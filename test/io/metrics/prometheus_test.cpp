@@ -267,7 +267,7 @@ TEST_CASE("a client that sends its request slowly is cut off after five seconds,
   close(slow);
 }
 
-TEST_CASE("of too many connections the oldest is closed, and a server with open connections ends at once") {
+TEST_CASE("if there are too many connections, the oldest is closed; a server with open connections ends immediately") {
   const int port = free_port();
   std::vector<int> clients;
   auto server = std::make_unique<MetricsServer>(at(port), [] { return std::string("text"); });
@@ -318,7 +318,7 @@ TEST_CASE("many clients that are silent or never read do not block the metrics f
     CHECK(seconds_now() - begin < 60);
     close(late);
   }
-  CHECK_FALSE(is_listened_on(port));  // closed at once, although clients are connected
+  CHECK_FALSE(is_listened_on(port));  // closed immediately, although clients are connected
   for (const int client : idle) close(client);
 }
 

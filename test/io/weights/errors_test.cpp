@@ -1,4 +1,4 @@
-// Tests the errors for files of weights that do not match or are damaged: all are reported at once.
+// Tests the errors for files of weights that do not match or are damaged: all are reported together.
 #include "test/catch.h"
 #include "test/io/weights/support.h"
 #include "test/support/mutation.h"
@@ -12,7 +12,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 }  // namespace
 
-TEST_CASE("all tensors that do not match are reported at once, with their names and shapes") {
+TEST_CASE("all tensors that do not match are reported together, with their names and shapes") {
   std::string yaml = small_model("PATH");
   yaml = replaced(yaml, "units: 5", "units: 6");
   yaml = replaced(yaml, "name: c2", "name: other");

@@ -80,7 +80,7 @@ TEST_CASE("a chief whose connection is closed before the agent has proven itself
   close(listener);
 }
 
-TEST_CASE("a chief that fails reports the cause by its deadline, and different secrets at once") {
+TEST_CASE("a chief that fails reports the cause by its deadline, and different secrets immediately") {
   for (const bool answers : {false, true}) {
     CAPTURE(answers);
     const int port = free_port(), listener = listen_at("127.0.0.1", port);

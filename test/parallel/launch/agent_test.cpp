@@ -149,7 +149,7 @@ TEST_CASE("unauthenticated connections are closed for newer ones, the oldest fir
   CHECK(connections.make_space() == 0);
 }
 
-TEST_CASE("refused connections are logged at once, and then less and less often") {
+TEST_CASE("refused connections are logged immediately, and then less and less often") {
   RefusalLog log;
   const auto begin = RefusalLog::Time();
   int lines = 0;

@@ -78,7 +78,7 @@ TEST_CASE("the time to stop starts again when ranks begin or end to save") {
   CHECK(action(stopping, 35'000) == StopAction::end_late);
 }
 
-TEST_CASE("a second SIGINT ends ranks at once, another second signal after 2 s; before, it is the same request") {
+TEST_CASE("a second SIGINT ends ranks immediately, other second signals do so only if they come 2 s later") {
   CHECK(action(asked({{SIGINT, 0}, {SIGINT, 10}}), 20) == StopAction::end_at_once);
   CHECK(action(asked({{SIGTERM, 0}, {SIGINT, 10}}), 20) == StopAction::end_at_once);
   CHECK(action(asked({{SIGTERM, 0}, {SIGTERM, 10}, {SIGHUP, 1999}}), 2000) == StopAction::wait);
@@ -95,7 +95,7 @@ TEST_CASE("a checkpoint that is being written outlives a second SIGTERM for 20 s
   CHECK(action(stopping, 55'000) == StopAction::end_at_once);
 }
 
-TEST_CASE("requests outlive the ranks that they reached: ranks of a later attempt are asked at once") {
+TEST_CASE("requests outlive the ranks that they reached: ranks of a later attempt get them immediately") {
   Stopping stopping = asked({{SIGTERM, 100}});
   stopping.ranks = {.started = start + seconds(30)};
   CHECK(action(stopping, 30'000) == StopAction::end_unstarted);

@@ -58,7 +58,7 @@ TEST_CASE("a request before the first step ends the run with the exit code for s
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("after a signal to all processes at once the ranks save, and mpirun waits for them") {
+TEST_CASE("after a signal to all processes together the ranks save, and mpirun waits for them") {
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   SupervisedRun run(2, "rank that saves for three seconds");
   REQUIRE(run.ranks_run());
@@ -130,7 +130,7 @@ TEST_CASE("mpirun is not waited for after a rank has reported its failure") {
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a second Ctrl-C ends everything at once") {
+TEST_CASE("a second Ctrl-C ends all processes immediately") {
   SupervisedRun run(3, "rank that never stops");
   REQUIRE(run.ranks_run());
   run.send(GENERATE(SIGINT, SIGTERM));

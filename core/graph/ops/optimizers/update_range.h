@@ -9,7 +9,7 @@
 namespace trainctl {
 
 // The state of a factored rule for one parameter: for each matrix, the means of its rows and then the means of its
-// columns. The last two dimensions of the parameter are those of a matrix [rows, columns]; the parameter has `matrices`
+// columns. The last two dimensions of the parameter are a matrix [rows, columns]; the parameter has `matrices`
 // matrices. A vector is a matrix of one row and has only the means of its columns.
 struct Factors {
   std::int64_t offset = 0;  // offset in the region of the state
